@@ -259,9 +259,6 @@ def test_metadata_declares_the_full_public_domain(tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "census.csv"), table)
 
 
-# The estimation script: what may enter a table.
-
-
 @pytest.fixture(scope="module")
 def script():
     return runpy.run_path(str(ROOT / "benchmarks" / "estimate_census_tables.py"))
@@ -319,9 +316,6 @@ def test_rows_are_distributions_and_impossible_stays_impossible(script):
         assert sum(weights) == 10_000
         assert abs(np.array(weights) - row * 10_000).max() < 1
     assert script["margin_row"](np.array([0, 900, 3, 0, 2]), [0])[0] == 0
-
-
-# The simulator against the survey.
 
 
 @pytest.fixture(scope="module")

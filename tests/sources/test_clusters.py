@@ -16,6 +16,7 @@ import pytest
 from engines import keeping_nothing
 from tables import COLUMNS, DECLARED, SEED, table
 from test_coded import DOMAIN, NAMES, agree, whole
+from test_spark_tables import CHANGES, turned
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
@@ -30,19 +31,23 @@ from sdv_plausible.sources.source import SourceError
 from sdv_plausible.sources.unchanged import Unchanged, fingerprint
 from sdv_plausible.utils import counting
 
-pytest.importorskip("distributed", reason="distributed is not installed")
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+Client, LocalCluster = distributed.Client, distributed.LocalCluster
 FRAME = table(2_000)
 
 
-def partitions(number=8):
-    import dask.dataframe as dd
-
-    return dd.from_pandas(FRAME, npartitions=number)
+def partitions(number=8, frame=FRAME):
+    return dd.from_pandas(frame, npartitions=number)
 
 
-@pytest.mark.parametrize("number", [1, 2, 20])
-def test_partitions_are_added(number):
-    assert DaskSource(partitions(number)).total(Rows(), ["age"]) == len(FRAME)
+def fitted(source, **more):
+    return fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more)
+
+
+def test_partitions_are_added():
+    for number in (1, 2, 20):
+        assert DaskSource(partitions(number)).total(Rows(), ["age"]) == len(FRAME)
 
 
 def test_a_task_that_fails_once_is_run_again(tmp_path):
@@ -55,40 +60,28 @@ def test_a_task_that_fails_once_is_run_again(tmp_path):
             raise OSError("a worker's disk")
         return part
 
-    from distributed import Client
-
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
-        lost = partitions(4).map_partitions(fragile, str(tmp_path), meta=FRAME.iloc[:0])
-        found = fit_source(lost, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True)
+        found = fitted(partitions(4).map_partitions(fragile, str(tmp_path), meta=FRAME.iloc[:0]))
     assert len(list(tmp_path.iterdir())) == 4
-    assert same(found, fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True))
+    assert same(found, fitted(FRAME))
 
 
 def same(one, other):
-    return [a.values.tolist() for a in one.answers.answers] == [
-        a.values.tolist() for a in other.answers.answers
-    ] and one.ledger.entries == other.ledger.entries
+    tables = ([answer.values.tolist() for answer in found.answers.answers] for found in (one, other))
+    return next(tables) == next(tables) and one.ledger.entries == other.ledger.entries
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["while codes are made", "before a pass"])
 def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
     """Its codes are made again, of the same rows in the same order."""
-    from distributed import Client, LocalCluster
-
-    more = {
-        "random_state": SEED,
-        "allow_no_claim": True,
-        "epsilon": 1000,
-    }  # so much that pairs, too, are asked
-    expected = fit_source(FRAME, COLUMNS, DECLARED, **more)
+    expected = fitted(FRAME, epsilon=1000)  # so much that pairs, too, are asked
     monkeypatch.setattr(clusters, "PART_ROWS", 100)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        workers = [int(pid) for pid in client.run(os.getpid).values()]
-        seen = []
+        workers, seen = [int(pid) for pid in client.run(os.getpid).values()], []
         total, kept, killed = DaskParts.total, DaskSource.kept, threading.Event()
 
         def kill():
@@ -108,12 +101,10 @@ def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
 
         monkeypatch.setattr(DaskParts, "total", counting)
         monkeypatch.setattr(DaskSource, "kept", keeping)
-        found = fit_source(partitions(40), COLUMNS, DECLARED, **more)
+        found = fitted(partitions(40), epsilon=1000)
         assert killed.is_set()
     assert same(found, expected)
 
-
-# --- codes that workers keep, and make again ------------------------------------------------------------------------
 
 STRANGE = FRAME.assign(sex=["f", "m", "x", "y"] * (len(FRAME) // 4))  # half the cells are drawn
 
@@ -134,63 +125,44 @@ class Remade:
         return self.change(part) if self.times > self.after else part
 
 
-def made_again(change, after=1, frame=STRANGE, **more):
+def made_again(change, after=1, **more):
     """A fit whose workers keep nothing, and of which one partition is another one from the second time on."""
-    import dask
-    import dask.dataframe as dd
-
     one = Remade(change, after)
     with keeping_nothing(), dask.config.set(scheduler="synchronous"):
-        source = dd.from_pandas(frame, npartitions=4).map_partitions(one, meta=frame.iloc[:0])
-        found = fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more)
+        found = fitted(partitions(4, STRANGE).map_partitions(one, meta=STRANGE.iloc[:0]), **more)
     assert one.times > after
     return found
 
 
-def turned(part):
-    return part.iloc[::-1]
-
-
-def of_other_cells(part):
-    return part.assign(age=np.where(np.arange(len(part)) == 3, part["age"] % 90 + 5, part["age"]))
-
-
-CHANGES = {"another order": turned, "a cell": of_other_cells, "a row less": lambda part: part.iloc[1:]}
-
-
 def test_codes_that_are_made_again_are_the_same():
     """Also those that were drawn: as if nothing had been lost."""
-    import dask.dataframe as dd
-
-    kept = fit_source(
-        dd.from_pandas(STRANGE, npartitions=4), COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True
-    )
-    assert same(made_again(lambda part: part), kept)
+    assert same(made_again(lambda part: part), fitted(partitions(4, STRANGE)))
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("after", [1, 3])
-def test_codes_of_other_rows_stop_the_fit(change, after):
-    with pytest.raises(RuntimeError, match="than in an earlier pass"):
-        made_again(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
+def test_codes_of_other_rows_stop_the_fit(change):
+    for after in (1, 3):
+        with pytest.raises(RuntimeError, match="than in an earlier pass"):
+            made_again(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
 
 
-@pytest.mark.parametrize("planted", ["without places", "with no word of its parts"])
-def test_planted_codes_in_another_order_go_on(planted, monkeypatch):
-    """A stranger's draw is then another row's in one pass than in the next."""
-    if planted == "without places":
-        monkeypatch.setattr(coded, "fingerprint", lambda codes, part=None: fingerprint(codes))
-    else:
-        monkeypatch.setattr(Unchanged, "check", lambda *_: None)
-    assert made_again(turned).answers
+def test_planted_codes_in_another_order_go_on():
+    """Without places, and with no word of its parts: a stranger's draw is then another row's in one pass than in the next."""
+    for place, name, planted in (
+        (coded, "fingerprint", lambda codes, part=None: fingerprint(codes)),
+        (Unchanged, "check", lambda *_: None),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(place, name, planted)
+            assert made_again(turned).answers
 
 
-@pytest.mark.parametrize("change", ["a cell", "a row less"])
-def test_rows_that_change_after_the_choice_stop_the_fit(change):
+def test_rows_that_change_after_the_choice_stop_the_fit():
     """Those of a person who are all used; their order is no matter."""
     person = Person("key", rows=len(FRAME))
-    with pytest.raises(RuntimeError, match="than in an earlier pass"):
-        made_again(CHANGES[change], 2, person=person)
+    for change in ("a cell", "a row less"):
+        with pytest.raises(RuntimeError, match="than in an earlier pass"):
+            made_again(CHANGES[change], 2, person=person)
     assert made_again(turned, 2, person=person).answers
 
 
@@ -210,9 +182,7 @@ def test_equal_fingerprints_are_of_equal_codes():
 
 @pytest.mark.parametrize("fails", ["never", "while codes are made", "after that"])
 def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
-    from distributed import Client
-
-    held_then = []
+    held_then, count, error = [], Encode.count, None
 
     def stop(*_):
         held_then.extend(map(len, client.has_what().values()))
@@ -223,9 +193,7 @@ def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
             raise OSError("a worker's disk")
         return count(self, part, number)
 
-    count = Encode.count
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
-        error = None
         if fails == "after that":
             monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
         if fails == "while codes are made":
@@ -244,16 +212,12 @@ def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
         assert not any(client.has_what().values())
 
 
-def test_small_parts_are_counted_together(monkeypatch):
+def test_small_parts_are_counted_together_and_a_task_sums_up_what_one_worker_has(monkeypatch):
     assert list(together([3, 4, 9])) == [[0, 1, 2]]
     monkeypatch.setattr(clusters, "PART_ROWS", 7)
     assert list(together([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
     assert list(together([0])) == [[0]]
-
-
-def test_a_task_sums_up_what_one_worker_has():
-    found = list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2}))
-    assert found == [[0, 2], [3, 4], [1]]
+    assert list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2})) == [[0, 2], [3, 4], [1]]
     assert list(side_by_side(["a"], {"a": 4})) == [[0]]
     for number in (1, 8, 9, 100):
         tasks = list(side_by_side(["a"] * number, {}))
@@ -275,43 +239,36 @@ def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
         assert agree(counts, whole(FRAME))
 
 
+def value_counts_of(parts, meta):
+    table = dd.from_delayed([dask.delayed(part) for part in parts], meta=meta.iloc[:0], verify_meta=False)
+    return SourceColumns(DaskSource(table), RuleSet(), ["code"]).value_counts("code")
+
+
 def counted(codes, stored=None):
     """Values of a column of which the second partition is stored as said, and its meta says objects."""
-    import dask
-    import dask.dataframe as dd
-
     frame = pd.DataFrame({"code": codes.astype(object)})
     second = frame.iloc[3:] if stored is None else frame.iloc[3:].astype(stored)
-    parts = [dask.delayed(part) for part in (frame.iloc[:3], second)]
-    table = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
-    values, counts, missing = SourceColumns(DaskSource(table), RuleSet(), ["code"]).value_counts("code")
+    values, counts, missing = value_counts_of((frame.iloc[:3], second), frame)
     return dict(zip(values, counts.tolist(), strict=True)), missing
 
 
-@pytest.mark.parametrize("texts", [False, True], ids=["objects", "texts of them"])
-@pytest.mark.parametrize("stored", ["int8", "Sparse[int]", "category", "Int64"])
-def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored, texts):
+def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell():
     """What else its partition holds decides on no cell: Dask promises types, and keeps to none."""
-    import dask
-
     codes = pd.Series([1, 2, 2, 3, 3, 0])
-    with dask.config.set({"dataframe.convert-string": texts}):
-        assert counted(codes, stored) == counted(codes)
+    for texts in (False, True):  # objects, and texts of them
+        with dask.config.set({"dataframe.convert-string": texts}):
+            for stored in ("int8", "Sparse[int]", "category", "Int64"):
+                assert counted(codes, stored) == counted(codes)
 
 
 @pytest.mark.parametrize("promised", ["object", "datetime64[us, Asia/Tokyo]"])
 def test_far_moments_of_such_a_partition_are_missing(promised):
     """Python has no object for them: of 64 bits of nanoseconds another moment was made, and of seconds none."""
-    import dask
-    import dask.dataframe as dd
-
     for unit in ("ns", "s"):  # the latter ended the process: it is not come to where the former is wrong
         far = pd.Series(np.array([0, 2**63 - 1, -(2**63) + 1]).view(f"M8[{unit}]")).dt.tz_localize("UTC")
         frame = pd.DataFrame({"code": far.dt.tz_convert("Asia/Tokyo")})
         first = frame.iloc[:1].astype(promised)
-        parts = [dask.delayed(part) for part in (first, frame)]
-        table = dd.from_delayed(parts, meta=first.iloc[:0], verify_meta=False)
-        values, counts, missing = SourceColumns(DaskSource(table), RuleSet(), ["code"]).value_counts("code")
+        values, counts, missing = value_counts_of((first, frame), first)
         assert all("1970-01-01" in str(value) for value in values)
         assert missing == 2
         assert counts.sum() == 2

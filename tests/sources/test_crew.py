@@ -38,10 +38,10 @@ PIECES = 70
 
 
 def tables(source, folder, *, kept):
-    if not kept:
-        return [found.ravel().tolist() for found in SourceCounts(source, CODER, NAMES).tables(SETS)]
-    folder.mkdir()
-    return [found.ravel().tolist() for found in keep_codes(source, CODER, NAMES, folder).tables(SETS)]
+    if kept:
+        folder.mkdir()
+    counts = keep_codes(source, CODER, NAMES, folder) if kept else SourceCounts(source, CODER, NAMES)
+    return [found.ravel().tolist() for found in counts.tables(SETS)]
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -88,43 +88,52 @@ def test_what_travels_is_no_more_than_what_was_asked(engine, tmp_path, monkeypat
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
     found, honest = [], Tables.packed
-    monkeypatch.setattr(
-        Tables, "packed", lambda *given: found.append((given[0], honest(*given))) or found[-1][1]
-    )
+
+    def noted(work, counts):
+        found.append((work, honest(work, counts)))
+        return found[-1][1]
+
+    monkeypatch.setattr(Tables, "packed", noted)
     if source.on_cluster:  # in this process, to see what its tasks give
         monkeypatch.setattr(source, "total", lambda work, names: packed(work, work.count(FRAME, 0)))
     counts = SourceCounts(source, CODER, NAMES)
     source.crew = Crew(1)
-    rows = counts.num_rows()
+    assert counts.num_rows() == len(FRAME)
     list(counts.tables(SETS))
     work, sent = found[-1]
     asked = sorted(math.prod(shape(axes)) for axes in work.sets)
-    travelled = sorted(table.size for table in sent[1])
-    assert rows == len(FRAME)
-    assert (travelled == asked) is (source.counts_travel is True)
+    assert (sorted(table.size for table in sent[1]) == asked) is (source.counts_travel is True)
+
+
+def as_file(kind, folder):
+    if kind == "csv":
+        FRAME.to_csv(folder / "rows.csv", index=False)
+    else:
+        FRAME.to_parquet(folder / "rows.parquet", row_group_size=100)
+    return folder / f"rows.{kind}"
+
+
+PROGRAM = f"""
+import sys
+from sdv_plausible import fit_source
+from sdv_plausible.sources import found_files, source
+from sdv_plausible.table.files import csv_files
+print('once')
+source.FEW, source.MANY, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 2, 1, 100
+columns, declared = {COLUMNS!r}, {DECLARED!r}
+fits = [fit_source(sys.argv[1], columns, declared, workers=w, random_state=0, allow_no_claim=True, scratch='scratch', rows=200)
+        for w in (1, 2)]
+from joblib.externals.loky import get_reusable_executor
+print(fits[0] == fits[1], len(get_reusable_executor(reuse=True)._processes))
+"""
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_processes_that_count_never_run_the_users_program(kind, tmp_path):
     """A program without "if __name__ == '__main__'" is run once; its fit is the one of a single core."""
-    FRAME.to_csv(tmp_path / "rows.csv", index=False)
-    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
     (tmp_path / "scratch").mkdir()
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import sys\n"
-        "from sdv_plausible import fit_source\n"
-        "from sdv_plausible.sources import found_files, source\n"
-        "from sdv_plausible.table.files import csv_files\n"
-        "print('once')\n"
-        "source.FEW, source.MANY, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 2, 1, 100\n"
-        f"columns, declared = {COLUMNS!r}, {DECLARED!r}\n"
-        f"fits = [fit_source('rows.{kind}', columns, declared, workers=w, random_state=0, allow_no_claim=True,\n"
-        "                   scratch='scratch', rows=200) for w in (1, 2)]\n"
-        "from joblib.externals.loky import get_reusable_executor\n"
-        "print(fits[0] == fits[1], len(get_reusable_executor(reuse=True)._processes))\n"
-    )
-    run = [sys.executable, "-W", "ignore", str(program)]
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run = [sys.executable, "-W", "ignore", "program.py", as_file(kind, tmp_path).name]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["once", "True", "1"], done.stderr  # who counts codes beside this process
 
@@ -132,17 +141,13 @@ def test_processes_that_count_never_run_the_users_program(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypatch):
     """The fit of the app is one: its threads count."""
-    FRAME.to_csv(tmp_path / "rows.csv", index=False)
-    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
     monkeypatch.setattr(found_files, "TEXT_ROWS", 100)
     monkeypatch.setattr(source_module, "FEW", 0)
     monkeypatch.setattr(source_module, "MANY", 2)
     monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
-    source = open_source(tmp_path / f"rows.{kind}", column_types(DECLARED, COLUMNS), 100)
+    source = open_source(as_file(kind, tmp_path), column_types(DECLARED, COLUMNS), 100)
     assert isinstance(source, LocalSource)
-    source.crew = Crew(2)
-    seen = set()
-    honest = Sizes.count
+    source.crew, seen, honest = Crew(2), set(), Sizes.count
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
     assert len(seen) > 1
@@ -160,45 +165,43 @@ class Where:
 
 def test_this_process_counts_beside_the_others(tmp_path, monkeypatch):
     """The first share starts a process, the second is counted here."""
-    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
     monkeypatch.setattr(source_module, "MANY", 2)
-    source = open_source(tmp_path / "rows.parquet", column_types(DECLARED, COLUMNS), 100)
+    source = open_source(as_file("parquet", tmp_path), column_types(DECLARED, COLUMNS), 100)
     source.crew = Crew(2)
     found = source.total(Where(), ["age"])
     assert len(found) == 2
     assert os.getpid() in found
 
 
-@pytest.mark.parametrize("planted", ["", "import sdv_plausible.table.declared.declarations"])
-def test_a_process_that_counts_starts_without_what_it_does_not_need(planted, tmp_path):
-    """Whoever reads a task has loaded neither accountant nor SDV: they would take longer than all else."""
-    FRAME.to_parquet(tmp_path / "rows.parquet")
-    source = open_source(tmp_path / "rows.parquet", column_types(DECLARED, COLUMNS), PIECES)
+def test_a_process_that_counts_starts_without_what_it_does_not_need(tmp_path):
+    """Whoever reads a task has loaded neither accountant nor SDV: they would take longer than all else. Planted: it has."""
+    source = open_source(as_file("parquet", tmp_path), column_types(DECLARED, COLUMNS), PIECES)
     assert isinstance(source, LocalSource)
-    task = (
-        Keep(Encode(CODER), tmp_path),
-        Tables.of(CODER, SETS, 10**7, small=False),
-        list(source.pieces(NAMES)),
-    )
-    (tmp_path / "task").write_bytes(pickle.dumps(task))
-    script = (
-        f"import pickle, sys\n{planted}\npickle.load(open('task', 'rb'))\n"
-        "print(*sorted({'dp_accounting', 'sdv', 'scipy.stats', 'opendp'}.intersection(sys.modules)))"
-    )
-    run = [sys.executable, "-c", script]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == (["dp_accounting", "scipy.stats"] if planted else [])
+    work = Keep(Encode(CODER), tmp_path), Tables.of(CODER, SETS, 10**7, small=False)
+    (tmp_path / "task").write_bytes(pickle.dumps((*work, list(source.pieces(NAMES)))))
+    for planted, loaded in (
+        ("sys", []),
+        ("sdv_plausible.table.declared.declarations", ["dp_accounting", "scipy.stats"]),
+    ):
+        script = (
+            f"import pickle, sys\nimport {planted}\npickle.load(open('task', 'rb'))\n"
+            "print(*sorted({'dp_accounting', 'sdv', 'scipy.stats', 'opendp'}.intersection(sys.modules)))"
+        )
+        run = [sys.executable, "-c", script]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == loaded
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(workers, tmp_path):
+def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(tmp_path):
     frame = FRAME.assign(key=[f"k{i % 300}" for i in range(900)])
-    source = FrameSource(frame, PIECES)
-    source.crew = Crew(workers)
-    found = bounded(source, Neighbours(rows=2, person="key"), list(frame), Coins.from_seed(3), tmp_path)
-    rows = pd.concat(found.parts(list(frame)), ignore_index=True)
-    assert set(rows.groupby("key").size()) == {2}
-    assert len(rows) == 600
+    for workers in (1, 3):
+        source, folder = FrameSource(frame, PIECES), tmp_path / str(workers)
+        source.crew = Crew(workers)
+        folder.mkdir()
+        found = bounded(source, Neighbours(rows=2, person="key"), list(frame), Coins.from_seed(3), folder)
+        rows = pd.concat(found.parts(list(frame)), ignore_index=True)
+        assert set(rows.groupby("key").size()) == {2}
+        assert len(rows) == 600
 
 
 def test_a_person_is_dealt_to_one_file_in_every_process():
@@ -208,18 +211,14 @@ def test_a_person_is_dealt_to_one_file_in_every_process():
         "import sys, pandas as pd\nfrom sdv_plausible.table.persons import name_hash\n"
         f"names = {names}\nprint([name_hash(name) for name in names])\nprint([hash(name) for name in names])"
     )
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
-        for seed in ("1", "2")
-    ]
-    assert runs[0][0] == runs[1][0]
-    assert runs[0][1] != runs[1][1]  # the planted one
+    ours, planted = set(), set()
+    for seed in "12":
+        where = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}
+        run = [sys.executable, "-c", script]
+        done = subprocess.run(run, env=where, capture_output=True, text=True, check=True).stdout.splitlines()
+        ours.add(done[0])
+        planted.add(done[1])
+    assert (len(ours), len(planted)) == (1, 2)
     assert name_hash(3) == name_hash(3.0) == name_hash(True + 2)
 
 
@@ -250,17 +249,12 @@ def test_an_error_ends_the_pass(broken):
     assert {thread for thread in threading.enumerate() if not thread.daemon} <= before  # tqdm has one
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.5, "two", True])
-def test_what_is_no_number_of_workers_is_refused_before_a_row_is_read(workers):
-    with pytest.raises(ValueError, match=r"workers \("):
-        fit_source(FRAME, COLUMNS, DECLARED, workers=workers)
-
-
-def test_all_cores_by_default(monkeypatch):
+def test_all_cores_by_default_and_what_is_no_number_of_workers_is_refused(monkeypatch):
+    for workers in (0, -1, 1.5, "two", True):
+        with pytest.raises(ValueError, match=r"workers \("):
+            fit_source(FRAME, COLUMNS, DECLARED, workers=workers)
     monkeypatch.setattr("joblib.cpu_count", lambda: 7)
-    assert Crew.of(None).workers == 7
-    assert Crew.of(2).workers == 2
-    assert crew.ALONE.workers == 1
+    assert (Crew.of(None).workers, Crew.of(2).workers, crew.ALONE.workers) == (7, 2, 1)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no safe path")

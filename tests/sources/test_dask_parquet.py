@@ -48,15 +48,14 @@ def test_partitions_of_several_files_are_those_that_dask_reads(tmp_path):
     assert max(len(part.pieces) for part in parquet.partitions_of(table)) > 1
 
 
-@pytest.mark.parametrize(("index", "names"), [(None, ["a"]), (False, ["number", "a"])])
-def test_an_index_is_no_column_unless_dask_has_it_as_one(index, names, tmp_path):
-    frame = pd.DataFrame({"a": ["x", "y"]}, index=pd.Index([7, 8], name="number"))
-    frame.to_parquet(tmp_path / "0.parquet")
-    table = dd.read_parquet(tmp_path, index=index)
-    (one,) = parquet.partitions_of(table)
-    assert list(table.columns) == list(one.read(names).columns) == names
+def test_an_index_is_no_column_unless_dask_has_it_as_one(tmp_path):
     cells = {"number": [7, 8], "a": ["x", "y"]}
-    assert one.read(names).astype(object).to_dict("list") == {name: cells[name] for name in names}
+    pd.DataFrame(cells).set_index("number").to_parquet(tmp_path / "0.parquet")
+    for index, names in ((None, ["a"]), (False, ["number", "a"])):
+        table = dd.read_parquet(tmp_path, index=index)
+        (one,) = parquet.partitions_of(table)
+        assert list(table.columns) == list(one.read(names).columns) == names
+        assert one.read(names).astype(object).to_dict("list") == {name: cells[name] for name in names}
 
 
 def test_planted_texts_that_are_none_end_the_pass(tmp_path, monkeypatch):
@@ -90,19 +89,17 @@ def test_what_is_more_than_files_is_left_alone(tmp_path):
     assert [parquet.partitions_of(other) for other in others] == [None] * len(others)
 
 
-@pytest.mark.parametrize("piece", [None, "0.parquet", ("0.parquet", None), ("0.parquet", None, None, "more")])
-def test_a_dask_that_plans_otherwise_reads_by_itself(piece, tmp_path):
+def test_a_dask_that_plans_otherwise_or_has_other_parameters_reads_by_itself(tmp_path, monkeypatch):
     table = dd.read_parquet(files(tmp_path))
     honest = DaskSource(table)
-    plan = table.expr._plan
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(plan, "parts", [{"piece": piece} if piece else {"path": "0.parquet"}] * 2)
-        found = DaskSource(table)
     assert honest._files is not None
-    assert found._files is None
-    assert list(found.names) == list(honest.names)
-
-
-def test_so_does_one_that_has_other_parameters(tmp_path, monkeypatch):
+    for piece in (None, "0.parquet", ("0.parquet", None), ("0.parquet", None, None, "more")):
+        with monkeypatch.context() as patch:
+            patch.setitem(
+                table.expr._plan, "parts", [{"piece": piece} if piece else {"path": "0.parquet"}] * 2
+            )
+            found = DaskSource(table)
+        assert found._files is None
+        assert list(found.names) == list(honest.names)
     monkeypatch.setitem(parquet.READ_AS_USUAL, "another", None)
-    assert DaskSource(dd.read_parquet(files(tmp_path)))._files is None
+    assert DaskSource(table)._files is None

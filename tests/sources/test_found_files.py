@@ -5,6 +5,7 @@ import traceback
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from tables import COLUMNS, DECLARED, table
 
@@ -43,6 +44,9 @@ def test_no_row_counts_twice_by_a_link_or_a_hidden_copy(tmp_path):
     assert [path.name for path in files_of(folder)] == ["B.CSV", "a.csv", "part.csv"]
 
 
+AGE = {"age": {"range_min": 0, "range_max": 99}}
+
+
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
 def test_one_file_by_two_names_is_refused(tmp_path, link):
     (tmp_path / "sub").mkdir()
@@ -50,69 +54,49 @@ def test_one_file_by_two_names_is_refused(tmp_path, link):
     getattr(tmp_path / "sub" / "latest.csv", link)(tmp_path / "people.csv")
     for given in (tmp_path, tmp_path / "**/*.csv"):
         with pytest.raises(ValueError, match="are the same file") as raised:
-            fit_source(given, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
+            fit_source(given, domain=AGE, model="independent")
         for told in ("people.csv", "latest.csv", "count twice", "remove one"):
             assert told in str(raised.value)
     assert len(files_of(tmp_path / "sub")) == 1  # a link alone is a file like any other
 
 
-def test_files_of_other_types_are_refused(tmp_path):
-    FRAME.to_parquet(tmp_path / "a.parquet")
-    FRAME.assign(age=FRAME.age.astype(str)).to_parquet(tmp_path / "b.parquet")
+def test_several_files_are_one_table_unless_they_are_of_other_types(tmp_path):
+    types = column_types(None, COLUMNS)
+    for name, part in (("a", FRAME.iloc[:10]), ("b", FRAME.iloc[10:])):
+        part.to_csv(tmp_path / f"{name}.csv", index=False)
+        part.assign(age=part.age.astype(str) if name == "b" else part.age).to_parquet(
+            tmp_path / f"{name}.parquet"
+        )
+    assert sum(len(part) for part in open_source(tmp_path / "*.csv", types, 1).parts(["age"])) == 30
     with pytest.raises(ValueError, match="otherwise than"):
-        open_source(tmp_path, column_types(None, COLUMNS))
-
-
-def test_several_csv_files_are_one_table(tmp_path):
-    FRAME.iloc[:10].to_csv(tmp_path / "a.csv", index=False)
-    FRAME.iloc[10:].to_csv(tmp_path / "b.csv", index=False)
-    source = open_source(tmp_path, column_types(None, COLUMNS), 1)
-    assert sum(len(part) for part in source.parts(["age"])) == 30
+        open_source(tmp_path / "*.parquet", types)
 
 
 def test_values_of_a_dictionary_that_no_row_has_are_not_there():
-    pa = pytest.importorskip("pyarrow")
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 2], pa.int8()), ["f", "secret", "m"])
-    types = column_types(None, {"sex": {"sdtype": "categorical"}})
-    source = open_source(pa.table({"sex": coded}), types)
-    for rules in (RuleSet(), RuleSet.make([Forbidden({"sex": "m"})], {"sex": {"sdtype": "categorical"}})):
+    words = {"sex": {"sdtype": "categorical"}}
+    source = open_source(pa.table({"sex": coded}), column_types(None, words))
+    for rules in (RuleSet(), RuleSet.make([Forbidden({"sex": "m"})], words)):
         values, counts, missing = SourceColumns(source, rules, ["sex"]).value_counts("sex")
         assert (values, counts.tolist(), missing) == ([(False, "f"), (False, "m")], [1, 2], 1)
 
 
-def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path):
-    pa = pytest.importorskip("pyarrow")
+def test_texts_are_the_same_whether_stored_as_dictionary_or_not():
     cells = ["a", None, "b ", "b", "", "1", "a"] * 3
     types = column_types(None, {"x": {"sdtype": "categorical"}})
-    plain = pa.table({"x": pa.chunked_array([cells[:5], cells[5:]])})
-    (expected,) = open_source(plain, types).parts(["x"])
-    for column in (plain["x"].dictionary_encode(), plain["x"].cast(pa.large_string())):
+    plain = pa.chunked_array([cells[:5], cells[5:]])
+    (expected,) = open_source(pa.table({"x": plain}), types).parts(["x"])
+    for column in (plain.dictionary_encode(), plain.cast(pa.large_string())):
         (found,) = open_source(pa.table({"x": column}), types).parts(["x"])
         assert found["x"].astype(object).tolist() == expected["x"].astype(object).tolist()
         assert isinstance(found["x"].dtype, pd.CategoricalDtype)
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("engine", ["duckdb", "polars", "dask", "stream", "first batch"])
 def test_what_an_engine_says_of_a_cell_is_not_passed_on(engine, tmp_path):
-    """Engines that take types from the first rows end a pass at a later cell, and quote it."""
+    """Engines that take types from the first rows end a pass at a later cell, and quote it; so do users' functions."""
     path = tmp_path / "t.csv"
-    path.write_text("age\n" + "30\n" * 30_000 + "SECRETCELL\n")
-    if engine == "duckdb":
-        source = pytest.importorskip("duckdb").read_csv(str(path), sample_size=100)
-    else:
-        source = pytest.importorskip("polars").scan_csv(str(path))
-    with pytest.raises(ValueError, match="what reads it ended the pass") as raised:
-        fit_source(source, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
-    told = "".join(traceback.format_exception(raised.value))
-    assert "SECRETCELL" not in told
-    assert raised.value.__context__ is None
-
-
-@pytest.mark.parametrize("engine", ["dask", "stream", "first batch"])
-def test_no_more_of_a_function_or_a_cluster(engine, tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    path = tmp_path / "t.csv"
-    path.write_text("age\n" + "30\n" * 500 + "SECRETCELL\n")
+    path.write_text("age\n" + "30\n" * (30_000 if engine in ("duckdb", "polars") else 500) + "SECRETCELL\n")
 
     def batches():
         with pd.read_csv(path, chunksize=501 if engine == "first batch" else 100, dtype=str) as chunks:
@@ -120,26 +104,34 @@ def test_no_more_of_a_function_or_a_cluster(engine, tmp_path):
                 yield pa.RecordBatch.from_pandas(chunk.assign(age=chunk["age"].map(float)))
 
     source = batches
-    if engine == "dask":
+    if engine == "duckdb":
+        source = pytest.importorskip("duckdb").read_csv(str(path), sample_size=100)
+    elif engine == "polars":
+        source = pytest.importorskip("polars").scan_csv(str(path))
+    elif engine == "dask":
         source = pytest.importorskip("dask.dataframe").read_csv(str(path), dtype={"age": float})
     with pytest.raises(ValueError, match="what reads it ended the pass") as raised:
-        fit_source(source, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
+        fit_source(source, domain=AGE, model="independent")
     assert "SECRETCELL" not in "".join(traceback.format_exception(raised.value))
+    assert raised.value.__context__ is None
 
 
 def test_an_engine_without_batches_is_refused_before_anything_is_paid(monkeypatch):
     polars = pytest.importorskip("polars")
     monkeypatch.delattr(polars.LazyFrame, "collect_batches")
     with pytest.raises(ValueError, match="this polars reads no batches"):
-        fit_source(polars.DataFrame({"age": [1, 2]}), domain={"age": {"range_min": 0, "range_max": 99}})
+        fit_source(polars.DataFrame({"age": [1, 2]}), domain=AGE)
+
+
+def files(folder, *names):
+    """Small tables by these names."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("age\n1\n")
 
 
 def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_path):
-    for name in ("a.csv", "_temporary/0/b.csv", "_c.csv", "sub/d.csv"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("age\n1\n")
-    (tmp_path / "_year=2020").mkdir()
-    (tmp_path / "_year=2020/e.csv").write_text("age\n1\n")
+    files(tmp_path, "a.csv", "_temporary/0/b.csv", "_c.csv", "sub/d.csv", "_year=2020/e.csv")
     ways = tmp_path, tmp_path / "**/*.csv"
     for way in ways:
         found = [one.relative_to(tmp_path).as_posix() for one in files_of(way)]
@@ -154,16 +146,16 @@ def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_pat
     "mark", ["_delta_log/0.json", "metadata/v1.metadata.json", ".hoodie/hoodie.properties"]
 )
 def test_a_part_of_a_table_that_keeps_versions_is_refused(tmp_path, monkeypatch, mark):
+    """Control: an innocent folder of metadata."""
     part = tmp_path / "table/data/year=2020"
-    part.mkdir(parents=True)
-    for name in ("old.csv", "new.csv"):
-        (part / name).write_text("age\n1\n")
+    files(
+        tmp_path / "table", "data/year=2020/old.csv", "data/year=2020/new.csv", "metadata/adult.metadata.json"
+    )
     (tmp_path / "linked").symlink_to(part)
     monkeypatch.chdir(part)
     ways = part, ".", "*.csv", part.parent, part / "*.csv", tmp_path / "table/**/*.csv", tmp_path / "linked"
     assert {len(files_of(way)) for way in ways} == {2}
-    (tmp_path / "table" / mark).parent.mkdir()
-    (tmp_path / "table" / mark).write_text("{}")
+    files(tmp_path / "table", mark)
     for way in ways:
         with pytest.raises(ValueError, match="earlier versions of rows"):
             files_of(way)
@@ -172,10 +164,7 @@ def test_a_part_of_a_table_that_keeps_versions_is_refused(tmp_path, monkeypatch,
 
 def test_what_a_folder_or_pattern_would_lose_silently_is_refused(tmp_path, monkeypatch):
     base, far = tmp_path / "base", tmp_path / "far"
-    for folder in (base / "sub", far):
-        folder.mkdir(parents=True)
-    for name in ("a.csv", "sub/b.csv", "../far/c.csv"):
-        (base / name).write_text("age\n1\n")
+    files(tmp_path, "base/a.csv", "base/sub/b.csv", "far/c.csv")
     ways = base, base / "**/*.csv", base / "*/*.csv"
     assert [len(files_of(way)) for way in ways] == [2, 2, 1]
     (base / "2023").symlink_to(far)
@@ -205,24 +194,12 @@ def test_what_a_folder_or_pattern_would_lose_silently_is_refused(tmp_path, monke
     assert len(files_of(base / "*.csv")) == 1
 
 
-def test_an_innocent_folder_of_metadata_is_no_table_of_versions(tmp_path):
-    (tmp_path / "metadata").mkdir()
-    (tmp_path / "metadata/adult.metadata.json").write_text("{}")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/a.csv").write_text("age\n1\n")
-    assert len(files_of(tmp_path / "data")) == 1
-
-
 def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
-    for name in ("a.csv", "b.csv/part.0.csv", "year=2020/c.csv"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("age\n1\n")
+    files(tmp_path, "a.csv", "b.csv/part.0.csv", "year=2020/c.csv")
     for pattern in ("*.csv", "*"):
         with pytest.raises(ValueError, match=r"is a folder, which the pattern meets and does not enter"):
             files_of(tmp_path / pattern)
-    assert (
-        len(files_of(tmp_path)) == len(files_of(tmp_path / "**")) == len(files_of(tmp_path / "**/*.csv")) == 3
-    )
+    assert [len(files_of(way)) for way in (tmp_path, tmp_path / "**", tmp_path / "**/*.csv")] == [3] * 3
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -249,7 +226,6 @@ def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path, ending):
 
 
 def test_an_index_of_pandas_is_no_column(tmp_path):
-    pytest.importorskip("pyarrow")
     FRAME.set_index(pd.Index(range(7, 7 + len(FRAME)))).to_parquet(tmp_path / "t.parquet", index=True)
     assert not [one for one in fit_source(tmp_path, types="voted").sample(2).columns if "index" in one]
 
@@ -268,11 +244,11 @@ def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path, other):
             files_of(tmp_path)
 
 
-@pytest.mark.parametrize("cells", [[None, None], ["no number", None]])
-def test_numbers_that_are_all_missing_are_stored_as_numbers(cells):
+def test_numbers_that_are_all_missing_are_stored_as_numbers():
     """As those of any other part: rows of people are put together where their storage is one."""
-    pa = pytest.importorskip("pyarrow")
-    types = column_types({"age": {"sdtype": "numerical"}})
-    source = open_source(pa.table({"age": pa.array(cells, pa.string())}), types)
-    (part,) = source.parts(["age"])
-    assert part["age"].dtype == source.empty(["age"])["age"].dtype == float
+    for cells in ([None, None], ["no number", None]):
+        source = open_source(
+            pa.table({"age": pa.array(cells, pa.string())}), column_types({"age": {"sdtype": "numerical"}})
+        )
+        (part,) = source.parts(["age"])
+        assert part["age"].dtype == source.empty(["age"])["age"].dtype == float

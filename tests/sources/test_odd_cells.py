@@ -229,23 +229,26 @@ def learned(first, usual, door):
 DAY = pd.Timestamp("2020-01-01")
 
 
+FIRSTS = {
+    "numbers": ([1, 2], [1.0, np.int8(1), np.timedelta64(1, "M"), np.clongdouble(1), [1]]),
+    "moments": ([DAY, "z"], [DAY.to_pydatetime(), DAY.as_unit("ns"), np.datetime64("2020-01-01"), [DAY]]),
+    "texts": (["a", "b"], [Word("a"), np.str_("a"), odd_cells.Colour.A, odd_cells.silent(str, "a")]),
+    "a name's text": (
+        ["colour", "b"],
+        [Word("colour"), "".join(["col", "our"])],
+    ),  # a pickle tells one object from two
+}
+
+
 @pytest.mark.parametrize("door", ["frame", "pandas"])
-@pytest.mark.parametrize(
-    ("usual", "firsts"),
-    [
-        ([1, 2], [1.0, np.int8(1), np.timedelta64(1, "M"), np.clongdouble(1), [1]]),
-        ([DAY, "z"], [DAY.to_pydatetime(), DAY.as_unit("ns"), np.datetime64("2020-01-01"), [DAY]]),
-        (["a", "b"], [Word("a"), np.str_("a"), odd_cells.Colour.A, odd_cells.silent(str, "a")]),
-        (["colour", "b"], [Word("colour"), "".join(["col", "our"])]),  # a pickle tells one object from two
-    ],
-    ids=["numbers", "moments", "texts", "a name's text"],
-)
-def test_what_the_first_of_equal_cells_is_changes_no_byte(door, usual, firsts):
+@pytest.mark.parametrize("kind", FIRSTS)
+def test_what_the_first_of_equal_cells_is_changes_no_byte(door, kind):
     """A fit without noise, so that its domain is a function of the rows; lists leave one row less."""
-    same = learned(usual[0], usual, door)
+    usual, firsts = FIRSTS[kind]
+    same, missing = learned(usual[0], usual, door), learned(None, usual, door)
     for first in firsts:
-        missing = type(first) in (list, np.timedelta64)
-        assert learned(first, usual, door) == (learned(None, usual, door) if missing else same)
+        is_missing = type(first) in (list, np.timedelta64)
+        assert learned(first, usual, door) == (missing if is_missing else same)
 
 
 def of_moments(engine, *, far):

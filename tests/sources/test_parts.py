@@ -84,9 +84,8 @@ def watched(given=None):
             found = count(work, part, number)
             if len(getattr(part, "rows", part)):
                 held_alive.append(work)  # or another pass's work would get its identity
-                passes.setdefault(id(work), Pass(type(work).__name__, innermost(work))).parts.append(
-                    (number, frozenset(drawn))
-                )
+                one = passes.setdefault(id(work), Pass(type(work).__name__, innermost(work)))
+                one.parts.append((number, frozenset(drawn)))
             return found
 
         return counted
@@ -135,9 +134,8 @@ def passes_of(engine, kept=None, given=None):
 
 def in_this_process():
     """Tasks of Dask one after another, where it is installed."""
-    if importlib.util.find_spec("dask") is None:
-        return nullcontext()
-    return importlib.import_module("dask").config.set(scheduler="synchronous")
+    has_dask = importlib.util.find_spec("dask") is not None
+    return importlib.import_module("dask").config.set(scheduler="synchronous") if has_dask else nullcontext()
 
 
 def faults(passes):

@@ -44,13 +44,15 @@ def pairs(choose, kinds, key):
     """How often each two kinds are those used."""
     whose, content, kind = of_four(kinds)
     rows = choose(whose, content, 2, key)
-    return Counter(pd.DataFrame({"whose": whose[rows], "kind": kind[rows]}).groupby("whose")["kind"].agg(lambda two: tuple(sorted(two))))  # fmt: skip
+    used = pd.DataFrame({"whose": whose[rows], "kind": kind[rows]}).groupby("whose")["kind"]
+    return Counter(used.agg(lambda two: tuple(sorted(two))))
 
 
 def p_of(found, kinds):
     """Of the claim that all six choices of two of the four rows are equally likely."""
     choices = Counter(tuple(sorted((kinds[i], kinds[j]))) for i in range(4) for j in range(i))
-    return float(stats.chisquare([found[one] for one in choices], [PEOPLE * n / 6 for n in choices.values()]).pvalue)  # fmt: skip
+    expected = [PEOPLE * n / 6 for n in choices.values()]
+    return float(stats.chisquare([found[one] for one in choices], expected).pvalue)
 
 
 def without_ranks(whose, content, most, key):
@@ -63,13 +65,10 @@ def first_ones(whose, content, most, key):
     return smallest(whose, np.arange(len(content)), most)
 
 
-@pytest.mark.parametrize("kinds", [(0, 1, 2, 3), (0, 0, 1, 2), (0, 0, 0, 1)], ids=str)
-def test_every_choice_of_a_persons_rows_is_equally_likely(kinds):
-    """Also of equal rows. With a key of the system's entropy a false alarm has a chance below 1e-9."""
-    assert p_of(pairs(chosen, kinds, os.urandom(32)), kinds) > ALARM
-
-
-def test_planted_equal_rows_of_one_number():
+def test_every_choice_of_a_persons_rows_is_equally_likely():
+    """Also of equal rows. With keys of the system's entropy a false alarm has a chance below 1e-9. Planted: one number."""
+    for kinds in ((0, 1, 2, 3), (0, 0, 1, 2), (0, 0, 0, 1)):
+        assert p_of(pairs(chosen, kinds, os.urandom(32)), kinds) > ALARM
     assert p_of(pairs(without_ranks, (0, 0, 1, 2), b""), (0, 0, 1, 2)) < ALARM
 
 
@@ -106,10 +105,9 @@ def test_other_people_are_no_matter():
     whose, content, kind = of_four((0, 0, 1, 2))
     key, some = os.urandom(32), whose % 3 == 0
     rows, alone = chosen(whose, content, 2, key), chosen(whose[some], content[some], 2, key)
-    among = rows[whose[rows] % 3 == 0]
-    assert Counter(zip(whose[among], kind[among], strict=True)) == Counter(
-        zip(whose[some][alone], kind[some][alone], strict=True)
-    )
+    among, by_themselves = rows[whose[rows] % 3 == 0], np.flatnonzero(some)[alone]
+    used = (Counter(zip(whose[these], kind[these], strict=True)) for these in (among, by_themselves))
+    assert next(used) == next(used)
 
 
 def test_nobody_and_those_with_room_for_all():
@@ -144,24 +142,14 @@ def test_equal_names_share_a_number_in_every_process():
     assert len(told) == 1
 
 
-# --- on Dask --------------------------------------------------------------------------------------------------------
-
-
 def on_dask(frame, parts=5):
     return DaskSource(pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=parts, sort=False))
 
 
-def in_order(rows):
-    return rows.astype(str).sort_values(list(rows.columns)).reset_index(drop=True)
-
-
 def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path):
-    other = FRAME.sample(frac=1, random_state=1)
-    found = [
-        in_order(used(on_dask(frame, parts), 2, tmp_path, Coins.from_seed(1)))
-        for frame, parts in ((FRAME, 3), (other, 7))
-    ]
-    pd.testing.assert_frame_equal(*found)
+    tables = on_dask(FRAME, 3), on_dask(FRAME.sample(frac=1, random_state=1), 7)
+    found = (used(one, 2, tmp_path, Coins.from_seed(1)).astype(str) for one in tables)
+    pd.testing.assert_frame_equal(*(rows.sort_values([*rows]).reset_index(drop=True) for rows in found))
 
 
 def test_planted_people_whose_rows_go_to_several_places(tmp_path, monkeypatch):
@@ -190,7 +178,8 @@ def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit():
 
 
 def test_cells_that_name_nobody_are_told_of(tmp_path):
-    frame = FRAME.assign(key=np.where(np.arange(len(FRAME)) == 5, 2.0**60, np.arange(len(FRAME)) % 9))
+    places = np.arange(len(FRAME))
+    frame = FRAME.assign(key=np.where(places == 5, 2.0**60, places % 9))
     with pytest.warns(UserWarning, match="key"):
         found = fit_source(held("dask", frame, tmp_path), COLUMNS, DECLARED, person=Person("key", rows=4))
     assert found.ledger.claims_privacy
@@ -208,7 +197,8 @@ def test_no_cell_changes_however_pieces_store_it():
         pd.Series(cells[:2], dtype="category"),
         pd.Series([], dtype="category"),
     ]
-    choice = Choice("key", 10**6, b"")
+    choice = Choice("key", 10**6, b"secret")
+    assert "secret" not in repr(choice)
     parts = [pd.DataFrame({"key": key[: len(one)], "cell": one}) for one in stored]
     for some in (parts, parts[:1] + parts[5:], parts[3:4], parts[6:]):
         dealt = [rows for part in some for _, rows in choice.dealt(part, 4)]
@@ -218,7 +208,3 @@ def test_no_cell_changes_however_pieces_store_it():
             return Counter(f"{who!r} {cell!r}".replace("None", "nan") for part in rows for who, cell in zip(part["key"], part["cell"], strict=True))  # fmt: skip
 
         assert told([found]) == told(some)
-
-
-def test_the_key_is_not_shown():
-    assert b"secret" not in repr(Choice("key", 1, b"secret")).encode()

@@ -1,6 +1,7 @@
 """Parts of a frame."""
 
 import pandas as pd
+import tqdm.auto  # noqa: F401 - it asks at its first import whether bars are shown, and conftest.py says no
 
 from sdv_plausible.sources.progress import Progress, on_terminal
 from sdv_plausible.sources.raw_columns import Rows

@@ -86,8 +86,6 @@ def test_a_partition_that_counts_twice_is_seen(spark):
     assert Twice(source, TYPES).total(Rows(), ["age"]) == len(FRAME) + 100
 
 
-# --- what cells are ------------------------------------------------------------------------------------------
-
 CELLS = {  # Spark's type, and cells beside one that is missing
     "byte": ("byte", [1, -128, 127]),
     "short": ("short", [1, 2, 3]),
@@ -190,9 +188,6 @@ def test_columns_of_one_name_are_refused(spark):
         open_source(made.select("age", "sex", "sex"), column_types(None, {"sex": COLUMNS["sex"]}))
 
 
-# --- parts, and tasks that fail --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [1, 3, 40])
 def test_parts_have_numbers_and_coins_of_their_own(spark, number):
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
@@ -240,8 +235,6 @@ def test_one_that_goes_on_failing_ends_the_fit_and_quotes_no_cell(spark, tmp_pat
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert persisted(spark) == 0
 
-
-# --- people --------------------------------------------------------------------------------------------------------
 
 VISITS = pd.concat([FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), FRAME.iloc[[0] * 9]])
 

@@ -340,9 +340,8 @@ def decoded_plainly(attribute, codes, coins):
     if len(wide):
         draw, zone = column._draw if attribute.rounding is None else column._draw_rounded, attribute.time_zone
         first, last = on_clocks(low[wide], zone), on_clocks(high[wide], zone)  # dates as clocks show them
-        numbers[wide] = np.clip(
-            from_clocks(draw(first, np.maximum(first, last), coins), zone), low[wide], high[wide]
-        )
+        drawn = from_clocks(draw(first, np.maximum(first, last), coins), zone)
+        numbers[wide] = np.clip(drawn, low[wide], high[wide])
     if attribute.kind == "datetime":
         return column._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
     if attribute.kind == "float" and attribute.decimals is not None:
@@ -365,33 +364,27 @@ def test_numbers_are_decoded_as_before(attribute, seed):
 
 
 def test_planted_bins_taken_for_single_values_are_seen():
-    attribute, codes = (
-        Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10)),
-        np.zeros(60, dtype=int),
-    )
-    column = ColumnCodec(attribute)
+    attribute = Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10))
+    column, codes = ColumnCodec(attribute), np.zeros(60, dtype=int)
     column._wide[:] = False
     found = column._decode_numbers(codes, Coins.from_seed(1))
     assert not np.array_equal(found, decoded_plainly(attribute, codes, Coins.from_seed(1)))
 
 
-@pytest.mark.parametrize(
-    ("attribute", "fits", "odd"),
-    [
+def test_many_values_are_checked_as_each_one():
+    for attribute, fits, odd in (
         (Attribute(name="x", kind="integer", lower=(0, 5), upper=(4, 9)), [0, 9, 7.0], [10, -1, 2.5, "a", None]),
         (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), decimals=1, nullable=True), [0.1, 9, None], [9.5, "a"]),
         (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), values=("N",)), [0.123, "N"], ["M", 10.0]),
         (Attribute(name="x", kind="categorical", values=("a", "b")), ["a", "b", "a"], ["c", None]),
-    ],
-)  # fmt: skip
-def test_many_values_are_checked_as_each_one(attribute, fits, odd):
-    one = Codec(Domain((attribute,)))
-    each = [one.encode_value("x", value) for value in fits]
-    for dtype in (object, None):
-        assert one.check_values("x", pd.Series(fits, dtype=dtype)).tolist() == each
-    for value in odd:
-        with pytest.raises(ValueError, match="column 'x'") as alone:
-            one.check_value("x", value)
-        with pytest.raises(ValueError, match="column 'x'") as together:
-            one.check_values("x", pd.Series([*fits, value], dtype=object))
-        assert str(together.value) == str(alone.value)
+    ):  # fmt: skip
+        one = Codec(Domain((attribute,)))
+        each = [one.encode_value("x", value) for value in fits]
+        for dtype in (object, None):
+            assert one.check_values("x", pd.Series(fits, dtype=dtype)).tolist() == each
+        for value in odd:
+            with pytest.raises(ValueError, match="column 'x'") as alone:
+                one.check_value("x", value)
+            with pytest.raises(ValueError, match="column 'x'") as together:
+                one.check_values("x", pd.Series([*fits, value], dtype=object))
+            assert str(together.value) == str(alone.value)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import each_once
 
 from sdv_plausible import Release, fit_source
 from sdv_plausible.commands.cli import main
@@ -44,20 +45,33 @@ def check_rows(rows, special=OPEN, last="2026"):
     assert others.max() < last
 
 
-@pytest.mark.parametrize("words", [{**DATE, **RANGE}, DATE, {**DATE, **RANGE, "range_is_nullable": True}, {**DATE, "range_max": "2025-12-31"}])  # fmt: skip
-@pytest.mark.parametrize("place", ["memory", "csv", "parquet"])
-def test_it_comes_out_as_often_as_it_is(words, place, tmp_path):
-    rows = table()
+RANGES = (
+    {**DATE, **RANGE},
+    DATE,
+    {**DATE, **RANGE, "range_is_nullable": True},
+    {**DATE, "range_max": "2025-12-31"},
+)
+
+
+def placed(rows, place, folder):
+    """The rows, or a file of them."""
     if place == "csv":
-        rows.to_csv(tmp_path / "a.csv", index=False)
-        rows = tmp_path / "a.csv"
+        rows.to_csv(folder / "a.csv", index=False)
     elif place == "parquet":
-        rows.to_parquet(tmp_path / "a.parquet")
-        rows = tmp_path / "a.parquet"
-    release = released(words, rows)
+        rows.to_parquet(folder / "a.parquet")
+    return rows if place == "memory" else folder / f"a.{place}"
+
+
+@pytest.mark.parametrize(("words", "place"), each_once(RANGES, ["memory", "csv", "parquet"]))
+def test_it_comes_out_as_often_as_it_is(words, place, tmp_path):
+    release = released(words, placed(table(), place, tmp_path))
+    last = "2026" if "range_max" in words else "2030"
     assert release.domain["closed"].values == (OPEN,)
-    check_rows(release.sample(ROWS), last="2026" if "range_max" in words else "2030")
+    check_rows(release.sample(ROWS), last=last)
     replay_domain(release)
+    if place == "parquet":
+        release.sample_to_parquet(tmp_path / "rows", ROWS)
+        check_rows(pd.read_parquet(tmp_path / "rows"), last=last)
 
 
 def test_a_moment_with_one_is_not_split():
@@ -73,34 +87,24 @@ def test_one_inside_the_range_stands_alone():
     assert abs((rows["closed"] == "1900-01-01").mean() - 0.3) < 0.07
 
 
-def test_files_hold_it(tmp_path):
-    release = released({**DATE, **RANGE}, table())
-    release.sample_to_parquet(tmp_path / "rows", ROWS)
-    check_rows(pd.read_parquet(tmp_path / "rows"))
-
-
 def test_check_finds_nothing(tmp_path, capsys):
     """Control: without the word such cells are outside."""
-    table().to_csv(tmp_path / "a.csv", index=False)
-    for words, fits in (({**DATE, **RANGE, "range_is_nullable": True}, True), ({**DATE, **RANGE, "special_values": None, "range_is_nullable": True}, False)):  # fmt: skip
-        DomainFile(columns={"closed": words}).save(tmp_path / "d.json")
-        assert main(["check", str(tmp_path / "a.csv"), "--domain", str(tmp_path / "d.json")]) == 0
-        found = capsys.readouterr()
-        assert ("every cell fits" in found.out) == fits
+    path, words = placed(table(), "csv", tmp_path), {**DATE, **RANGE, "range_is_nullable": True}
+    for said, fits in ((words, True), ({**words, "special_values": None}, False)):
+        DomainFile(columns={"closed": said}).save(tmp_path / "d.json")
+        assert main(["check", str(path), "--domain", str(tmp_path / "d.json")]) == 0
+        assert ("every cell fits" in capsys.readouterr().out) == fits
 
 
-@pytest.mark.parametrize(
-    ("words", "rule"),
-    [
+def test_what_is_refused():
+    for words, rule in (
         ({"datetime_format": None}, "in the datetime_format"),
         ({"special_values": ["31.12.9999"]}, "in the datetime_format"),
         ({"special_values": [9999]}, "must be a list of distinct texts in the column's format"),
         ({"parts": "split"}, "leave parts"),
-    ],
-)
-def test_what_is_refused(words, rule):
-    with pytest.raises(ValueError, match=rule):
-        declared_attribute("closed", {**DATE, **RANGE, **words})
+    ):
+        with pytest.raises(ValueError, match=rule):
+            declared_attribute("closed", {**DATE, **RANGE, **words})
 
 
 def undeclared(special, more=None, rows=None, **options):
@@ -114,11 +118,7 @@ def undeclared(special, more=None, rows=None, **options):
 @pytest.mark.parametrize("options", [{}, {"types": "voted"}])
 @pytest.mark.parametrize("place", ["memory", "csv"])
 def test_a_usual_date_for_never_is_learned(place, options, tmp_path):
-    rows = table()
-    if place == "csv":
-        rows.to_csv(tmp_path / "a.csv", index=False)
-        rows = tmp_path / "a.csv"
-    release = undeclared(OPEN, rows=rows, **options)
+    release = undeclared(OPEN, rows=placed(table(), place, tmp_path), **options)
     assert release.domain["closed"].values == (OPEN,)
     closed = release.sample(ROWS)["closed"]
     assert abs((closed == OPEN).mean() - 0.3) < 0.07
@@ -129,11 +129,9 @@ def test_a_usual_date_for_never_is_learned(place, options, tmp_path):
 @pytest.mark.parametrize(("special", "more"), [("4712-12-31", {}), (OPEN, RANGE)])
 def test_dates_out_of_reach_are_named(special, more, tmp_path):
     """No usual date for "never", or one beside a declared range: it comes out missing, and the fit says so."""
-    table(special=special).to_csv(tmp_path / "a.csv", index=False)
-    with pytest.warns(
-        UserWarning, match=r"closed \((2[5-9]|3[0-5])%\): these shares of the cells cannot be read"
-    ):
-        release = undeclared(special, more, tmp_path / "a.csv")
+    path, shares = placed(table(special=special), "csv", tmp_path), r"\((2[5-9]|3[0-5])%\)"
+    with pytest.warns(UserWarning, match=f"closed {shares}: these shares of the cells cannot be read"):
+        release = undeclared(special, more, path)
     assert release.domain["closed"].values == ()
     assert release.columns().loc["closed", "missing"] > 0.25
 
@@ -148,20 +146,19 @@ def test_a_date_for_never_that_few_rows_hold_is_no_value():
 
 def test_read_off_the_rows_it_is_a_value():
     """Without a claim (undeclared="infer"), where nanoseconds could not hold it."""
-    columns = {
+    words = {
         "closed": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
         "paid": {"sdtype": "categorical"},
     }
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), undeclared="infer")
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(words), undeclared="infer")
     synth.fit(table())
     assert synth.get_domain()["closed"].values == (OPEN,)
     assert abs((synth.sample(ROWS)["closed"] == OPEN).mean() - 0.3) < 0.07
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_usual_dates_for_never_are_written_as_their_column(form):
+def test_usual_dates_for_never_are_written_as_their_column():
     """Of every format that shows whole years, and only of these; each is a date, and beyond nanoseconds."""
-    found = far_dates(form)
-    assert bool(found) == ("%Y" in form)
-    for text in found:
-        assert read_date(text, form).year >= 2999
+    for form in FORMATS:
+        found = far_dates(form)
+        assert bool(found) == ("%Y" in form)
+        assert all(read_date(text, form).year >= 2999 for text in found)

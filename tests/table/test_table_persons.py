@@ -3,12 +3,12 @@
 import datetime as dt
 import itertools
 from collections import Counter
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from cases import fast_and_nightly
 from miss_rates import chi_square
@@ -22,9 +22,8 @@ from sdv_plausible.table.persons import choose_rows, identities, person_entry, u
 ALARM, MISSED = (
     1e-6,
     1e-6,
-)  # chance of a false alarm of each statistical check, and of missing its planted bug
+)  # chances of a false alarm of each statistical check, and of missing its planted bug
 DRAWS = 4000
-Choice = Callable[[pd.Series, int, Coins], np.ndarray]
 
 
 def first_come(persons, most, coins):
@@ -32,12 +31,12 @@ def first_come(persons, most, coins):
     return np.flatnonzero(persons.groupby(persons).cumcount().to_numpy() < most)
 
 
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are(most):
+def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are():
     persons = pd.Series(np.random.default_rng(1).integers(0, 40, 300))
-    kept = persons.iloc[choose_rows(persons, most, Coins.from_os_entropy())].value_counts()
-    assert (kept == persons.value_counts().clip(upper=most).loc[kept.index]).all()
-    assert set(kept.index) == set(persons)
+    for most in (1, 2, 5):
+        kept = persons.iloc[choose_rows(persons, most, Coins.from_os_entropy())].value_counts()
+        assert (kept == persons.value_counts().clip(upper=most).loc[kept.index]).all()
+        assert set(kept.index) == set(persons)
 
 
 def sets_chosen(choose, persons, most, person):
@@ -93,37 +92,23 @@ def test_rows_of_nobody_are_not_used():
     assert not len(choose_rows(pd.Series([], dtype=object), 1, Coins.from_seed(0)))
 
 
-@pytest.mark.parametrize(
-    ("same", "different"),
-    [
+def test_a_person_has_one_name_however_it_is_stored():
+    day = pd.Timestamp("2020-01-02")
+    for same, different in (
         ([1, 1.0, np.int32(1), np.float64(1)], [2, "1"]),
         (["a", np.str_("a")], ["b", "A"]),
-        (
-            [dt.datetime(2020, 1, 2), pd.Timestamp("2020-01-02"), np.datetime64("2020-01-02")],
-            [dt.datetime(2020, 1, 3)],
-        ),
+        ([day.to_pydatetime(), day, np.datetime64("2020-01-02")], [dt.datetime(2020, 1, 3)]),
         ([2**60], [2**60 + 1]),
-    ],
-)
-def test_a_person_has_one_name_however_it_is_stored(same, different):
-    persons = pd.Series([*same, *different], dtype=object)
-    kept = choose_rows(persons, 1, Coins.from_os_entropy())
-    assert len(kept) == 1 + len(different)
-    assert sum(i < len(same) for i in kept) == 1
-
-
-STORED = ["int64", "Int64", "float64", "object", "category", "str", "datetime64[ns]"]
-
-
-@pytest.mark.parametrize("dtype", STORED)
-def test_every_storage_of_names_is_understood(dtype):
-    names = np.array([3, 3, 3, 7, 7, 11])
-    names = pd.to_datetime(names, unit="D") if dtype.startswith("datetime") else names
-    persons = pd.Series(names).astype(dtype)
-    assert len(choose_rows(persons, 2, Coins.from_os_entropy())) == 5
-
-
-def test_long_whole_numbers_are_told_apart():
+        ([(1, 2), (1, 2)], [(1, 3)]),
+    ):
+        persons = pd.Series([*same, *different], dtype=object)
+        kept = choose_rows(persons, 1, Coins.from_os_entropy())
+        assert len(kept) == 1 + len(different)
+        assert sum(i < len(same) for i in kept) == 1
+    for dtype in ("int64", "Int64", "float64", "object", "category", "str", "datetime64[ns]"):
+        names = np.array([3, 3, 3, 7, 7, 11])
+        names = pd.to_datetime(names, unit="D") if dtype.startswith("datetime") else names
+        assert len(choose_rows(pd.Series(names).astype(dtype), 2, Coins.from_os_entropy())) == 5
     assert len(choose_rows(pd.Series([2**53, 2**53 + 1]), 1, Coins.from_seed(0))) == 2
 
 
@@ -137,34 +122,27 @@ def test_entries_say_what_is_done_and_what_is_not_known():
     assert entry.status == "no claim"
 
 
-@pytest.mark.parametrize("besides", [None, "another", 1j, pytest.param(10**400, id="huge"), 0.5])
-def test_long_numbers_stay_several_people_whatever_the_cells_beside_them_are(besides):
+def test_long_numbers_stay_several_people_whatever_the_cells_beside_them_are():
     """In doubles 2**53 and 2**53 + 1 are one number; one missing name must not make them one person."""
-    people = [2**53 + i for i in range(6)]
-    persons = pd.Series([*people, besides], dtype=object)
-    kept = choose_rows(persons, 1, Coins.from_os_entropy())
-    assert set(range(6)) <= set(kept.tolist())
+    for besides in (None, "another", 1j, 10**400, 0.5):
+        persons = pd.Series([*(2**53 + i for i in range(6)), besides], dtype=object)
+        assert {*range(6)} <= {*choose_rows(persons, 1, Coins.from_os_entropy()).tolist()}
 
 
-@pytest.mark.parametrize(
-    "first",
-    [2**53, 10**17, Decimal(2**53), Decimal("0.12345678901234567890"), np.longdouble(2**53), Fraction(2**53)],
-    ids=repr,
-)
-def test_people_with_long_numbers_are_not_one(first):
+def test_people_with_long_numbers_are_not_one():
     """By way of a double two people become one: a person more would then put other people's rows in their place."""
-    step = Decimal("1e-20") if first == Decimal("0.12345678901234567890") else 1
-    names = pd.Series([first, first + step] * 5, dtype=object)
-    if isinstance(first, np.longdouble) and first + 1 == first:
-        pytest.skip("long doubles are doubles here")
-    assert len(set(identities(names))) == 2
-    assert len(choose_rows(names, 5, Coins.from_seed(0))) == 10
-    assert len({canonical(name) for name in names}) == 1 or isinstance(first, Fraction)  # the control
-
-
-def test_a_name_may_be_a_tuple():
-    names = pd.Series([(1, 2), (1, 3), (1, 2)], dtype=object)
-    assert len(choose_rows(names, 1, Coins.from_seed(0))) == 2
+    firsts = [
+        2**53, 10**17, Decimal(2**53), Decimal("0.12345678901234567890"), np.longdouble(2**53),
+        Fraction(2**53),
+    ]  # fmt: skip
+    for first in firsts:
+        other = first + (Decimal("1e-20") if first == firsts[3] else 1)
+        if other == first:
+            continue  # long doubles are doubles here
+        names = pd.Series([first, other] * 5, dtype=object)
+        assert len(set(identities(names))) == 2
+        assert len(choose_rows(names, 5, Coins.from_seed(0))) == 10
+        assert len({canonical(name) for name in names}) == 1 or isinstance(first, Fraction)  # the control
 
 
 def test_a_tuple_that_holds_a_rounded_number_names_nobody():
@@ -188,38 +166,29 @@ def test_a_double_in_which_whole_numbers_become_one_names_nobody():
     assert choose_rows(rounded, 1, Coins.from_seed(0)).tolist() == [2000, 2001]
 
 
-@pytest.mark.parametrize("stored", ["float16", "float32", "Float32", "float[pyarrow]", "category", "object"])
-def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stored):
+def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody():
     """Control: as doubles, which tell them apart, they are names."""
-    numbers = pd.Series([7.0, 2.0**11 - 1, 2.0**11] if stored == "float16" else [7.0, 2.0**24 - 1, 2.0**24])
-    first = "float32" if stored in ("category", "object") else stored
-    few = numbers.astype(first)
-    few = pd.Series(list(few.to_numpy()), dtype=object) if stored == "object" else few.astype(stored)
-    assert [name is None for name in identities(few)] == [False, False, True]
-    assert None not in identities(numbers)
+    for stored in ("float16", "float32", "Float32", "float[pyarrow]", "category", "object"):
+        bits = 11 if stored == "float16" else 24
+        numbers = pd.Series([7.0, 2.0**bits - 1, 2.0**bits])
+        few = numbers.astype("float32" if stored in ("category", "object") else stored)
+        few = pd.Series(list(few.to_numpy()), dtype=object) if stored == "object" else few.astype(stored)
+        assert [name is None for name in identities(few)] == [False, False, True]
+        assert None not in identities(numbers)
 
 
-def arrow_names(kind):
+def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons():
     """Names at the ends of what Arrow stores, each twice, beside two usual ones."""
-    import pyarrow as pa
-
-    counts = [-(2**63) + 1, 2**63 - 1, 0, 86_400, -(2**63) + 2] * 2
-    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(counts, "int64").view(kind)])))
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("kind", ["timestamp", "duration"])
-def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons(kind, unit):
-    import pyarrow as pa
-
-    names = identities(arrow_names(getattr(pa, kind)(unit)))
-    if kind == "duration":
-        assert set(names) == {None}
-        return
-    assert names[2] == names[7] != names[3] == names[8]
-    assert None not in (names[2], names[3])
-    for first in range(5):
-        for second in range(first):
+    counts = pa.array([-(2**63) + 1, 2**63 - 1, 0, 86_400, -(2**63) + 2] * 2, "int64")
+    for kind, unit in itertools.product((pa.timestamp, pa.duration), ("s", "ms", "us", "ns")):
+        column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([counts.view(kind(unit))])))
+        names = identities(column)
+        if kind is pa.duration:
+            assert set(names) == {None}
+            continue
+        assert names[2] == names[7] != names[3] == names[8]
+        assert None not in (names[2], names[3])
+        for first, second in itertools.combinations(range(5), 2):
             assert names[first] is None or names[first] != names[second]
-    chosen = choose_rows(arrow_names(getattr(pa, kind)(unit)), 1, Coins.from_os_entropy())
-    assert len(chosen) == len({name for name in names if name is not None})
+        chosen = choose_rows(column, 1, Coins.from_os_entropy())
+        assert len(chosen) == len({name for name in names if name is not None})

@@ -157,12 +157,8 @@ def test_types_hang_on_the_domain_and_on_no_row(nullable):
     for table in tables:
         assert [t.kind for t in usual_types(table.copy(), domain).dtypes] == expected
         masked = list(map(str, usual_types(table.copy(), domain, masked=True).dtypes))
-        assert masked == [
-            *(["boolean", "Int64"] if nullable else ["bool", "int64"]),
-            "float64",
-            "object",
-            "object",
-        ]
+        assert masked[:2] == (["boolean", "Int64"] if nullable else ["bool", "int64"])
+        assert masked[2:] == ["float64", "object", "object"]
 
 
 @pytest.mark.parametrize("nullable", [True, False])

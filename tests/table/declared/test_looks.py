@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from cases import each_once
 from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
@@ -123,40 +124,19 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     assert "age: from https://example.org/codebook" in str(ledger)
 
 
-def test_what_was_detected_makes_no_claim(table, tmp_path):
-    path = tmp_path / "domain.json"
-    DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(path)
-    ledger = fitted(table, path)
+def test_what_was_detected_makes_no_claim(table, bare):
+    DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(bare)
+    ledger = fitted(table, bare)
     assert not ledger.claims_privacy
     assert "were detected in the rows" in ledger.sentence()
+    bare.write_text("[]")
+    with pytest.raises(ValueError, match="is no domain file"):
+        read_domain_file(bare)
 
 
 def test_nothing_is_shown_that_could_not_be_written_down(table, bare, capsys, no_space):
     assert check_command(table, bare) == 2
     assert not capsys.readouterr().out
-
-
-def test_a_check_of_the_synthesizer_is_written_down_too(table, bare):
-    shown = []
-    assert not synthesizer(bare, undeclared="private").check(read_csv(table, bare), show=shown.append)
-    assert "age, sex were looked at" in shown[-2]
-    assert "Left open, and not compared: size." in shown[-1]
-    assert set(read_domain_file(bare).looked) == {"age", "sex"}
-
-
-def test_a_finished_domain_keeps_the_record_of_a_command(table, tmp_path, capsys):
-    path = tmp_path / "finished.json"
-    Domain.from_declarations({"age": COLUMNS["age"]}).save(path)
-    assert check_command(table, path) == 0
-    assert "age were looked at" in capsys.readouterr().out
-    assert set(Domain.load(path).looked) == {"age"}
-    assert record_look(path, ["age"]) == ()
-
-
-def test_no_domain_file(bare):
-    bare.write_text("[]")
-    with pytest.raises(ValueError, match="is no domain file"):
-        read_domain_file(bare)
 
 
 def write_columns(domain, **columns):
@@ -169,7 +149,10 @@ def by_command(table, domain):
 
 
 def by_object(table, domain):
-    synthesizer(domain).check(read_csv(table, domain), show=lambda _: None)
+    shown = []
+    synthesizer(domain).check(read_csv(table, domain), show=shown.append)
+    assert "age, sex were looked at" in shown[-2]
+    assert "Left open, and not compared: size." in shown[-1]
 
 
 def by_page(table, domain):
@@ -253,10 +236,9 @@ WRONG = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": [1, 2]}}
 
 
 @pytest.fixture
-def wrong(tmp_path):
-    path = tmp_path / "wrong.json"
-    path.write_text(json.dumps(WRONG))
-    return path
+def wrong(bare):
+    bare.write_text(json.dumps(WRONG))
+    return bare
 
 
 def test_what_a_fit_warns_of_is_a_look(table, wrong):
@@ -493,8 +475,10 @@ SEEN = {"age": {"lower": list(range(18, 90)), "upper": list(range(18, 90))}}
 
 
 @pytest.mark.filterwarnings("ignore:age. most cells:UserWarning")
-@pytest.mark.parametrize("through", ["itself", "copy", "saved"])
-@pytest.mark.parametrize("kind", ["file", "mapping", "domain"])
+@pytest.mark.parametrize(
+    ("kind", "through"),
+    each_once(["file", "mapping", "domain"], ["itself", lambda one: pickle.loads(pickle.dumps(one)), copy]),
+)
 def test_the_domain_of_a_fit_holds_the_looks(kind, through, tmp_path):
     """Saved, and edited to what the warning made one look up, it gave the claim that its file does not."""
     path = tmp_path / "E.json"
@@ -503,8 +487,7 @@ def test_the_domain_of_a_fit_holds_the_looks(kind, through, tmp_path):
     assert claims(edit(path, **SEEN))  # nobody has compared it
     synth = synthesizer(given_as(kind, tmp_path))
     synth.fit(PEOPLE)
-    if through != "itself":
-        synth = copy(synth) if through == "copy" else pickle.loads(pickle.dumps(synth))
+    synth = synth if through == "itself" else through(synth)
     synth.get_domain().save(path)
     assert claims(path)
     assert claims(Domain.load(path))
@@ -591,13 +574,12 @@ def test_a_damaged_record_of_a_domain_is_refused():
             Domain.from_dict(document)
 
 
-def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(tmp_path):
+def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(ordered):
     """It compares the table's columns, and not those that the model sees in their place."""
-    path = tmp_path / "domain.json"
-    DomainFile(columns={**ORDERED, "key": {"sdtype": "id"}}).save(path)
+    DomainFile(columns={**ORDERED, "key": {"sdtype": "id"}}).save(ordered)
     rows = pd.DataFrame({"low": range(50), "high": range(50), "key": range(50)})
-    synthesizer(path, rules=[Inequality("low", "high", most=9)]).validate(rows)
-    assert sorted(read_domain_file(path).looked) == ["high", "key", "low"]
+    synthesizer(ordered, rules=[Inequality("low", "high", most=9)]).validate(rows)
+    assert sorted(read_domain_file(ordered).looked) == ["high", "key", "low"]
 
 
 def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, capsys, monkeypatch):

@@ -14,9 +14,8 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.specifications import SINGLES, declared_attribute, equal_bins
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
+def test_declarations_in_the_words_of_the_metadata():
+    for spec, expected in (
         ({"sdtype": "categorical", "range_values": ["a", "b", None]}, {"values": ("a", "b"), "nullable": True}),
         ({"sdtype": "categorical", "range_values": np.array(["a", "b"])}, {"values": ("a", "b")}),
         ({"sdtype": "ordinal", "range_values": ["lo", "hi"]}, {"kind": "ordinal", "values": ("lo", "hi")}),
@@ -43,15 +42,13 @@ from sdv_plausible.table.declared.specifications import SINGLES, declared_attrib
         ({"sdtype": "categorical"}, None),
         ({"sdtype": "categorical", "range_values": []}, None),
         ({"sdtype": "id", "range_min": 0, "range_max": 9}, None),
-    ],
-)  # fmt: skip
-def test_declarations_in_the_words_of_the_metadata(spec, expected):
-    attribute = declared_attribute("x", spec)
-    if expected is None:
-        assert attribute is None
-        return
-    assert attribute.provenance == "declared"
-    assert {key: getattr(attribute, key) for key in expected} == expected
+    ):  # fmt: skip
+        attribute = declared_attribute("x", spec)
+        if expected is None:
+            assert attribute is None
+            continue
+        assert attribute.provenance == "declared"
+        assert {key: getattr(attribute, key) for key in expected} == expected
 
 
 def test_bad_declarations_name_the_column():

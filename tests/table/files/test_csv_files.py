@@ -113,12 +113,7 @@ def check_alone(folder, rows, more, place, read):
 
 
 @settings(max_examples=25)
-@given(
-    rows=st.lists(records, max_size=5),
-    more=records,
-    place=st.integers(0, 5),
-    block=st.sampled_from([1, 2, 3, 1000]),
-)
+@given(st.lists(records, max_size=5), records, st.integers(0, 5), st.sampled_from([1, 2, 3, 1000]))
 def test_no_row_has_a_say_in_how_another_is_read(tmp_path_factory, rows, more, place, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "BLOCK", block)
@@ -159,21 +154,18 @@ PLAIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("read", "odd", "rows"),
-    [
+def test_readers_that_look_at_other_rows_are_caught(tmp_path):
+    for read, odd, rows in (
         (inferring, {"grade": "n/k"}, 2),  # whole numbers become text
         (inferring, {"age": ""}, 2),  # whole numbers become doubles
         (inferring, {"zip": "n/k"}, 2),  # a leading zero comes back
         (inferring_numbers, {"age": "n/k"}, 2),
         (guessing_dates, {"start": "03.01.2020"}, 2),
         (dropping_rare, {}, 1),
-    ],
-)
-def test_readers_that_look_at_other_rows_are_caught(tmp_path, read, odd, rows):
-    more = [odd.get(name, value) for name, value in zip(COLUMNS, PLAIN, strict=True)]
-    with pytest.raises(AssertionError):
-        check_alone(tmp_path, [PLAIN] * rows, more, 0, read)
+    ):
+        more = [odd.get(name, value) for name, value in zip(COLUMNS, PLAIN, strict=True)]
+        with pytest.raises(AssertionError):
+            check_alone(tmp_path, [PLAIN] * rows, more, 0, read)
 
 
 def read_cells(spec, texts, **spelling):
@@ -270,9 +262,8 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
     assert count_unreadable(path, declared) == {"age": 1, "start": 1, "member": 1}
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_malformed_files_are_refused_without_a_value(tmp_path):
+    for content, words in (
         ("", "has no header line"),
         ("a,b\n1,2\nSECRET,3,4\n", "line 3 has 3 cells, the header line 2"),
         ('a,b\n1,"SE\nCRET"\nSECRET\n', "line 4 has 1 cells"),
@@ -282,19 +273,17 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
         ('a,b\n1,"SECRET\n', "is not CSV"),
         ('a,b\n1,"SEC"RET\n', "line 2 is not CSV"),
         (b"a,b\n1,SECRET\xff\n", "no text in the encoding 'utf-8'"),
-    ],
-)
-def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
-    declared = {"b": {"sdtype": "categorical"}} | (
-        {"a": {"sdtype": "id"}} if isinstance(content, bytes) else {}
-    )
-    with pytest.raises(ValueError, match="table.csv") as caught:
-        read_csv(write(tmp_path, content), declared)
-    assert words in str(caught.value)
-    assert "SECRET" not in str(caught.value)
-    told = caught.value
-    while (told := told.__cause__ or told.__context__) is not None:
-        assert not isinstance(told, UnicodeError)  # which holds the bytes
+    ):
+        declared = {"b": {"sdtype": "categorical"}} | (
+            {"a": {"sdtype": "id"}} if isinstance(content, bytes) else {}
+        )
+        with pytest.raises(ValueError, match="table.csv") as caught:
+            read_csv(write(tmp_path, content), declared)
+        assert words in str(caught.value)
+        assert "SECRET" not in str(caught.value)
+        told = caught.value
+        while (told := told.__cause__ or told.__context__) is not None:
+            assert not isinstance(told, UnicodeError)  # which holds the bytes
 
 
 def test_decimals_of_parquet_are_read_as_they_are_written(parquet):
@@ -329,9 +318,8 @@ def test_a_record_in_the_place_of_the_header_line_is_refused_without_a_value(tmp
         assert csv_columns(write(tmp_path, f"{name},other\n1,2\n")) == [name, "other"]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_bad_options_name_themselves(tmp_path):
+    for options, words in (
         ({"encoding": "utf-99"}, "encoding ('utf-99')"),
         ({"encoding": "hex"}, "encoding ('hex')"),
         ({"encoding": 5}, "encoding (5)"),
@@ -354,13 +342,11 @@ def test_a_record_in_the_place_of_the_header_line_is_refused_without_a_value(tmp
         ({"domain": {"sex": {"sdtype": "id"}}, "metadata": {"sex": {"sdtype": "numerical"}}}, "the metadata 'numerical'"),
         ({"metadata": 5, "domain": None}, "metadata (int) must be"),
         ({"metadata": {"columns": {"sex": 5}}}, "metadata: its columns must be a mapping"),
-    ],
-)  # fmt: skip
-def test_bad_options_name_themselves(tmp_path, options, words):
-    options = {"domain": {"sex": {"range_values": ["f", "m"]}}, **options}
-    with pytest.raises(ValueError, match=".") as caught:
-        read_csv(write(tmp_path, "sex,start\nf,2020\n"), **{"na_values": [""], **options})
-    assert words in str(caught.value)
+    ):  # fmt: skip
+        given = {"domain": {"sex": {"range_values": ["f", "m"]}}, "na_values": [""], **options}
+        with pytest.raises(ValueError, match=".") as caught:
+            read_csv(write(tmp_path, "sex,start\nf,2020\n"), **given)
+        assert words in str(caught.value)
 
 
 def test_types_come_from_domain_or_metadata():
