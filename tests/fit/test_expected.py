@@ -49,7 +49,7 @@ DECLARED = {
 }  # fmt: skip
 
 
-def penguins(rows: int) -> pd.DataFrame:
+def penguins(rows):
     """Birds like those of Palmer station: species, island and measures hang together."""
     rng = np.random.default_rng(0)
     kind, sex = rng.integers(0, 3, rows), rng.integers(0, 2, rows)

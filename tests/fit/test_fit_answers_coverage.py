@@ -63,7 +63,7 @@ def misses(case):
     return int(((found["lower"] > truth) | (found["upper"] < truth)).sum())
 
 
-def is_right(missed: int) -> bool:
+def is_right(missed):
     return MISS - BAND <= missed / CELLS <= MISS + BAND
 
 
@@ -77,7 +77,7 @@ def gaussian(sigma, told):
     return float(erfc((half + 0.5) / sigma / 2**0.5).mean())
 
 
-def test_a_false_alarm_is_rare() -> None:
+def test_a_false_alarm_is_rare():
     """Misses of unequal probabilities vary less than equal ones of their mean (Hoeffding 1956)."""
     laplace = float(half_widths.half_widths("discrete laplace", SIGMA, MISS))
     rare = {

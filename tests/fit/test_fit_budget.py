@@ -35,7 +35,7 @@ from tests.flat import values
 DELTA = 1e-9
 
 
-def ledger(epsilon: float, neighbours: Neighbours = ONE_ROW) -> PrivacyLedger:
+def ledger(epsilon, neighbours=ONE_ROW):
     """Plan of a fit at (epsilon, DELTA)."""
     made = PrivacyLedger(delta=DELTA, neighbours=neighbours)
     losses = (ApproxDP(epsilon=epsilon, delta=DELTA),)
@@ -395,12 +395,12 @@ COLUMNS = {"city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
 DOMAIN = {"city": {"range_values": ["A", "B"]}, "age": {"range_min": 0, "range_max": 9}}
 
 
-def table(n: int = 500) -> pd.DataFrame:
+def table(n=500):
     rng = np.random.default_rng(0)
     return pd.DataFrame({"city": rng.choice(["A", "B"], n), "age": rng.integers(0, 10, n)})
 
 
-def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
+def synthesizer(budget, **options):
     options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
     return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **values(**options))
 

@@ -43,7 +43,7 @@ TYPES = DomainFile(
 )
 
 
-def people() -> pd.DataFrame:
+def people():
     draw = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -80,7 +80,7 @@ def test_what_the_file_holds(learned):
 def test_the_noise_is_of_the_operating_systems_entropy(monkeypatch):
     """Control: reproducible coins are seen."""
 
-    def sources() -> set[str]:
+    def sources():
         with record_calls() as calls:
             learned_file(people(), TYPES, 0.3, 1e-9)
         return {call.source for call in calls}
@@ -172,7 +172,7 @@ def test_the_command(tmp_path, capsys):
     assert "learned already" in capsys.readouterr().err
 
 
-def households() -> pd.DataFrame:
+def households():
     """A table in which one household of 2,000 rows lives in a town of its own."""
     table = people()
     table["id"] = np.where(np.arange(ROWS) < 2000, "h0", table["id"])

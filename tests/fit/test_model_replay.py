@@ -32,7 +32,7 @@ STORED = Path(__file__).parents[1] / "release/file/stored"
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answers_lead_to_the_same_model(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answers_lead_to_the_same_model(case, monkeypatch):
     """On one machine to the last digit. Control: a rounding of nothing is kept, and less is not."""
     release = shared(case).release()
     monkeypatch.setattr(model_replay, "ROUNDING", 0.0)
@@ -42,7 +42,7 @@ def test_the_answers_lead_to_the_same_model(case: str, monkeypatch: pytest.Monke
         replay_model(release)
 
 
-def test_rules_of_all_kinds_are_kept_again(tmp_path: Path) -> None:
+def test_rules_of_all_kinds_are_kept_again(tmp_path):
     ruled.fitted().release().save(tmp_path / "x.release")
     found = verify(tmp_path / "x.release")
     assert not found.refused, str(found)
@@ -92,7 +92,7 @@ def test_charges_are_those_of_the_learner():
             check_charges(release)
 
 
-def test_answers_are_in_the_steps_of_a_fit() -> None:
+def test_answers_are_in_the_steps_of_a_fit():
     """Finer ones cost less. Control: the fit's own, and whole numbers, as earlier versions had them."""
     entry = LedgerEntry(name="model", mechanism="m", losses=gaussian_noise(3.0), scope="s")
     allowance, question = Allowance.of([entry]), CountTable([Axis(0, np.arange(2))])

@@ -9,7 +9,6 @@ import runpy
 import typing
 from dataclasses import MISSING, fields, replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -63,7 +62,7 @@ WITHOUT_OPTION = (
 BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
 
 
-def arguments(function: Any) -> dict[str, inspect.Parameter]:
+def arguments(function):
     found = inspect.signature(function).parameters.values()
     return {p.name: p for p in found if p.name != "self" and p.kind is not p.VAR_KEYWORD}
 
@@ -204,7 +203,7 @@ METADATA = metadata_of({"p": {"sdtype": "id"}, "a": {"sdtype": "categorical"}})
 SDVS_OWN = ("enforce_min_max_values", "enforce_rounding")  # SDV refuses them
 
 
-def made_with(option: Option, value: Any) -> dict[str, Any]:
+def made_with(option, value):
     """Arguments of the constructor, of which one option has this value."""
     if not option.of:
         return {option.name: value}
@@ -236,7 +235,7 @@ def test_a_refusal_holds_no_cell():
             assert "NAME-" not in f"{error} {error!r} {error.args} {vars(error)}"
 
 
-def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch: Any) -> None:
+def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch):
     monkeypatch.setitem(OPTIONS, "delta", replace(OPTIONS["delta"], default=3e-7))
     for command in (audit, declare):
         made = runpy.run_path(str(command.__file__))  # as it is imported

@@ -30,7 +30,7 @@ def test_a_split_is_disjoint_secret_and_in_proportion():
     """10,000 rows: false alarm 1e-6 for each part. Parts below 1 in all leave rows unused."""
     rows, shares = CodeArray(np.arange(10_000).reshape(-1, 1), [10_000]), (0.2, 0.3, 0.4)
 
-    def parts(seed: int) -> dict[str, list[int]]:
+    def parts(seed):
         split = split_rows(rows, shares, Coins.from_seed(seed))
         return {name: part.records()[:, 0].tolist() for name, part in split.items()}
 

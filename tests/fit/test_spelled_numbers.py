@@ -42,7 +42,7 @@ def spelled():
     return pd.DataFrame(columns, dtype=object)
 
 
-def assert_alike(rows: pd.DataFrame, names=tuple(FORMS)) -> None:
+def assert_alike(rows, names=tuple(FORMS)):
     """In the same spelling, with as many digits, and within the same range; medians move by 15 % at most."""
     for name in names:
         form, digits = FORMS[name]

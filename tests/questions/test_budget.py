@@ -35,11 +35,11 @@ from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 
 
-def entry(*losses) -> LedgerEntry:
+def entry(*losses):
     return LedgerEntry(name="model", mechanism="test", losses=losses, scope="test")
 
 
-def allowed(*losses) -> Allowance:
+def allowed(*losses):
     return Allowance.of([entry(*losses)])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from sdv_plausible.privacy.accounting.losses import (
     BoundedRangeLoss,
     GaussianLoss,
     InfiniteLoss,
-    Loss,
     PureDP,
     ReleaseLoss,
 )
@@ -50,7 +48,7 @@ class LookedAtError(Exception):
 class Untouchable:
     """Stands in for rows: every use is seen."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         raise LookedAtError(name)
 
 
@@ -62,14 +60,14 @@ class Occurring:
         return ["a", "b"], counts[:2], counts[2:]
 
 
-def entry(*losses: Loss, name: str = "model") -> LedgerEntry:
+def entry(*losses, name="model"):
     return LedgerEntry(name=name, mechanism="test", losses=losses, scope="test")
 
 
 def door(
-    *losses: Loss, rows: Any = None, ledger: PrivacyLedger | None = None, seed: int = 1,
-    neighbours: Neighbours = ONE_ROW, **options: Any,
-) -> Queryable:  # fmt: skip
+    *losses, rows = None, ledger = None, seed = 1,
+    neighbours = ONE_ROW, **options,
+):  # fmt: skip
     rows = CodeArray(CODES, CARDS) if rows is None else rows
     ledger = ledger or PrivacyLedger(delta=1e-6, neighbours=neighbours)
     return Queryable(rows, ledger, [entry(*losses)], Coins.from_seed(seed), **options)
@@ -100,7 +98,7 @@ def test_a_door_opens_only_when_the_ledger_has_its_entries():
     assert opened.allowance.epsilon == 0.5
 
 
-def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
+def refused_unseen(ask, kind=Queryable):
     """Whether a door whose budget is spent refuses without a look at the rows and without a draw of noise."""
     rows = kind(Untouchable(), PrivacyLedger(delta=1e-6), [entry(GAUSSIAN)], Coins.from_seed(1))
     rows._meter.spend(share=1.0)
@@ -252,7 +250,7 @@ def test_the_number_of_rows_has_laplace_noise_of_a_unit():
 class Held:
     """Values that so many rows hold; no row in the public cell."""
 
-    def __init__(self, counts: dict[str, int]) -> None:
+    def __init__(self, counts):
         self.counts = counts
 
     def occurring(self, rows):
@@ -344,7 +342,7 @@ def test_exact_answers_are_not_written_down():
 class Everything:
     """A release of all groups at their true sizes, which remembers what it was given."""
 
-    def __init__(self, k: int = 1) -> None:
+    def __init__(self, k=1):
         self.least_seeds, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
         self.neighbours = ONE_ROW
 
@@ -395,7 +393,7 @@ def test_no_columns_need_no_look():
 class Watched(CodeArray):
     """Rows that note what the ledger says at the moment when they are handed out."""
 
-    def __init__(self, ledger: PrivacyLedger) -> None:
+    def __init__(self, ledger):
         super().__init__(CODES, CARDS)
         self.ledger, self.seen = ledger, []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,12 +19,12 @@ from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_do
 from sdv_plausible.table.declared.looks import record_look
 
 
-def read(domain: Any = ruled.DOMAIN, rules: Any = ruled.RULES, columns: Any = ruled.COLUMNS) -> Any:
+def read(domain=ruled.DOMAIN, rules=ruled.RULES, columns=ruled.COLUMNS):
     given, columns, rules = rules_with_declarations(rules, domain, columns, 10)
     return (given.columns if isinstance(given, DomainFile) else given), columns, rules
 
 
-def test_the_model_sees_stand_ins() -> None:
+def test_the_model_sees_stand_ins():
     domain, columns, rules = read()
     assert not set(rules.made) & (set(columns) | set(domain))
     assert set(rules.added) <= set(columns)
@@ -37,7 +36,7 @@ def test_the_model_sees_stand_ins() -> None:
     )
 
 
-def test_without_rules_nothing_changes() -> None:
+def test_without_rules_nothing_changes():
     plain = {name: spec for name, spec in ruled.COLUMNS.items() if name != "seen"}  # which shows a time
     domain, columns, rules = read(rules=(), columns=plain)
     assert domain is ruled.DOMAIN
@@ -45,14 +44,14 @@ def test_without_rules_nothing_changes() -> None:
     assert not rules
 
 
-def test_a_domain_object_tells_the_same() -> None:
+def test_a_domain_object_tells_the_same():
     whole = Domain.from_declarations({n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()})
     domain, _, _ = read(domain=whole)
     assert domain["end - start"]["range_max"] == 1460
     assert set(domain) == set(read()[0])
 
 
-def test_what_is_declared_of_a_made_column_is_read_too() -> None:
+def test_what_is_declared_of_a_made_column_is_read_too():
     with pytest.raises(ValueError, match="end"):
         read(domain={**ruled.DOMAIN, "end": {"range_min": "soon", "range_max": "late"}})
     with pytest.raises(ValueError, match="copy"):
@@ -61,7 +60,7 @@ def test_what_is_declared_of_a_made_column_is_read_too() -> None:
         )
 
 
-def test_ranges_that_were_detected_declare_nothing() -> None:
+def test_ranges_that_were_detected_declare_nothing():
     columns = {**ruled.COLUMNS, "age": {"sdtype": "numerical", "range_min": 0, "range_max": 3},
                "level": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}  # fmt: skip
     rules = [Inequality("age", "level")]
@@ -69,7 +68,7 @@ def test_ranges_that_were_detected_declare_nothing() -> None:
     assert read(domain="written", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9
 
 
-def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in() -> None:
+def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in():
     """The end of `end` limits the distance, so an end that was edited after a look limits it too."""
     words = {"start": ruled.DOMAIN["start"], "end": {**ruled.DOMAIN["end"]}}
     rules = [Inequality("start", "end")]
@@ -127,7 +126,7 @@ def test_a_domain_of_seen_words_is_not_declared():
         assert ledger.claims_privacy == (not mark)
 
 
-def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
+def test_the_ledger_names_the_rules_and_charges_nothing():
     words = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
     (entry,) = rule_entries(RuleSet.make(ruled.RULES, words))
     assert entry.losses == ()
@@ -135,7 +134,7 @@ def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
     assert rule_entries(RuleSet()) == []
 
 
-WIDER: dict[str, Any] = {
+WIDER = {
     **ruled.DOMAIN,
     "start": {"range_min": "1750-01-01", "range_max": "2002-12-31"},
     "end": {"range_min": "2000-01-01", "range_max": "2203-12-31"},
@@ -150,7 +149,7 @@ MAKING = [rule for rule in ruled.RULES if isinstance(rule, MakingRule)]
 
 
 @pytest.mark.parametrize("rule", MAKING, ids=lambda rule: f"{rule.kind}-{rule.columns[0]}")
-def test_what_was_learned_earlier_chooses_no_stand_in(rule: MakingRule, monkeypatch: Any) -> None:
+def test_what_was_learned_earlier_chooses_no_stand_in(rule, monkeypatch):
     """Nor whether it is learned, and so charged: bounds are answers of the rows. Planted: as if declared."""
     specs = [{n: {**ruled.COLUMNS[n], **spec} for n, spec in some.items()} for some in (ruled.DOMAIN, WIDER)]
     learned = [
@@ -158,7 +157,7 @@ def test_what_was_learned_earlier_chooses_no_stand_in(rule: MakingRule, monkeypa
         for spec in specs
     ]
 
-    def seen() -> list[Any]:
+    def seen():
         found = [read(domain=domain, rules=[rule]) for domain in learned]
         return [
             ({name: spec for name, spec in given.items() if name in rules.added}, columns)
@@ -173,13 +172,13 @@ def test_what_was_learned_earlier_chooses_no_stand_in(rule: MakingRule, monkeypa
         assert narrow != wide
 
 
-def as_if_declared(honest: Any, spec: Any, attribute: Any) -> Any:
+def as_if_declared(honest, spec, attribute):
     if isinstance(attribute, Attribute):
         attribute = replace(attribute, provenance="declared")
     return honest(spec, attribute)
 
 
-def test_rules_changed_after_a_look_end_the_claim_of_the_next_fit_too() -> None:
+def test_rules_changed_after_a_look_end_the_claim_of_the_next_fit_too():
     """Though nothing was learned: columns that stand in for others are of these rules. Control: as they were."""
     words = {"a": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}}
     words["b"] = {**words["a"], "range_max": 20}

@@ -72,7 +72,7 @@ def many_pairs(draw):
     return digits, bases, draw(st.lists(st.tuples(position, position), max_size=30))
 
 
-def differing(digits, bases, pairs) -> int:
+def differing(digits, bases, pairs):
     """How many pairs are not counted exactly once, exactly as `joint_counts` does."""
     left = dict(enumerate(pairs))
     wrong = 0
