@@ -22,6 +22,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 FORM = "%Y-%m-%d %H:%M"
 DATES = {"sdtype": "datetime", "datetime_format": FORM}
 RANGE = {"range_min": "2015-01-01 00:00", "range_max": "2015-12-31 23:59", "range_is_nullable": False}
+LETTERS = {"range_values": ["u", "v"]}
 MOMENTS = st.datetimes(pd.Timestamp("1700-01-02"), pd.Timestamp("2260-01-01"))
 
 
@@ -119,27 +120,19 @@ def test_resolution_of_numbers():
     assert found.columns["a / 0.25"]["range_max"] == 40
 
 
-def test_words_that_mean_nothing():
+def test_words_and_rules_that_mean_nothing():
+    number = {"sdtype": "numerical"}
     for spec, words in (
-    ({"sdtype": "numerical"}, {"resolution": "min"}),
-    ({"sdtype": "numerical"}, {"resolution": 0}),
-    ({"sdtype": "numerical"}, {"parts": "split"}),
-    (DATES, {"resolution": 5}),
-    (DATES, {"resolution": "7min"}),  # no part of a day
-    (DATES, {"parts": "date"}),
-    ({"sdtype": "categorical"}, {"resolution": 1}),
-):  # fmt: skip
+        (number, {"resolution": "min"}), (number, {"resolution": 0}), (number, {"parts": "split"}), (DATES, {"resolution": 5}),
+        (DATES, {"resolution": "7min"}), (DATES, {"parts": "date"}), ({"sdtype": "categorical"}, {"resolution": 1}),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match="column 'a'"):
             read({"a": spec}, {"a": {"sdtype": spec["sdtype"], **words}})
-
-
-def test_errors_of_the_rule():
     with pytest.raises(ValueError, match="part of a day"):
         DateAndTime("a", "D")
-    with pytest.raises(ValueError, match="shows no time of day"):
-        read({"a": {**DATES, "datetime_format": "%Y-%m-%d"}}, None, [DateAndTime("a")])
-    with pytest.raises(ValueError, match="datetime"):
-        read({"a": {"sdtype": "numerical"}}, None, [DateAndTime("a")])
+    for spec, said in (({**DATES, "datetime_format": "%Y-%m-%d"}, "shows no time of day"), (number, "datetime")):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            read({"a": spec}, None, [DateAndTime("a")])
     assert rule_from_dict(DateAndTime("a", "min").to_dict()) == DateAndTime("a", "min")
 
 
@@ -171,13 +164,16 @@ def flights(rows=6000):
     return pd.DataFrame({"a": start.dt.strftime(FORM), "b": end.dt.strftime(FORM), "x": letters})
 
 
+def made(columns, domain, **options):
+    metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
+    return PlausibleDeniabilitySynthesizer(metadata, domain=domain, **options)
+
+
 def fitted(*rules, **words):
     columns = {"a": DATES, "b": DATES, "x": {"sdtype": "categorical"}}
-    metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
-    nullable = {**RANGE, "range_is_nullable": True}
-    domain = {"a": {**nullable, **words}, "b": {**nullable, "range_max": "2016-01-01 23:59", **words},
-              "x": {"range_values": ["u", "v"]}}  # fmt: skip
-    synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=2.0, domain=domain, rules=rules, random_state=1)
+    nullable = {**RANGE, "range_is_nullable": True, **words}
+    domain = {"a": nullable, "b": {**nullable, "range_max": "2016-01-01 23:59"}, "x": LETTERS}
+    synth = made(columns, domain, epsilon=2.0, rules=rules, random_state=1)
     synth.fit(flights())
     return synth
 
@@ -192,14 +188,14 @@ def at_night(table):
 
 
 def test_nights_are_empty_and_flights_last(synth):
-    made = synth.sample(3000)
-    assert at_night(made) < 0.02
-    start, end = (pd.to_datetime(made[name], format=FORM) for name in "ab")
+    drawn = synth.sample(3000)
+    assert at_night(drawn) < 0.02
+    start, end = (pd.to_datetime(drawn[name], format=FORM) for name in "ab")
     assert (start.dropna().dt.minute % 5 == 0).mean() > 0.8
     minutes = (end - start).dropna() / pd.Timedelta(1, "min")
     assert (minutes >= 0).all()
     assert minutes.median() == pytest.approx(122, abs=15)
-    assert made["a"].isna().mean() == pytest.approx(0.1, abs=0.04)
+    assert drawn["a"].isna().mean() == pytest.approx(0.1, abs=0.04)
     assert start.min() >= pd.Timestamp("2015-01-01")
     assert start.max() <= pd.Timestamp("2015-12-31 23:59")
 
@@ -242,20 +238,13 @@ def test_stand_ins_that_do_not_fit_are_refused():
 
 
 def test_a_domain_that_was_learned_can_be_used_again(synth):
-    again = PlausibleDeniabilitySynthesizer(
-        synth.metadata, domain=synth.get_domain(), rules=[Inequality("a", "b", most=600)], epsilon=4.0
-    )
-    assert again.plan().ledger is not None
+    options = {"domain": synth.get_domain(), "rules": [Inequality("a", "b", most=600)], "epsilon": 4.0}
+    assert PlausibleDeniabilitySynthesizer(synth.metadata, **options).plan().ledger is not None
     assert not FittedRules().given({})
 
 
 def test_a_structure_keeps_dates_whole():
-    columns = {"a": DATES, "x": {"sdtype": "categorical"}}
-    metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
-    found = PlausibleDeniabilitySynthesizer(
-        metadata,
-        domain={"a": RANGE, "x": {"range_values": ["u", "v"]}},
-        model=PaperNetwork(structure={"a": [], "x": ["a"]}),
-    )
+    columns, model = {"a": DATES, "x": {"sdtype": "categorical"}}, PaperNetwork(structure={"a": [], "x": ["a"]})  # fmt: skip
+    found = made(columns, {"a": RANGE, "x": LETTERS}, model=model)
     found.fit(flights(2000)[["a", "x"]].dropna())
     assert found.get_domain().names == ("a", "x")
