@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,31 +19,20 @@ from sdv_plausible.utils.counting import joint_counts
 @st.composite
 def asked(draw):
     bases = draw(st.lists(st.integers(1, 7), min_size=1, max_size=6))
-    n = draw(st.integers(0, 300))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, rng = draw(st.integers(0, 300)), np.random.default_rng(draw(st.integers(0, 99)))
     digits = [rng.integers(0, b, n).astype(rng.choice([np.uint8, np.int32, np.int64])) for b in bases]
-    chosen = st.permutations(range(len(bases))).flatmap(
-        lambda order: st.integers(0, len(order)).map(lambda k: tuple(order[:k]))
-    )
+    orders = st.permutations(range(len(bases)))
+    chosen = orders.flatmap(lambda o: st.integers(0, len(o)).map(lambda k: tuple(o[:k])))
     sets = draw(st.lists(chosen, max_size=12))
-    return (
-        digits,
-        bases,
-        sets,
-        draw(st.sampled_from([1, 10, 200, 1 << 16])),
-        draw(st.sampled_from([1, 1 << 24])),
-    )
+    return digits, bases, sets, draw(st.sampled_from([1, 10, 200, 1 << 16])), draw(st.sampled_from([1, 1 << 24]))  # fmt: skip
 
 
 @given(asked())
 @settings(max_examples=150, deadline=None)
 def test_every_table_is_that_of_counting_it_alone(case):
     digits, bases, sets, most, bound = case
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "LARGEST", most)
-        patch.setattr(covering, "KEYS_AT_ONCE", 64)
-        patch.setattr(covering, "ROWS_PER_CELL", 1)
-        patch.setattr(covering, "MOST_CELLS", bound)
+    small = {"LARGEST": most, "KEYS_AT_ONCE": 64, "ROWS_PER_CELL": 1, "MOST_CELLS": bound}
+    with mock.patch.multiple(covering, **small):
         made = covering.Covering.of(sets, bases, len(digits[0]))
         found = list(made.tables(made.counts(digits, len(digits[0]))))
     assert sorted(i for i, _ in found) == list(range(len(sets)))
