@@ -603,16 +603,6 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path):
     assert made(frame[["sex"]], types="declared").get_metadata().to_dict()
 
 
-def test_a_fit_after_a_vote_keeps_what_it_planned(tmp_path):
-    metadata_, domain = voted_before("categorical")
-    synth = later(metadata_, domain=domain, model="correlated")
-    planned = synth.plan().ledger
-    synth.fit(voted_rows("categorical", seeds=(1, 1, 1)))
-    assert synth.privacy_ledger().losses == planned.losses
-    synth.release().save(tmp_path / "later.release")
-    assert Release.load(tmp_path / "later.release").ledger.total() == planned.total()
-
-
 @pytest.mark.parametrize("outcome", VOTED[:2])
 def test_a_second_vote_after_a_vote_is_refused_before_the_draw(outcome, tmp_path, capsys):
     """Which columns it would be on is an answer of the first: at every door."""
@@ -653,19 +643,22 @@ def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path):
 
 @pytest.mark.parametrize("model", ["correlated", "independent"])
 def test_a_fit_anew_of_a_release_after_a_vote_costs_the_same_whatever_was_found(model):
-    """And so does the fit that is given its domain."""
+    """And so does the fit that is given its domain; the fit before keeps what it planned."""
     found = set()
     for outcome in VOTED[:2]:
         metadata_, domain = voted_before(outcome)
         frame = voted_rows(outcome, 600)
         synth = later(metadata_, domain=domain, model=model)
+        planned = synth.plan().ledger
         synth.fit(frame)
-        again = PlausibleDeniabilitySynthesizer.from_release(synth.release(), epsilon=14.0)
+        assert synth.privacy_ledger().losses == planned.losses
+        release = Release.from_bytes(synth.release().to_bytes())
+        assert release.ledger.total() == planned.total()
+        again = PlausibleDeniabilitySynthesizer.from_release(release, epsilon=14.0)
         again.fit(frame)
         told = metadata_from_columns(words(again.metadata))
-        third = PlausibleDeniabilitySynthesizer(
-            told, domain=again.get_domain(), epsilon=21.0, delta=1e-6, model=model
-        )
+        options = {"domain": again.get_domain(), "epsilon": 21.0, "delta": 1e-6, "model": model}
+        third = PlausibleDeniabilitySynthesizer(told, **options)
         found.add((again.privacy_ledger().losses, third.plan().ledger.losses))
     assert len(found) == 1
 
@@ -832,16 +825,6 @@ def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
         assert made(table(5), domain=told).plan().ledger.claims_privacy == claims
 
 
-def test_looks_at_the_columns_that_a_voted_moment_becomes_end_no_fit_that_has_paid(tmp_path):
-    frame = with_moments()
-    domain = fitted(frame).get_domain()
-    assert "when: time (s)" in domain.looked
-    told = DomainFile(columns={"age": {"sdtype": "numerical"}}, looked=dict(domain.looked))
-    synth = fitted(frame, domain=told, epsilon=15.0, budget=Budget(20.0, 1e-6, tmp_path / "b"))
-    assert types_of(synth)["when"] == "datetime"
-    assert synth.privacy_ledger().claims_privacy
-
-
 def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monkeypatch):
     budget, honest = Budget(20.0, 1e-6, tmp_path / "b"), Fit._read_as
     seen = LedgerEntry(name="x", mechanism="x", losses=(InfiniteLoss(),), scope="x", note="seen")
@@ -870,15 +853,10 @@ def test_names_that_a_moment_would_need_are_refused_before_the_draw(door, form, 
     assert budget.charged()["epsilon"] == 0
 
 
-def test_settings_of_the_next_fit_do_not_change_what_a_domain_cost():
-    synth = fitted(table(800)[["age", "sex"]], epsilon=2.0)
-    for options in ({"epsilon": 0.01}, {"delta": 1e-15}, {"test": "randomized"}):
-        back = PlausibleDeniabilitySynthesizer.from_release(synth.release(), **options)
-        assert back.get_domain().learned == synth.get_domain().learned
-
-
 def test_lines_within_the_envelope_are_not_shown_as_if_on_top():
-    ledger = fitted(table(400)[["age", "sex"]]).privacy_ledger()
+    """Settings of the next fit do not change what its domain cost."""
+    synth = fitted(table(800)[["age", "sex"]], epsilon=2.0)
+    ledger = synth.privacy_ledger()
     kinds = {e["name"]: (e["provenance"], e["epsilon"], e["cost"]) for e in ledger.to_dict()["entries"]}
     assert {kinds[name] for name in ("domain", "model")} == {("within another", None, "in learning")}
     assert kinds["learning"][0] == "charged"
@@ -886,6 +864,9 @@ def test_lines_within_the_envelope_are_not_shown_as_if_on_top():
     assert told.count("- model:") == told.count("- domain:") == 1
     assert "type_votes.md" in to_conformance(ledger)
     assert "in learning" in str(ledger)
+    for options in ({"epsilon": 0.01}, {"delta": 1e-15}, {"test": "randomized"}):
+        back = PlausibleDeniabilitySynthesizer.from_release(synth.release(), **options)
+        assert back.get_domain().learned == synth.get_domain().learned
 
 
 def test_planted_losses_of_the_outcome_make_a_total_that_hangs_on_it(monkeypatch):
@@ -946,8 +927,8 @@ def test_the_domain_of_a_vote_costs_the_same_whatever_the_types(model):
     assert len(costs) == 1
 
 
-def test_moments_that_were_voted_for_are_split_again_by_a_fit_anew():
-    """Before, the rule that the vote had made was taken for one that somebody knew."""
+def test_moments_that_were_voted_for_are_split_again_by_a_fit_anew(tmp_path):
+    """Before, the rule of the vote was taken for one that somebody knew. Looks at what a moment becomes end no fit that has paid."""
     frame = with_moments()
     synth = fitted(frame)
     back = PlausibleDeniabilitySynthesizer.from_release(synth.release())
@@ -955,6 +936,12 @@ def test_moments_that_were_voted_for_are_split_again_by_a_fit_anew():
     assert len(back.sample(3)) == 3
     back.fit(frame.assign(when=frame["age"]))
     assert types_of(back)["when"] == "numerical"
+    looked = dict(synth.get_domain().looked)
+    assert "when: time (s)" in looked
+    told = DomainFile(columns={"age": {"sdtype": "numerical"}}, looked=looked)
+    synth = fitted(frame, domain=told, epsilon=15.0, budget=Budget(20.0, 1e-6, tmp_path / "b"))
+    assert types_of(synth)["when"] == "datetime"
+    assert synth.privacy_ledger().claims_privacy
 
 
 @pytest.mark.parametrize("filter_", FILTERS)
