@@ -122,16 +122,7 @@ def test_numbers_of_other_libraries_become_doubles(tmp_path):
         assert Budget(float(number), float(np.float32(1e-8)), path).left(1e-9) == float(number)
 
 
-def test_a_file_that_went_away_is_not_made_anew(path):
-    budget = Budget(1.0, 1e-8, path)
-    path.unlink()
-    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
-        budget.draw(ledger(0.1))
-    assert not path.exists()
-    assert "is gone" in repr(budget)
-
-
-def test_a_link_to_the_file_is_the_same_budget(path):
+def test_a_link_to_the_file_is_the_same_budget_and_one_that_went_away_is_not_made_anew(path):
     budget = Budget(1.0, 1e-8, path)
     link = path.with_name("link")
     link.symlink_to(path)
@@ -139,6 +130,12 @@ def test_a_link_to_the_file_is_the_same_budget(path):
     assert budget.charged()["epsilon"] == 0.7
     assert link.is_symlink()
     assert Budget(1.0, 1e-8, link).path == budget.path  # one lock for both
+    budget = Budget(1.0, 1e-8, path)
+    path.unlink()
+    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
+        budget.draw(ledger(0.1))
+    assert not path.exists()
+    assert "is gone" in repr(budget)
 
 
 BUDGETED = [

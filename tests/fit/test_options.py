@@ -166,7 +166,7 @@ def test_an_argument_of_0_1_says_where_it_went():
             assert "\n" not in str(error.value)
 
 
-def test_what_it_would_replace_is_named_too():
+def test_what_it_would_replace_is_named_too_and_what_never_was_an_argument_is_none():
     types = metadata_of({"age": {"sdtype": "numerical"}})
     words = r"^noise: give model=PaperNetwork\(noise='paper'\) in the place of model="
     for model in ("correlated", AdaptiveNetwork(max_cost=9)):
@@ -174,9 +174,6 @@ def test_what_it_would_replace_is_named_too():
             with pytest.raises(TypeError, match=words) as error:
                 door(types, model=model, noise="paper")
             assert str(error.value).endswith(f"model={shown(model)}, or leave noise out")
-
-
-def test_what_never_was_an_argument_is_no_argument():
     with pytest.raises(TypeError, match=r"PlausibleDeniabilitySynthesizer\(\) has no argument 'depth'"):
         PlausibleDeniabilitySynthesizer(metadata_of({"age": {"sdtype": "numerical"}}), depth=3)
     assert moved_to("depth", 3) is None

@@ -44,15 +44,16 @@ def test_values_of_one_bin_are_added_up_with_their_noise():
     assert answer.scale == pytest.approx(2 * math.sqrt(5))
     exact = StatedCounts(table=table, noise="exact", scale=5.0, source="X").answer(DOMAIN)
     assert exact.scale == 5 * 2 + 0.5  # each was rounded by 2 at most
+    exact = stated({"count": [1, 2, 3, 4]}, noise="exact", scale=None, source="X")
+    both = exact.added(dataclasses.replace(exact, source="Y"))
+    assert (both.noise, both.answer(DOMAIN).scale, both.source) == ("exact", 0.5, "X, Y")
+    np.testing.assert_array_equal(both.answer(DOMAIN).values, [[2, 4], [6, 8]])
 
 
-def test_every_count_may_have_noise_of_its_own():
+def test_every_count_may_have_noise_of_its_own_and_unknown_ones_what_is_said_of_them():
     answer = stated({"error": [1.0, 2.0, 0.0, 4.0]}, scale="error").answer(DOMAIN)
     np.testing.assert_allclose(answer.scales, [[1, 2], [12**-0.5, 4]])
     assert answer.scale == pytest.approx(math.sqrt(np.mean(np.square(answer.scales))))
-
-
-def test_unknown_cells_get_what_is_said_of_them():
     table = pd.DataFrame({"sex": ["f", "f", "m"], "age": [0, 7, 0], "count": [10, None, 30]})
     answer = StatedCounts(table=table, scale=1.0, unknown=(2, 3)).answer(DOMAIN)
     np.testing.assert_array_equal(answer.values, [[10, 2], [30, 2]])
@@ -82,13 +83,6 @@ def test_the_variances_of_several_holders_add_up():
         assert deviation(whole) == pytest.approx(math.hypot(*map(deviation, parts)))
         assert deviation(whole) < 0.8 * sum(map(deviation, parts))
         assert first.added(other).words.startswith("A, B states A epsilon 1 for counts over sex, age")
-
-
-def test_exact_counts_of_holders_stay_exact():
-    exact = stated({"count": [1, 2, 3, 4]}, noise="exact", scale=None, source="X")
-    both = exact.added(dataclasses.replace(exact, source="Y"))
-    assert (both.noise, both.answer(DOMAIN).scale, both.source) == ("exact", 0.5, "X, Y")
-    np.testing.assert_array_equal(both.answer(DOMAIN).values, [[2, 4], [6, 8]])
 
 
 EXACT = {"noise": "exact", "scale": None}

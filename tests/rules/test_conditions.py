@@ -63,9 +63,6 @@ def test_rules_of_conditions():
     for rule in (allowed, *ruled.RULES[-3:]):
         assert type(rule).from_dict(rule.to_dict()).to_dict() == rule.to_dict()
     assert len(allowed.holds(TABLE[:0], FORMATS)) == 0
-
-
-def test_rules_in_words():
     implied = Implies({"n": {"min": 1, "max": 2}}, {"t": ["a", None]})
     assert str(implied) == "if 1 <= n <= 2, then t is a or missing"
     assert str(Forbidden({"n": {"min": 1}, "t": "a"})) == "never 1 <= n and t is a"

@@ -48,25 +48,19 @@ POSSIBLE = {
 }  # fmt: skip
 
 
-def test_what_no_row_can_keep():
+def test_what_no_row_can_keep_and_what_one_can():
     for rules in IMPOSSIBLE.values():
         with pytest.raises(ValueError, match=r"no row|no declared value"):
             check_possible(rules, WORDS)
-
-
-def test_what_a_row_can_keep():
     for rules in POSSIBLE.values():
         check_possible(rules, WORDS)
 
 
-def test_rules_without_a_common_column_are_looked_at_apart():
+def test_rules_without_a_common_column_are_looked_at_apart_and_too_many_values_say_nothing(monkeypatch):
     """Together they would be too many values; so a contradiction among two is found beside many others."""
     others = [Implies({f"z{i}": "a"}, {f"z{i + 1}": "b"}) for i in range(0, 12, 2)]
     check_possible(others, WORDS)
     with pytest.raises(ValueError, match="no row"):
         check_possible([*others, *IMPOSSIBLE["two that exclude"]], WORDS)
-
-
-def test_too_many_values_say_nothing(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 3)
     check_possible(IMPOSSIBLE["two that exclude"], WORDS)

@@ -54,13 +54,10 @@ def test_copies_in_their_own_format():
     assert found[0] == pd.Timestamp("2001-02-03", tz="UTC")
 
 
-def test_copies_of_values():
+def test_copies_of_values_and_wrong_columns():
     table = pd.DataFrame({"x": [1.0, np.nan, 2.0], "y": pd.array([1, None, 3], dtype="Int64")})
     assert Equal("y", "x").holds(table, {}).tolist() == [True, True, False]
     assert Equal("y", "x").unfold(table, {}, {})["y"].equals(table["x"])
-
-
-def test_wrong_columns():
     for wrong in (lambda: Sum("t", ["a"]), lambda: Sum("a", ["a", "b"]), lambda: Equal("a", "a")):
         with pytest.raises(ValueError, match="distinct|at least"):
             wrong()

@@ -54,16 +54,8 @@ def test_date_and_time_are_the_moment(rows, form, resolution):
     assert [None if pd.isna(v) else v for v in found] == [None if pd.isna(v) else v for v in shown]
 
 
-def test_ends_of_the_calendar():
-    """The first date of 64 bits has no midnight, and the last no evening: they move, nothing wraps around."""
-    first, last = pd.Timestamp.min, pd.Timestamp.max
-    found = there_and_back(pd.Series([first, last]), DateAndTime("a", "s"))
-    for moved, moment in zip(found, (first, last), strict=True):
-        assert abs(moved.value - moment.value) <= DAY
-
-
-def test_clocks_of_a_time_zone():
-    """The hour that is skipped, the one that comes twice, and the time of day that the clock shows."""
+def test_clocks_of_a_time_zone_and_ends_of_the_calendar():
+    """Hours that are skipped or come twice; the first date of 64 bits has no midnight, the last no evening: nothing wraps around."""
     zone = "Europe/Zurich"
     moments = pd.Series(pd.date_range("2015-03-28", "2015-03-30", freq="30min", tz=zone))
     assert (there_and_back(moments, DateAndTime("a", "min"), zone=zone) == moments).all()
@@ -72,6 +64,10 @@ def test_clocks_of_a_time_zone():
     twice = pd.Series(pd.to_datetime(["2015-10-25 00:30", "2015-10-25 01:30"]).tz_localize("UTC"))
     found = there_and_back(twice.dt.tz_convert(zone), DateAndTime("a", "min"), zone=zone)
     assert (found.dt.strftime("%H:%M") == "02:30").all()
+    first, last = pd.Timestamp.min, pd.Timestamp.max
+    found = there_and_back(pd.Series([first, last]), DateAndTime("a", "s"))
+    for moved, moment in zip(found, (first, last), strict=True):
+        assert abs(moved.value - moment.value) <= DAY
 
 
 def test_each_row_alone():
@@ -104,16 +100,10 @@ def test_words_decide():
         _, columns, rules = read({"a": spec}, {"a": {"sdtype": "datetime", **declared}})
         assert [rule.resolution for rule in rules.making] == ([resolution] if resolution else [])
         assert list(columns) == (["a: date", f"a: time ({resolution})"] if resolution else ["a"])
-
-
-def test_what_a_rule_makes_is_not_split():
     rules = read({"a": DATES, "b": DATES, "c": DATES}, None, [Inequality("a", "b"), Equal("c", "a")])[2]
     assert [rule.columns[0] for rule in rules.making if isinstance(rule, DateAndTime)] == ["a"]
     assert set(rules.made) == {"a", "b", "c"}
     assert not read({"a": DATES}, split_dates=False)[2]
-
-
-def test_resolution_of_numbers():
     domain = {"a": {"range_min": 0, "range_max": 10, "resolution": 0.25}}
     found, _, rules = read({"a": {"sdtype": "numerical"}}, domain)
     assert rules.making == (Multiple("a", 0.25),)
@@ -216,7 +206,7 @@ def test_conditions_on_a_made_date(synth):
             synth.sample_from_conditions([Condition(num_rows=5, column_values={"a": wrong})])
 
 
-def test_a_release_file_holds_it(synth, tmp_path):
+def test_a_release_file_holds_it_and_its_domain_can_be_used_again(synth, tmp_path):
     synth.release(allow_no_claim=True).save(tmp_path / "flights.zip")
     release = Release.load(tmp_path / "flights.zip")
     made = release.sample(1000)
@@ -226,6 +216,9 @@ def test_a_release_file_holds_it(synth, tmp_path):
         release.sample(5, given={"a: date": "2015-03-05"})
     again = PlausibleDeniabilitySynthesizer.from_release(release)
     assert at_night(again.sample(500)) < 0.05
+    options = {"domain": synth.get_domain(), "rules": [Inequality("a", "b", most=600)], "epsilon": 4.0}
+    assert PlausibleDeniabilitySynthesizer(synth.metadata, **options).plan().ledger is not None
+    assert not FittedRules().given({})
 
 
 def test_stand_ins_that_do_not_fit_are_refused():
@@ -235,12 +228,6 @@ def test_stand_ins_that_do_not_fit_are_refused():
     for last, nullable, fits in ((23, False, True), (24, False, False), (23, True, False)):
         time = Attribute(name=rule.time, kind="integer", lower=(0,), upper=(last,), nullable=nullable)
         assert rule.fits({"a: date": date, rule.time: time}, whole) == fits
-
-
-def test_a_domain_that_was_learned_can_be_used_again(synth):
-    options = {"domain": synth.get_domain(), "rules": [Inequality("a", "b", most=600)], "epsilon": 4.0}
-    assert PlausibleDeniabilitySynthesizer(synth.metadata, **options).plan().ledger is not None
-    assert not FittedRules().given({})
 
 
 def test_a_structure_keeps_dates_whole():

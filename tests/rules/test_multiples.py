@@ -47,6 +47,14 @@ def test_the_declared_range_in_steps():
     for wrong in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="step"):
             Multiple("x", wrong)
+    for step, words, said in (
+        (5e-324, {"range_min": 0, "range_max": 200}, "resolution .5e-324. of column 'x'"),
+        (1e-300, {"range_min": -1e300, "range_max": 0}, "resolution .1e-300. of column 'x'"),
+        (0.5, {"special_values": [1e300]}, "resolution .0.5. of column 'x'"),
+        (0.5, {"special_values": ["?"]}, "special_values that are texts"),
+    ):
+        with pytest.raises(Refused, match=f"{said}.*"):
+            Multiple("x", step).stand_ins({"x": {"sdtype": "numerical", **words}})
 
 
 def test_ends_of_noise_beyond_64_bits_end_no_fit():
@@ -60,14 +68,3 @@ def test_ends_of_noise_beyond_64_bits_end_no_fit():
     (made,) = Sum("t", ("a", "b")).attributes(parts, {}, {})
     table = pd.DataFrame({"a": [2**62], "b": [2**62]})
     assert Sum("t", ("a", "b")).unfold(table, {}, {"t": made})["t"].iloc[0] == 2.0**63
-
-
-def test_a_step_of_which_too_many_are_in_the_range_is_refused_by_name():
-    for step, words, said in (
-        (5e-324, {"range_min": 0, "range_max": 200}, "resolution .5e-324. of column 'x'"),
-        (1e-300, {"range_min": -1e300, "range_max": 0}, "resolution .1e-300. of column 'x'"),
-        (0.5, {"special_values": [1e300]}, "resolution .0.5. of column 'x'"),
-        (0.5, {"special_values": ["?"]}, "special_values that are texts"),
-    ):
-        with pytest.raises(Refused, match=f"{said}.*"):
-            Multiple("x", step).stand_ins({"x": {"sdtype": "numerical", **words}})

@@ -25,15 +25,12 @@ def test_flags_come_back():
         assert OneHot.from_dict(rule.to_dict()).to_dict() == rule.to_dict()
 
 
-def test_truth_values_follow_from_the_columns():
+def test_truth_values_follow_from_the_columns_and_wrong_flags_are_refused():
     rule = OneHot(["p", "q"]).resolved({n: {"sdtype": "boolean"} for n in "pq"})
     found = rule.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})
     assert found["p"].dtype == found["q"].dtype == bool
     plain = OneHot(["p", "q"]).resolved({n: {"sdtype": "numerical"} for n in "pq"})
     assert plain.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})["p"].dtype == np.int64
-
-
-def test_wrong_flags():
     with pytest.raises(ValueError, match="must be two"):
         OneHot(["p", "q"], (1, 1.0))
     with pytest.raises(ValueError, match="at least 2"):

@@ -168,9 +168,6 @@ def test_contradictions_are_told_before_any_row():
     for case in ("twice", "circle", "longer circle", "excluding"):
         for rule in CONTRADICTIONS[case][0]:
             ruled.synthesizer(rules=[rule])
-
-
-def test_a_stand_in_is_not_named_as_a_column():
     words = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}, "b - a": {"sdtype": "numerical"}}
     with pytest.raises(ValueError, match="rename it"):
         RuleSet.make([Inequality("a", "b")], words)

@@ -95,14 +95,11 @@ def test_that_no_row_breaks_a_rule_is_a_look_too(tmp_path, capsys):
 
 
 def test_that_nothing_is_written_down_is_said(looked, tmp_path, capsys):
+    """Control: the record is what ends the claim."""
     table, metadata, rules = (str(tmp_path / name) for name in ("rows.csv", "metadata.json", "rules.json"))
     metadata_of({"start": NUMBER, "end": NUMBER}).save_to_json(metadata)
     assert main(["check", table, "--metadata", metadata, "--rules", rules]) == 0
     assert "keeps a record of this look" in capsys.readouterr().out
-
-
-def test_without_a_look_rules_may_be_changed(tmp_path):
-    """Control: the record is what ends the claim."""
     domain = tmp_path / "domain.json"
     domain.write_text(json.dumps({"start": NUMBER, "end": NUMBER}))
     assert all(ledger(domain, rules).claims_privacy for rules in ([OLD], [STRICT], []))

@@ -153,7 +153,7 @@ def test_what_is_refused_is_said_in_the_words_of_the_rule():
             rule_from_dict(rule)
 
 
-def test_what_is_no_rule():
+def test_what_is_no_rule_and_no_file_of_rules(tmp_path):
     for entry in ({}, {"rule": "magic"}, {"rule": ["equal"]}, {"rule": "equal", "column": "a"}, {"rule": "sum", "total": "t", "parts": 5},
      {"rule": "inequality", "low": "a", "high": "b", "mots": 3}, {"rule": "allowed", "columns": ["a", "b"], "combinations": [[]]},
      {"rule": "implies", "when": {}, "then": {}}, {"rule": "multiple", "column": "a", "step": "x"},
@@ -162,9 +162,6 @@ def test_what_is_no_rule():
         assert not VALIDATOR.is_valid([entry])
         with pytest.raises(ValueError, match="rule|column|combination|step|Implies|columns"):
             rule_from_dict(entry)
-
-
-def test_what_is_no_file_of_rules(tmp_path):
     for text in ("", "{}", "5", "[5]", "[" * 100_000):
         (tmp_path / "rules.json").write_text(text)
         with pytest.raises(ValueError, match="rule"):

@@ -46,9 +46,6 @@ def test_all_pairs_and_all_sets_of_four_need_few_tables():
     pairs, fours = list(combinations(range(11), 2)), list(combinations(range(11), 4))
     assert len(covering.cover(pairs, [5] * 11, 5**5)) <= 12
     assert len(covering.cover(fours, [4] * 11, 4**7)) <= 35
-
-
-def test_a_large_table_has_no_more_cells_than_allowed():
     bases = [40, 30, 20, 10, 5, 2]
     for block, positions in covering.cover(list(combinations(range(6), 2)), bases, 1000):
         assert np.prod([bases[j] for j in block]) <= 1000 or len(positions) == 1
