@@ -87,7 +87,7 @@ def test_columns_of_every_kind_are_the_same_again():
             assert ("9999 of 'code'" in said) == within
 
 
-def test_every_bin_that_is_another_is_refused_and_answers_of_an_earlier_fit_are_in_no_file():
+def test_every_bin_that_is_another_is_refused():
     """Of every learned column: an end that is moved, and digits. Control: above."""
     text = released(3000, 20.0).to_bytes(readable=True)
     for i, column in enumerate(json.loads(text)["domain"]):
