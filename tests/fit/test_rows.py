@@ -95,15 +95,12 @@ def can_be_saved(kind):
     return True
 
 
-def test_whatever_sees_rows_refuses_to_be_pickled():
+def test_whatever_sees_rows_refuses_to_be_pickled(monkeypatch):
     """An object that is pickled with a synthesizer, or sent to a worker, would take the rows along."""
     found = seeing()
     assert all(any(offers(kind, protocol) for kind in found) for protocol in PROTOCOLS)
     assert {SourceRows, TableRows, SourceColumns, SourceCounts, FrameColumns, CodeArray} <= set(found)
     assert [kind.__name__ for kind in found if can_be_saved(kind)] == []
-
-
-def test_an_engine_that_can_be_pickled_is_caught(monkeypatch):
     for kind in (SourceColumns, TableRows):
         monkeypatch.setattr(kind, "__getstate__", lambda rows: dict(vars(rows)))
         assert can_be_saved(kind)

@@ -20,6 +20,10 @@ def test_every_rule_names_its_columns():
         assert rule.holds(ruled.table(), ruled.formats()).all()
         says = not rule.holds(shuffled(), ruled.formats()).all()
         assert says is not isinstance(rule, DateAndTime), "but for a split, the rule says something"
+    for wrong in (["a", "a"], [1], [""], [], ["a", None]):
+        assert check_columns("r", ["a", "b"], 2) == ("a", "b")
+        with pytest.raises(ValueError, match="r: columns"):
+            check_columns("r", wrong, 1)
 
 
 def shuffled():
@@ -27,13 +31,6 @@ def shuffled():
     table = ruled.table()
     out = table.assign(**{n: table[n].sample(frac=1, random_state=i).array for i, n in enumerate(table)})
     return out.assign(fee=out["fee"] + 0.1)
-
-
-def test_names_of_columns():
-    for wrong in (["a", "a"], [1], [""], [], ["a", None]):
-        assert check_columns("r", ["a", "b"], 2) == ("a", "b")
-        with pytest.raises(ValueError, match="r: columns"):
-            check_columns("r", wrong, 1)
 
 
 def test_words_of_attributes():
