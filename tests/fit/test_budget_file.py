@@ -14,7 +14,7 @@ from tests.digests import others
 COST = {"epsilon": 0.25, "delta": 1e-9}
 
 
-def state(fits: int = 2) -> BudgetState:
+def state(fits=2):
     made = BudgetState(filter=SumFilter(1.0, 1e-8))
     for i in range(fits):
         charge = Charge(when="2030-01-01", what=f"fit {i}", cost=COST)
@@ -30,7 +30,7 @@ def test_what_is_written_comes_back(tmp_path):
         assert [file.name for file in tmp_path.iterdir()] == ["b"]
 
 
-def changed(content: dict, *, digest: bool = False, **entries) -> str:
+def changed(content, *, digest=False, **entries):
     content = {**content, **entries}
     if digest:
         content["sha256"] = _digest({name: value for name, value in content.items() if name != "sha256"})

@@ -99,9 +99,6 @@ def test_every_bin_that_is_another_is_refused():
             if column["lower"][middle] != lower[middle]:
                 with pytest.raises(LieError, match=r"has other lower"):
                     replay_domain(Release.from_bytes(json.dumps(changed).encode()))
-
-
-def test_answers_of_an_earlier_fit_are_in_no_file():
     document = json.loads(released(300, 1.0).to_bytes())
     document["answers"]["asked"] = [a for a in document["answers"]["asked"] if a["paid_by"] != ["domain"]]
     with pytest.raises(OpenError, match="learned earlier"):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from itertools import product
 
 import pytest
 
@@ -15,7 +14,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learners import check_blind
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -23,82 +22,69 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 DOMAIN = Domain((Attribute(name="a", kind="categorical", values=("x", "y")),))
 
 
-def losses_before(settings: Settings, epsilon: float) -> tuple[Loss, ...]:
-    mu = calibrate_gaussian(epsilon, settings.model_delta / 4)
-    return (GaussianLoss(sensitivity_over_sigma=mu),)
+def losses_before(settings, epsilon):
+    return (GaussianLoss(sensitivity_over_sigma=calibrate_gaussian(epsilon, settings.model_delta / 4)),)
 
 
-@pytest.mark.parametrize("model", ["bayesian_network", "gaussian_copula", "correlated", "random"])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_an_envelope_holds_what_is_left_and_no_more(model: str, epsilon: float) -> None:
-    learner = make_learner(model)
-    settings = Settings.of(epsilon, 1e-9, "release", ONE_ROW, learner)
-    earlier = losses_before(settings, 0.3 * epsilon)
-    vote = losses_before(settings, TYPES_SHARE * epsilon)
+def settings(learner, epsilon=1.0, delta=1e-6):
+    return Settings.of(epsilon, delta, "release", ONE_ROW, learner)
+
+
+def test_an_envelope_holds_what_is_left_and_no_more():
+    """Planted: what was learned before is forgotten, and the envelope takes its part, too."""
     parts = ("structure", "parameters")
-    entry = envelope_entry(settings, learner, [with_more(DOMAIN)], earlier, vote, parts)
-    total = compose((*earlier, *vote, *entry.losses), settings.model_delta)
-    assert total <= epsilon * (1 + 1e-9)
-    # The planted fault: what was learned before is forgotten, and the envelope takes its part, too.
-    greedy = envelope_entry(settings, learner, [with_more(DOMAIN)], (), vote, parts)
-    assert compose((*earlier, *vote, *greedy.losses), settings.model_delta) > epsilon
-
-
-def test_nothing_is_left_of_a_budget_that_was_spent_before() -> None:
-    learner = make_learner("correlated")
-    settings = Settings.of(1.0, 1e-9, "release", ONE_ROW, learner)
-    with pytest.raises(ValueError, match=r"epsilon \(1.0\) is used up"):
-        envelope_entry(settings, learner, [with_more(DOMAIN)], (PureDP(epsilon=2.0),), (), ("parameters",))
+    for model, epsilon in product(
+        ("bayesian_network", "gaussian_copula", "correlated", "random"), (0.2, 1.0, 4.0)
+    ):
+        learner = make_learner(model)
+        made = settings(learner, epsilon, 1e-9)
+        earlier, vote = (losses_before(made, share * epsilon) for share in (0.3, TYPES_SHARE))
+        honest, greedy = (
+            envelope_entry(made, learner, [with_more(DOMAIN)], known, vote, parts) for known in (earlier, ())
+        )
+        assert compose((*earlier, *vote, *honest.losses), made.model_delta) <= epsilon * (1 + 1e-9)
+        assert compose((*earlier, *vote, *greedy.losses), made.model_delta) > epsilon
+    spent = (PureDP(epsilon=5.0),)
+    with pytest.raises(ValueError, match=r"epsilon \(4.0\) is used up"):
+        envelope_entry(made, learner, [with_more(DOMAIN)], spent, (), ("parameters",))
 
 
 class Planned(Uniform):
     """Plans Gaussian noise, with a failure that hangs on the domain."""
 
-    def __init__(self, failure: Callable[[Domain], float]) -> None:
+    def __init__(self, failure):
         self.failure = failure
 
-    def plan(self, domain: Domain, budget: Any) -> list[LedgerEntry]:
-        losses = [GaussianLoss(sensitivity_over_sigma=0.1)]
-        found = self.failure(domain)
-        return [
-            LedgerEntry(
-                name="model", mechanism="noise", scope="the model", parts=("parameters",),
-                losses=(*losses, ApproxDP(epsilon=0.0, delta=found)) if found else tuple(losses),
-            )
-        ]  # fmt: skip
+    def plan(self, domain, budget):
+        failure = ApproxDP(epsilon=0.0, delta=self.failure(domain))
+        losses = (GaussianLoss(sensitivity_over_sigma=0.1), failure)
+        return [LedgerEntry(name="model", mechanism="m", scope="s", parts=("parameters",), losses=losses)]
 
 
-def settings(learner: Any) -> Settings:
-    return Settings.of(1.0, 1e-6, "release", ONE_ROW, learner)
-
-
-def test_a_failure_for_many_columns_alone_is_refused() -> None:
+def test_of_two_outcomes_failures_the_larger_is_in_the_envelope():
     """How many columns a vote leaves would choose delta, though all noise is of one kind."""
     odd = Planned(lambda domain: 1e-8 if len(domain) > 5 else 2e-8)
     with pytest.raises(ValueError, match="or another failure, for few"):
         check_even(settings(odd), odd, DOMAIN)
     same = Planned(lambda domain: 1e-8)
     check_even(settings(same), same, DOMAIN)
-
-
-@pytest.mark.parametrize("kind", ["categorical", "integer", "float", "datetime"])
-def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either(kind: Any) -> None:
-    points = {"values": (0, 1, 2)} if kind == "categorical" else {"lower": (0, 1, 2), "upper": (0, 1, 2)}
-    odd = Planned(lambda domain: 1e-8 if max(domain.cardinalities) > 2 else 2e-8)
-    for provenance in ("private", "declared"):
-        domain = Domain((Attribute(name="a", kind=kind, provenance=provenance, **points),))  # type: ignore[arg-type]
-        budget = ModelBudget(epsilon=1.0, delta=1e-6)
-        if provenance == "private":
-            with pytest.raises(ValueError, match="plans by value sets that were learned"):
-                check_blind(odd, domain, budget)
-        else:
-            check_blind(odd, domain, budget)
-
-
-def test_of_two_outcomes_failures_the_larger_is_in_the_envelope() -> None:
     odd = Planned(lambda domain: 1e-8 * len(domain))
     few, many = DOMAIN, with_more(DOMAIN)
     entry = envelope_entry(settings(odd), odd, [few, many], (), (), ("parameters",))
     failures = [loss.delta for loss in entry.losses if isinstance(loss, ApproxDP)]
     assert any(found == pytest.approx(1e-8 * len(many)) for found in failures)
     assert len(many) > len(few)
+
+
+def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either():
+    for kind in ("categorical", "integer", "float", "datetime"):
+        points = {"values": (0, 1, 2)} if kind == "categorical" else {"lower": (0, 1, 2), "upper": (0, 1, 2)}
+        odd = Planned(lambda domain: 1e-8 if max(domain.cardinalities) > 2 else 2e-8)
+        for provenance in ("private", "declared"):
+            domain = Domain((Attribute(name="a", kind=kind, provenance=provenance, **points),))
+            budget = ModelBudget(epsilon=1.0, delta=1e-6)
+            if provenance == "private":
+                with pytest.raises(ValueError, match="plans by value sets that were learned"):
+                    check_blind(odd, domain, budget)
+            else:
+                check_blind(odd, domain, budget)

@@ -49,7 +49,7 @@ DECLARED = {
 }  # fmt: skip
 
 
-def penguins(rows: int) -> pd.DataFrame:
+def penguins(rows):
     """Birds like those of Palmer station: species, island and measures hang together."""
     rng = np.random.default_rng(0)
     kind, sex = rng.integers(0, 3, rows), rng.integers(0, 2, rows)
@@ -193,17 +193,13 @@ def test_of_a_split_the_number_follows_from_a_part():
     assert whole.rows_of(answers) is None, "counts of a part tell nothing of all rows where none was planned"
 
 
-def test_noise_leaves_one_row_at_least(few):
-    """Of no rows nothing would be said, where most is noise."""
+def test_noise_leaves_one_row_at_least_and_a_published_table_is_none(few):
+    """Of no rows nothing would be said; and links that come from a published table are no noise. Control: without it."""
     known, asked = expected_alone(few), NumberOfRows().asked()
     for noisy, rows in ((-7, 1), (0, 1), (12, 12)):
         answer = NoisyAnswer(asked=asked, values=np.array([noisy]), noise="discrete gaussian", scale=9.0, paid_by=("model",))  # fmt: skip
         assert known.rows_of([answer]) == rows
         assert known.warnings(rows)
-
-
-def test_a_published_table_is_no_noise(few):
-    """Links come from there: that they are noise would be wrong. Control: without it they are."""
     assert expected_alone(few, public=True).warnings(344) == []
     assert len(expected_alone(few, public=False).warnings(344)) >= 2
 

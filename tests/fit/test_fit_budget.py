@@ -35,7 +35,7 @@ from tests.flat import values
 DELTA = 1e-9
 
 
-def ledger(epsilon: float, neighbours: Neighbours = ONE_ROW) -> PrivacyLedger:
+def ledger(epsilon, neighbours=ONE_ROW):
     """Plan of a fit at (epsilon, DELTA)."""
     made = PrivacyLedger(delta=DELTA, neighbours=neighbours)
     losses = (ApproxDP(epsilon=epsilon, delta=DELTA),)
@@ -97,14 +97,7 @@ def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(
     assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
 
 
-def test_other_totals_than_the_files_are_refused(path):
-    Budget(1.0, 1e-8, path)
-    for others in ((0.9, 1e-8, "sum"), (1.0, 1e-7, "sum"), (1.0, 1e-8, "rho")):
-        with pytest.raises(ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"):  # fmt: skip
-            Budget(*others[:2], path, filter=others[2])
-
-
-def test_bad_parameters_leave_no_file(path):
+def test_bad_parameters_leave_no_file_and_other_totals_than_the_files_are_refused(path):
     for bad, words in (
         ({"epsilon": 0}, "epsilon .*must"),
         ({"delta": 2}, "delta .*must"),
@@ -115,6 +108,10 @@ def test_bad_parameters_leave_no_file(path):
         with pytest.raises(ValueError, match=f"^{words}"):
             Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **bad})
     assert list(path.parent.iterdir()) == []
+    Budget(1.0, 1e-8, path)
+    for other in ({"epsilon": 0.9}, {"delta": 1e-7}, {"filter": "rho"}):
+        with pytest.raises(ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"):  # fmt: skip
+            Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **other})
 
 
 def test_numbers_of_other_libraries_become_doubles(tmp_path):
@@ -125,16 +122,7 @@ def test_numbers_of_other_libraries_become_doubles(tmp_path):
         assert Budget(float(number), float(np.float32(1e-8)), path).left(1e-9) == float(number)
 
 
-def test_a_file_that_went_away_is_not_made_anew(path):
-    budget = Budget(1.0, 1e-8, path)
-    path.unlink()
-    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
-        budget.draw(ledger(0.1))
-    assert not path.exists()
-    assert "is gone" in repr(budget)
-
-
-def test_a_link_to_the_file_is_the_same_budget(path):
+def test_a_link_to_the_file_is_the_same_budget_and_one_that_went_away_is_not_made_anew(path):
     budget = Budget(1.0, 1e-8, path)
     link = path.with_name("link")
     link.symlink_to(path)
@@ -142,6 +130,12 @@ def test_a_link_to_the_file_is_the_same_budget(path):
     assert budget.charged()["epsilon"] == 0.7
     assert link.is_symlink()
     assert Budget(1.0, 1e-8, link).path == budget.path  # one lock for both
+    budget = Budget(1.0, 1e-8, path)
+    path.unlink()
+    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
+        budget.draw(ledger(0.1))
+    assert not path.exists()
+    assert "is gone" in repr(budget)
 
 
 BUDGETED = [
@@ -324,14 +318,6 @@ def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
     assert "before_charge" not in vars(ledger)
 
 
-def test_processed_rows_of_persons_are_planned_without_a_claim(path):
-    """That nothing tells whose they are is charged like any other reason."""
-    columns = {**COLUMNS, "home": {"sdtype": "id"}}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=DOMAIN, person="home")
-    synth.fit_processed_data(synth.preprocess(table().assign(home=1)))
-    assert not synth.privacy_ledger().claims_privacy
-
-
 # --- two at once ----------------------------------------------------------------------------------------------
 
 
@@ -395,12 +381,12 @@ COLUMNS = {"city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
 DOMAIN = {"city": {"range_values": ["A", "B"]}, "age": {"range_min": 0, "range_max": 9}}
 
 
-def table(n: int = 500) -> pd.DataFrame:
+def table(n=500):
     rng = np.random.default_rng(0)
     return pd.DataFrame({"city": rng.choice(["A", "B"], n), "age": rng.integers(0, 10, n)})
 
 
-def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
+def synthesizer(budget, **options):
     options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
     return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **values(**options))
 
@@ -483,12 +469,17 @@ def test_it_is_charged_before_rows_are_chosen(path, tmp_path, monkeypatch):
 
 
 def test_processed_data_is_charged_once(path):
+    """Of persons without a claim: that nothing tells whose the rows are is charged like any other reason."""
     budget = Budget(10.0, 1e-8, path)
     synth = synthesizer(budget)
     processed = synth.preprocess(table())
     assert budget.charged()["epsilon"] == 0.0
     synth.fit_processed_data(processed)
     assert budget.charged()["epsilon"] == synth.privacy_ledger().total()
+    metadata = metadata_from_columns({**COLUMNS, "home": {"sdtype": "id"}})
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=DOMAIN, person="home")
+    synth.fit_processed_data(synth.preprocess(table().assign(home=1)))
+    assert not synth.privacy_ledger().claims_privacy
 
 
 def test_a_fit_without_a_claim_cannot_draw(path):
@@ -505,26 +496,19 @@ def test_a_fit_without_a_claim_cannot_draw(path):
 # --- what is handed over --------------------------------------------------------------------------------------
 
 
-def test_a_release_holds_no_budget_and_comes_back(path, tmp_path):
-    budget = Budget(1.0, 1e-8, path)
+def test_a_release_and_a_saved_synthesizer_hold_no_budget_and_come_back(path, tmp_path):
+    """Control: one that had none."""
+    budget, file = Budget(1.0, 1e-8, path), tmp_path / "file"
     synth = synthesizer(budget)
     synth.fit(table())
-    file = tmp_path / "r.release"
     synth.release().save(file)
     assert b"budget" not in file.read_bytes()
     release = Release.load(file)
-    assert len(PlausibleDeniabilitySynthesizer.from_release(release).sample(5)) == 5
     again = PlausibleDeniabilitySynthesizer.from_release(release, budget=budget)
+    assert len(again.sample(5)) == 5
     assert budget.charged()["epsilon"] == synth.privacy_ledger().total()  # nothing was drawn
     with pytest.raises(BudgetExceededError):
         again.fit(table())
-
-
-def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
-    """Control: one that had none."""
-    budget, file = Budget(2.0, 1e-8, path), tmp_path / "s.pkl"
-    synth = synthesizer(budget)
-    synth.fit(table())
     synth.save(file)
     assert str(path).encode() not in file.read_bytes()
     assert synth.budget is budget
@@ -534,9 +518,9 @@ def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
     loaded = PlausibleDeniabilitySynthesizer.load(file)
     with pytest.raises(ValueError, match="^budget: this synthesizer drew from one"):
         loaded.fit(table())
-    loaded.budget = budget
+    loaded.budget = Budget(2.0, 1e-8, tmp_path / "larger")
     loaded.fit(table())
-    assert "2 fits" in budget.sentence()
+    assert "1 fit" in loaded.budget.sentence()
     free = synthesizer(None)
     free.fit(table())
     free.save(file)

@@ -32,7 +32,7 @@ DOMAIN = {
 }
 
 
-def people(rows: int = 1500) -> pd.DataFrame:
+def people(rows=1500):
     random = np.random.default_rng(5)
     return pd.DataFrame(
         {

@@ -43,7 +43,7 @@ TYPES = DomainFile(
 )
 
 
-def people() -> pd.DataFrame:
+def people():
     draw = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -80,7 +80,7 @@ def test_what_the_file_holds(learned):
 def test_the_noise_is_of_the_operating_systems_entropy(monkeypatch):
     """Control: reproducible coins are seen."""
 
-    def sources() -> set[str]:
+    def sources():
         with record_calls() as calls:
             learned_file(people(), TYPES, 0.3, 1e-9)
         return {call.source for call in calls}
@@ -172,7 +172,7 @@ def test_the_command(tmp_path, capsys):
     assert "learned already" in capsys.readouterr().err
 
 
-def households() -> pd.DataFrame:
+def households():
     """A table in which one household of 2,000 rows lives in a town of its own."""
     table = people()
     table["id"] = np.where(np.arange(ROWS) < 2000, "h0", table["id"])
@@ -374,7 +374,7 @@ def test_a_failed_fit_does_not_pay_for_the_domain_of_the_one_before(tmp_path, mo
     assert synth.get_domain().learned["charge"] is None
 
 
-def test_a_domain_of_a_fit_without_a_claim_makes_none():
+def test_a_domain_makes_no_claim_that_its_fit_lacked_and_takes_its_delta():
     for more in ({"random_state": 1}, {"epsilon": float("inf")}):
         ledger = reused(fitted(**more).get_domain()).plan().ledger
         assert not ledger.claims_privacy
@@ -382,9 +382,6 @@ def test_a_domain_of_a_fit_without_a_claim_makes_none():
     declared = Domain.from_declarations({"age": {"range_min": 0, "range_max": 99}})  # control: not learned
     domain = fitted(declared, people()[["age"]], random_state=1).get_domain()
     assert reused(domain).plan().ledger.claims_privacy
-
-
-def test_what_learning_took_of_delta_is_taken_of_the_next_fits_delta():
     domain = fitted(epsilon=0.5, delta=1e-6).get_domain()
     with pytest.raises(ValueError, match="is used up: .* at delta 1e-09"):
         reused(domain, delta=1e-9).plan()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sdv.metadata import Metadata
@@ -37,13 +36,13 @@ SCHEMA = {
 
 
 class Owner:
-    budget: Any = None
+    budget = None
 
-    def __init__(self, epsilon: float, domain: Any = None, budget: Any = None) -> None:
+    def __init__(self, epsilon, domain=None, budget=None):
         self.epsilon, self.domain, self.budget = epsilon, domain, budget
 
 
-def test_metadata_keeps_its_schema_alone_and_is_not_touched() -> None:
+def test_metadata_keeps_its_schema_alone_and_is_not_touched():
     before = copy.deepcopy(DOCUMENT)
     assert without_details(DOCUMENT)["tables"]["a"] == {"primary_key": "k", "columns": SCHEMA}
     assert before == DOCUMENT
@@ -54,19 +53,11 @@ def test_metadata_keeps_its_schema_alone_and_is_not_touched() -> None:
     assert without_details(5) == 5
 
 
-def test_what_leaves_lacks_what_is_the_owners() -> None:
-    state = {
-        **dict.fromkeys(TRANSIENT, "secret"),
-        "epsilon": 1.0,
-        "domain": "/home/x",
-        "_from_files": {"domain": {"a": 1}},
-    }
-    assert without_transient(state) == {
-        "epsilon": 1.0,
-        "domain": {"a": 1},
-        "_lost_budget": True,
-        "public": None,
-    }
+def test_what_leaves_lacks_what_is_the_owners():
+    state = {"epsilon": 1.0, "domain": "/home/x", "_from_files": {"domain": {"a": 1}}}
+    state |= dict.fromkeys(TRANSIENT, "secret")
+    kept = {"epsilon": 1.0, "domain": {"a": 1}, "_lost_budget": True, "public": None}
+    assert without_transient(state) == kept
     assert "public" not in without_transient({"epsilon": 1.0})
     one = Owner(1.0)
     check_budget_there(one)
@@ -75,7 +66,7 @@ def test_what_leaves_lacks_what_is_the_owners() -> None:
         check_budget_there(one)
 
 
-def test_parameters_are_copies_and_set_once() -> None:
+def test_parameters_are_copies_and_set_once():
     assert fixed_parameters(Owner, but=("budget",)) == ("epsilon", "domain", "budget")
     given = {"a": [1]}
     one = Owner(1.0, given)

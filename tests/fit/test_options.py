@@ -9,7 +9,6 @@ import runpy
 import typing
 from dataclasses import MISSING, fields, replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -63,7 +62,7 @@ WITHOUT_OPTION = (
 BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
 
 
-def arguments(function: Any) -> dict[str, inspect.Parameter]:
+def arguments(function):
     found = inspect.signature(function).parameters.values()
     return {p.name: p for p in found if p.name != "self" and p.kind is not p.VAR_KEYWORD}
 
@@ -167,7 +166,7 @@ def test_an_argument_of_0_1_says_where_it_went():
             assert "\n" not in str(error.value)
 
 
-def test_what_it_would_replace_is_named_too():
+def test_what_it_would_replace_is_named_too_and_what_never_was_an_argument_is_none():
     types = metadata_of({"age": {"sdtype": "numerical"}})
     words = r"^noise: give model=PaperNetwork\(noise='paper'\) in the place of model="
     for model in ("correlated", AdaptiveNetwork(max_cost=9)):
@@ -175,9 +174,6 @@ def test_what_it_would_replace_is_named_too():
             with pytest.raises(TypeError, match=words) as error:
                 door(types, model=model, noise="paper")
             assert str(error.value).endswith(f"model={shown(model)}, or leave noise out")
-
-
-def test_what_never_was_an_argument_is_no_argument():
     with pytest.raises(TypeError, match=r"PlausibleDeniabilitySynthesizer\(\) has no argument 'depth'"):
         PlausibleDeniabilitySynthesizer(metadata_of({"age": {"sdtype": "numerical"}}), depth=3)
     assert moved_to("depth", 3) is None
@@ -204,7 +200,7 @@ METADATA = metadata_of({"p": {"sdtype": "id"}, "a": {"sdtype": "categorical"}})
 SDVS_OWN = ("enforce_min_max_values", "enforce_rounding")  # SDV refuses them
 
 
-def made_with(option: Option, value: Any) -> dict[str, Any]:
+def made_with(option, value):
     """Arguments of the constructor, of which one option has this value."""
     if not option.of:
         return {option.name: value}
@@ -236,7 +232,7 @@ def test_a_refusal_holds_no_cell():
             assert "NAME-" not in f"{error} {error!r} {error.args} {vars(error)}"
 
 
-def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch: Any) -> None:
+def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch):
     monkeypatch.setitem(OPTIONS, "delta", replace(OPTIONS["delta"], default=3e-7))
     for command in (audit, declare):
         made = runpy.run_path(str(command.__file__))  # as it is imported

@@ -150,9 +150,6 @@ def test_the_holder_is_warned_of_copies_of_the_rows():
     processed = synth.preprocess(table)
     with pytest.warns(UserWarning, match="Nothing protects them"):
         synth.fit_processed_data(processed)
-
-
-def test_what_no_copy_is_is_no_copy():
     table = people(100, 0)
     for copied in (table.head(3), table.assign(x=1)):  # an id, say
         assert starts(copied, table)

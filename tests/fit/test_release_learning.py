@@ -30,7 +30,7 @@ def test_a_split_is_disjoint_secret_and_in_proportion():
     """10,000 rows: false alarm 1e-6 for each part. Parts below 1 in all leave rows unused."""
     rows, shares = CodeArray(np.arange(10_000).reshape(-1, 1), [10_000]), (0.2, 0.3, 0.4)
 
-    def parts(seed: int) -> dict[str, list[int]]:
+    def parts(seed):
         split = split_rows(rows, shares, Coins.from_seed(seed))
         return {name: part.records()[:, 0].tolist() for name, part in split.items()}
 
@@ -111,7 +111,7 @@ def test_every_look_finds_its_entry_in_the_ledger(privacy_test, omega):
 
 
 def test_a_ledger_that_refuses_has_seen_no_row():
-    """Control: one that agrees sees the rows touched."""
+    """Control: one that agrees sees the rows touched. Only the number of seeds was asked; the model's entry is not in the ledger."""
     for privacy_test in ("release", "randomized", "deterministic"):
         made = settings(test=privacy_test, omega=1)
         with record_calls() as calls, pytest.raises(BudgetExceededError):
@@ -119,10 +119,6 @@ def test_a_ledger_that_refuses_has_seen_no_row():
         assert not calls
         with pytest.raises(LookedAtError):
             fit(Untouchable(), made, empty())
-
-
-def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
-    """Only the number of seeds was asked; the model's entry is not in the ledger."""
     ledger = empty()
     rows = Watched(ledger)
     with record_calls() as calls, pytest.raises(ValueError, match=r"least_rows \(1000000\) is not confirmed"):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sdv_plausible.fit.plan import plan
 from sdv_plausible.fit.said import blurred, deniability, of_others, of_vote, sentences
-from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_texts import Spelling
@@ -24,21 +22,22 @@ PAPER = PaperNetwork(noise="paper", accounting="paper")
 SPLIT = (0.187, 0.187, 0.49)
 
 
-def settings(**given: Any) -> Settings:
-    usual: dict[str, Any] = {
-        "epsilon": 1.0, "delta": 2.0**-30, "k": 50, "gamma": 4.0, "epsilon0": 1.0, "omega": None,
-        "test": "release", "row_cap": 1000, "seed_free_share": 0.5,
-    }  # fmt: skip
-    return settings_of(**{**usual, **given})
+USUAL = {
+    "epsilon": 1.0, "delta": 2.0**-30, "k": 50, "gamma": 4.0, "epsilon0": 1.0, "omega": None,
+    "test": "release", "row_cap": 1000, "seed_free_share": 0.5,
+}  # fmt: skip
 
 
-def as_printed(made: Settings) -> str:
+def settings(**given):
+    return settings_of(**{**USUAL, **given})
+
+
+def as_printed(made):
     return sentences(made, replace(PAPER, split=made.split), DOMAIN)[1].mechanism
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_which_deniability_holds():
+    for given, said in (
         ({}, "with k = all records and gamma = 1"),
         ({"omega": "all", "test": "randomized"}, "with k = all records and gamma = 1"),
         ({"omega": "all", "test": "deterministic"}, "This test gives no epsilon"),
@@ -47,38 +46,29 @@ def as_printed(made: Settings) -> str:
         ({"omega": (2, 3), "test": "deterministic"}, "the factor is not sure"),
         ({"omega": (2, 3), "test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
         ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
-    ],
-)
-def test_which_deniability_holds(given: dict[str, Any], said: str) -> None:
-    made = settings(**given)
-    assert said in deniability(made)
-    planned = plan(made, PaperNetwork(structure="independent"), DOMAIN)
-    lines = str(planned).splitlines()  # the title, what an attacker gains, the total, conditions
-    told = (
-        lines[-5:]
-        if said.startswith("with k = all")
-        else lines[2 if made.test.name == "deterministic" else 4 :][:1]
-    )
-    assert any(said in line for line in told)
-    assert planned.ledger.to_dict()["said"][0].startswith(deniability(made))
-    assert all(entry["name"] != "plausible deniability" for entry in planned.ledger.to_dict()["entries"])
+    ):
+        made = settings(**given)
+        assert said in deniability(made)
+        planned = plan(made, PaperNetwork(structure="independent"), DOMAIN)
+        lines = str(planned).splitlines()  # the title, what an attacker gains, the total, conditions
+        third = lines[2 if made.test.name == "deterministic" else 4]
+        assert any(said in line for line in (lines[-5:] if said.startswith("with k = all") else [third]))
+        document = planned.ledger.to_dict()
+        assert document["said"][0].startswith(deniability(made))
+        assert all(entry["name"] != "plausible deniability" for entry in document["entries"])
 
 
-def test_printed_total_stands_beside_the_proved_one() -> None:
+def test_printed_total_stands_beside_the_proved_one():
     made = settings(epsilon=2.32, split=SPLIT)
     text = as_printed(made)
-    assert "epsilon 1 at delta 1.75e-10 for the model" in text
-    assert "p = 0.187" in text
-    assert "twice" in text
+    for said in ("epsilon 1 at delta 1.75e-10 for the model", "p = 0.187", "twice"):
+        assert said in text
     ledger = plan(made, replace(PAPER, split=SPLIT), DOMAIN).ledger
     assert text in ledger.said("as printed")
     assert 0.5 < ledger.total() < 1.0  # proved, and here below what is printed
     same_rows = settings(epsilon=2.32)
     assert "the same rows" in as_printed(same_rows)
     assert plan(same_rows, PAPER, DOMAIN).ledger.total() > 2.32
-
-
-def test_printed_rows() -> None:
     made = settings(epsilon=2.32, split=SPLIT, test="randomized", omega=3)
     assert "for each candidate (Theorem 1" in as_printed(made)
     high = settings(test="randomized", omega=3, epsilon0=0.01, k=400, row_cap=1)
@@ -86,21 +76,18 @@ def test_printed_rows() -> None:
     assert "no epsilon for the model" in as_printed(settings(epsilon=math.inf))
 
 
-def test_the_papers_accounting_needs_its_noise() -> None:
-    with pytest.raises(ValueError, match="noise"):
-        PaperNetwork(accounting="paper")
-    assert len(sentences(settings(), PaperNetwork(), DOMAIN)) == 1
-
-
-def test_what_others_say_of_a_papers_formulas_is_not_repeated() -> None:
+def test_what_others_say_of_a_papers_formulas_is_not_repeated():
     """A learner of one's own could put any number beside the total. Control: the paper's, which it derives from."""
 
     class Mine(PaperNetwork):
-        def as_printed(self, *_: Any) -> tuple[str, str]:
+        def as_printed(self, *_):
             return "epsilon 0.001", "nothing"
 
     own = Mine(noise="paper", accounting="paper")
     assert [len(sentences(settings(), learner, DOMAIN)) for learner in (PAPER, own)] == [2, 1]
+    with pytest.raises(ValueError, match="noise"):
+        PaperNetwork(accounting="paper")
+    assert len(sentences(settings(), PaperNetwork(), DOMAIN)) == 1
 
 
 NUMBER, CATEGORY = {"sdtype": "numerical"}, {"sdtype": "categorical"}
@@ -108,9 +95,9 @@ DAYS = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
 MONEY = {"sdtype": "numerical", "number_format": "$1,234.5"}
 
 
-@pytest.mark.parametrize(
-    ("words", "families", "forms", "says"),
-    [
+def test_what_a_vote_leaves_out_is_said():
+    """Of 10,000 rows, without noise, as if there were some of 25."""
+    for words, families, forms, says in (
         (NUMBER, {"number": 9700, "text": 300}, {"number": 9700}, "x (3%)"),
         (NUMBER, {"number": 9850, "text": 150}, {"number": 9850}, None),  # as many as noise may make
         (NUMBER, {"number": 9700, "digits": 300}, {"number": 9700}, None),  # which are read as numbers, too
@@ -124,35 +111,27 @@ MONEY = {"sdtype": "numerical", "number_format": "$1,234.5"}
         (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "noise hid the types"),
         (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid the types"),
         (CATEGORY, {"number": 9000, "code": 1000}, {}, None),  # zeros in front: codes, and no numbers
-    ],
-)
-def test_what_a_vote_leaves_out_is_said(
-    words: dict[str, Any], families: dict[str, int], forms: dict[str, int], says: str | None
-) -> None:
-    """Of 10,000 rows, without noise, as if there were some of 25."""
-    said = of_vote({"x": words}, answered(families, forms), Spelling())
-    assert [says in one for one in said] == [True] if says else not said
-
-
-def answered(families: dict[str, int], forms: dict[str, int]) -> list[NoisyAnswer]:
-    """Answers of a vote on one column."""
-    asked = [(VotingRows().asked(), np.array([10_000.0]))]
-    for by, counts in (
-        ("family", families),
-        *((by, forms) for by in [*LISTS][1:] if {*forms} & {*LISTS[by]}),
     ):
+        said = of_vote({"x": words}, answered(families, forms), Spelling())
+        assert [says in one for one in said] == [True] if says else not said
+
+
+def answered(families, forms):
+    """Answers of a vote on one column, of 10,000 rows, without noise, as if there were some of 25."""
+    asked = [(VotingRows().asked(), np.array([10_000.0]))]
+    by_form = [(by, forms) for by in [*LISTS][1:] if {*forms} & {*LISTS[by]}]
+    for by, counts in (("family", families), *by_form):
         values = np.array([float(counts.get(kind, 0)) for kind in LISTS[by]])
         asked.append((CellKinds("x", Spelling(), by).asked(), values))
-    return [
-        NoisyAnswer(asked=one, values=values, noise="discrete gaussian", scale=25.0, paid_by=("types",))
-        for one, values in asked
-    ]
+    known = {"noise": "discrete gaussian", "scale": 25.0, "paid_by": ("types",)}
+    return [NoisyAnswer(asked=one, values=values, **known) for one, values in asked]
 
 
-def test_what_a_vote_may_have_missed_is_said_from_its_answers() -> None:
+def test_what_a_vote_may_have_missed_is_said_from_its_answers():
     """By hand: 1.64 deviations of 25 times the root of 4 x 5 / 9, of 10,000 cells: .6 %; of 2,000 3 %."""
-    few = answered({"number": 2000, "missing": 8000}, {"number": 2000})
-    assert of_others({"x": NUMBER}, few, Spelling()) == {"x": 0.0306}
-    (said,) = blurred(of_others({"x": NUMBER}, few, Spelling()))
+    few, many = answered({"number": 2000, "missing": 8000}, {"number": 2000}), answered(*[{"number": 10_000}] * 2)  # fmt: skip
+    missed = [of_others({"x": NUMBER}, answers, Spelling()) for answers in (few, many)]
+    assert missed[0] == {"x": 0.0306}
+    (said,) = blurred(missed[0])
     assert "x 3%" in said
-    assert not blurred(of_others({"x": NUMBER}, answered({"number": 10_000}, {"number": 10_000}), Spelling()))
+    assert not blurred(missed[1])

@@ -42,7 +42,7 @@ def spelled():
     return pd.DataFrame(columns, dtype=object)
 
 
-def assert_alike(rows: pd.DataFrame, names=tuple(FORMS)) -> None:
+def assert_alike(rows, names=tuple(FORMS)):
     """In the same spelling, with as many digits, and within the same range; medians move by 15 % at most."""
     for name in names:
         form, digits = FORMS[name]
@@ -79,9 +79,6 @@ def test_a_vote_finds_each_spelling_and_rows_come_back_in_it(voted, tmp_path):
     pd.testing.assert_frame_equal(again.sample(50, random_state=1), voted.sample(50, random_state=1))
     files = voted.sample_to_parquet(tmp_path / "parts", 200, random_state=1)
     assert_alike(pd.concat(map(pd.read_parquet, files)))
-
-
-def test_a_given_value_may_be_text_or_number(voted):
     for value in ("450%", 450):
         assert set(voted.sample(5, given={"share": value})["share"]) == {"450%"}
     with pytest.raises(ValueError, match="no such value"):
@@ -231,7 +228,4 @@ def test_no_spelling_of_the_list_is_refused_with_the_way_out():
             metadata_of({"x": {"sdtype": "categorical"}}),
             domain={"x": {"sdtype": "categorical", "number_format": DOLLARS}},
         )
-
-
-def test_the_domain_file_s_schema_knows_the_word():
     assert "number_format" in Path("docs/reference/declarations.schema.json").read_text()

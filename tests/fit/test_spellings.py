@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import Release, fit_source
+from sdv_plausible import fit_source
 from sdv_plausible.table.cells.date_texts import FORMATS, form_of, write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of noise
 
 
 @functools.cache
-def moments() -> pd.Series:
+def moments():
     """Three years, some days more often; times of day about 13:30, none at night."""
     rng = np.random.default_rng(0)
     days = np.datetime64("2013-03-01", "D") + (rng.beta(2, 3, ROWS) * 1200).astype(int)
@@ -26,28 +26,25 @@ def moments() -> pd.Series:
     return pd.Series((days + seconds).astype("M8[ns]"))
 
 
-def texts_of(form: str) -> pd.Series:
+def texts_of(form):
     """Offsets are of two hours."""
     return write_dates(moments(), form).astype(object) + ("+02:00" if "%z" in form else "")
 
 
-def fitted(cells: pd.Series) -> Release:
-    return fit_source(
-        pd.DataFrame({"when": cells}), types="voted", epsilon=6.0, model="independent", random_state=1,
-        allow_no_claim=True,
-    )  # fmt: skip
+def fitted(cells):
+    options = {"epsilon": 6.0, "model": "independent", "random_state": 1, "allow_no_claim": True}
+    return fit_source(pd.DataFrame({"when": cells}), types="voted", **options)
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_column_comes_back_in_its_spelling_and_within_its_range(form: str) -> None:
+def test_a_column_comes_back_in_its_spelling_and_within_its_range(form):
     """One odd cell changes nothing. Seeded: no false alarm; a mean moves by .7 % of the range by chance."""
     real = texts_of(form)
     release = fitted(real.where(real.index != ODD, "none of yours"))
     (words,) = [column.spec for column in release.schema.columns]
     assert words == {"sdtype": "datetime", "datetime_format": form}
-    assert {a.name for a in release.domain} == (
-        {"when"} if not shows_time(form) else {"when: date", f"when: time ({'s' if '%S' in form else 'min'})"}
-    )
+    split = {"when: date", f"when: time ({'s' if '%S' in form else 'min'})"}
+    assert {a.name for a in release.domain} == (split if shows_time(form) else {"when"})
     texts = release.sample(1000)["when"].dropna()
     assert len(texts) > 950
     shapes, known = (
@@ -63,16 +60,14 @@ def test_a_column_comes_back_in_its_spelling_and_within_its_range(form: str) -> 
     assert abs(after.mean() - before.mean()) < 0.04 * span
 
 
-def test_months_come_as_often_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_months_come_as_often_as_they_are(monkeypatch):
     """Ten years, more months than bins; measured .014 to .018 apart, seeded. Planted: bins of days, .16 and more."""
     months = [f"{2000 + i // 12}-{i % 12 + 1:02}" for i in range(120)]
     real = pd.Series(np.random.default_rng(0).choice(months, 20_000), dtype=object)
 
-    def apart() -> float:
-        drawn, given = (
-            column.value_counts(normalize=True).reindex(months, fill_value=0.0)
-            for column in (fitted(real).sample(20_000)["when"], real)
-        )
+    def apart():
+        columns = (fitted(real).sample(20_000)["when"], real)
+        drawn, given = (c.value_counts(normalize=True).reindex(months, fill_value=0.0) for c in columns)
         return float((drawn - given).abs().sum() / 2)
 
     assert apart() < 0.04
@@ -82,7 +77,7 @@ def test_months_come_as_often_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert apart() > 0.1
 
 
-def test_a_clock_never_leaves_its_day() -> None:
+def test_a_clock_never_leaves_its_day():
     """Also late in the evening: no bin goes past midnight."""
     real = pd.Series(np.repeat(["23:59", "23:58", "00:00", "23:30"], ROWS // 4), dtype=object)
     hours = fitted(real).sample(1000)["when"].str[:2].value_counts()

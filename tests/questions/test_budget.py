@@ -35,11 +35,11 @@ from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 
 
-def entry(*losses) -> LedgerEntry:
+def entry(*losses):
     return LedgerEntry(name="model", mechanism="test", losses=losses, scope="test")
 
 
-def allowed(*losses) -> Allowance:
+def allowed(*losses):
     return Allowance.of([entry(*losses)])
 
 
@@ -164,20 +164,28 @@ def test_answers_of_several_sizes_may_be_the_more_and_the_smaller():
     two.spend(share=0.4)
 
 
-def test_what_one_large_answer_out_of_small_charges_would_have_cost():
-    """The planted sum: epsilon 4 in one answer, charged as 400 hundredths."""
+def test_planted_sums_would_have_cost_more_than_was_charged():
+    """Epsilon 4 in one answer, charged as 400 hundredths; and a loss that overstates its sensitivity, which so pays for nothing."""
     total, a = compose([PureDP(epsilon=0.01, count=400)], 1e-9), math.exp(-4.0)
     assert total < 1.2
     assert 1 / (1 + a) - math.exp(total) * a / (1 + a) > 0.9
+    charged = compose([DiscreteLaplaceLoss(epsilon=0.5, count=40, sensitivity=1000)], 1e-9)
+    assert compose_delta([PureDP(epsilon=0.5, count=40)], charged) > 6e-8
 
 
 def test_an_epsilon_is_taken_from_one_piece_that_holds_it():
+    """And a failure: two of .0049 compose to less than one of .0098."""
     meter = Meter(allowed(PureDP(epsilon=1.0), PureDP(epsilon=0.25, count=2)))
     for epsilon in (0.2, 0.7, 0.3, 0.25):
         meter.spend(epsilon=epsilon)
     with pytest.raises(BudgetExceededError, match=r"^epsilon \(0\.051\)"):
         meter.spend(epsilon=0.051)
     meter.spend(epsilon=0.04)
+    meter = Meter(allowed(ApproxDP(epsilon=0.0, delta=0.0049, count=2)))
+    with pytest.raises(BudgetExceededError, match="^failure "):
+        meter.spend(failure=0.0098)
+    meter.spend(failure=0.0049)
+    meter.spend(failure=0.0049)
 
 
 def test_a_release_of_groups_is_paid_for_by_its_own_loss():
@@ -190,21 +198,6 @@ def test_a_release_of_groups_is_paid_for_by_its_own_loss():
     with pytest.raises(BudgetExceededError, match="the release of groups exceeds"):
         meter.spend_release(ReleaseLoss(epsilon0=0.1, delta=1e-9, l1=2))
     Meter(allowed(InfiniteLoss())).spend_release(ReleaseLoss(epsilon0=1.0, delta=1e-6))
-
-
-def test_what_overstates_its_sensitivity_is_charged_less_than_epsilon_may_cost():
-    """So that such a charge pays for nothing: the planted total, and the true delta of what it bought."""
-    charged = compose([DiscreteLaplaceLoss(epsilon=0.5, count=40, sensitivity=1000)], 1e-9)
-    assert compose_delta([PureDP(epsilon=0.5, count=40)], charged) > 6e-8
-
-
-def test_failures_are_taken_from_pieces_too():
-    """Two of .0049 compose to less than one of .0098."""
-    meter = Meter(allowed(ApproxDP(epsilon=0.0, delta=0.0049, count=2)))
-    with pytest.raises(BudgetExceededError, match="^failure "):
-        meter.spend(failure=0.0098)
-    meter.spend(failure=0.0049)
-    meter.spend(failure=0.0049)
 
 
 KINDS = {
@@ -267,20 +260,19 @@ def test_what_was_spent_never_exceeds_what_was_paid_for(asked):
 
 
 def test_of_several_costs_none_is_spent_where_one_is_refused():
+    """Nor for one piece that others go with."""
     meter = Meter(Allowance(mu=1.0, epsilon=1.0, failure=0.1))
     for costs in ({"share": 0.5, "epsilon": 2.0}, {"share": 0.5, "failure": 0.2}, {"epsilon": 0.5, "failure": 0.2}):  # fmt: skip
         with pytest.raises(BudgetExceededError):
             meter.spend(**costs)
     assert (meter.share, meter.epsilon, meter.failure) == (0.0, 0.0, 0.0)
-
-
-def test_shares_that_add_up_to_the_whole_are_allowed_and_no_more():
-    """Ten tenths miss 1 by rounding; a further 1e-6 of it is refused."""
-    meter = Meter(Allowance(mu=0.3))
-    for _ in range(10):
-        meter.spend(share=0.1)
-    with pytest.raises(BudgetExceededError, match="1e-06"):
-        meter.spend(share=1e-6)
+    paid = (GaussianLoss(sensitivity_over_sigma=1.0, count=2), ApproxDP(epsilon=1.0, delta=0.01, count=2))
+    meter, costs = Meter(allowed(*paid)), {"share": 0.5, "epsilon": 1.0, "failure": 0.01}
+    for beyond in ({"failure": 0.015}, {"epsilon": 1.5}):
+        with pytest.raises(BudgetExceededError):
+            meter.spend(**{**costs, **beyond})
+    for _ in range(2):
+        meter.spend(**costs)
 
 
 def test_a_refusal_says_what_is_left():
@@ -296,11 +288,18 @@ def test_a_refusal_says_what_is_left():
 
 
 def test_nothing_is_allowed_where_nothing_was_paid_for():
+    """Ten tenths miss 1 by rounding and are allowed; a further 1e-6 of it is refused."""
     meter = Meter(allowed())
     for what in COSTS:
         with pytest.raises(BudgetExceededError, match=f"^{what}"):
             meter.spend(**{what: 1e-12})
     meter.spend(share=0.0)
+    meter = Meter(Allowance(mu=0.3))
+    for _ in range(10):
+        meter.spend(share=0.1)
+    with pytest.raises(BudgetExceededError, match="1e-06"):
+        meter.spend(share=1e-6)
+    assert [meter.next_answer() for _ in range(4)] == [1, 2, 3, 4]
 
 
 def test_a_cost_is_a_number_of_at_least_zero():
@@ -310,21 +309,6 @@ def test_a_cost_is_a_number_of_at_least_zero():
         with pytest.raises(ValueError, match=rf"^{what} \(.*at least 0"):
             meter.spend(**{what: cost})
     assert (meter.share, meter.epsilon, meter.failure) == (0.0, 0.0, 0.0)
-
-
-def test_what_is_refused_for_one_piece_leaves_the_others():
-    paid = (GaussianLoss(sensitivity_over_sigma=1.0, count=2), ApproxDP(epsilon=1.0, delta=0.01, count=2))
-    meter = Meter(allowed(*paid))
-    for beyond in ({"failure": 0.015}, {"epsilon": 1.5}):
-        with pytest.raises(BudgetExceededError):
-            meter.spend(**{"share": 0.5, "epsilon": 1.0, "failure": 0.01, **beyond})
-    for _ in range(2):
-        meter.spend(share=0.5, epsilon=1.0, failure=0.01)
-
-
-def test_answers_are_numbered():
-    meter = Meter(Allowance(mu=1.0))
-    assert [meter.next_answer() for _ in range(4)] == [1, 2, 3, 4]
 
 
 def test_choices_are_counted_and_each_costs_the_least_that_was_charged():

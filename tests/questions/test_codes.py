@@ -22,7 +22,7 @@ BUCKETS = [np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 0, 2, 1])]
 ROWS = st.lists(st.tuples(*(st.integers(0, c - 1) for c in CARDS)), max_size=60)
 
 
-def array(rows) -> np.ndarray:
+def array(rows):
     return np.array(rows, dtype=np.int32).reshape(-1, len(CARDS))
 
 
@@ -71,7 +71,7 @@ def test_groups_whose_keys_outgrow_64_bits():
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def numbered(n: int) -> CodeArray:
+def numbered(n):
     return CodeArray(np.arange(n).reshape(-1, 1), [n])
 
 

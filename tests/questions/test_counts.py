@@ -23,7 +23,7 @@ ROWS = st.lists(st.tuples(*(st.integers(0, c - 1) for c in CARDS)), max_size=30)
 
 
 @st.composite
-def axes(draw) -> list[Axis]:
+def axes(draw):
     """Up to three axes, each a column in any buckets; a column may come twice."""
     chosen = draw(st.lists(st.integers(0, 2), max_size=3))
     made = []
@@ -33,7 +33,7 @@ def axes(draw) -> list[Axis]:
     return made
 
 
-def counted(rows, over: list[Axis]) -> np.ndarray:
+def counted(rows, over):
     """A table of counts, one row after another."""
     table = np.zeros(shape(over), dtype=np.int64)
     for row in rows:
@@ -41,7 +41,7 @@ def counted(rows, over: list[Axis]) -> np.ndarray:
     return table
 
 
-def engine(rows, cards=CARDS) -> CodeArray:
+def engine(rows, cards=CARDS):
     return CodeArray(neighbouring.as_codes(tuple(rows), len(cards)), cards)
 
 
@@ -103,7 +103,7 @@ ALL_AXES = [
 ]
 
 
-def moved(question, relation) -> float:
+def moved(question, relation):
     exact = lambda table: question.exact(engine(table, SMALL))  # noqa: E731
     return neighbouring.largest_move(exact, UNIVERSE, 2, relation)
 
@@ -127,13 +127,13 @@ def test_the_number_of_rows_moves_as_far_as_stated(relation):
     assert moved(NumberOfRows(), relation) == stated
 
 
-def distances(number: int) -> Distances:
+def distances(number):
     """Scores of so many tables against estimates that are far from them, so that all scores move the same way."""
     sets = [ALL_AXES[3], ALL_AXES[4], ALL_AXES[1], ALL_AXES[2]][:number]
     return Distances(sets, [np.full(shape(over), -50.0) for over in sets])
 
 
-def near_distances(seed: int) -> Distances:
+def near_distances(seed):
     """Scores against estimates as near to the counts as a learner's are."""
     rng = np.random.default_rng(seed)
     sets = ALL_AXES[1:]

@@ -12,7 +12,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 
 
-def gaussian_tail(sigma: float, least: int) -> float:
+def gaussian_tail(sigma, least):
     """Pr[Z >= least] of the discrete Gaussian, by summing."""
     z = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
     weight = np.exp(-(z**2) / (2 * sigma**2))

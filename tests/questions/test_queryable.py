@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from sdv_plausible.privacy.accounting.losses import (
     BoundedRangeLoss,
     GaussianLoss,
     InfiniteLoss,
-    Loss,
     PureDP,
     ReleaseLoss,
 )
@@ -50,7 +48,7 @@ class LookedAtError(Exception):
 class Untouchable:
     """Stands in for rows: every use is seen."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         raise LookedAtError(name)
 
 
@@ -62,14 +60,14 @@ class Occurring:
         return ["a", "b"], counts[:2], counts[2:]
 
 
-def entry(*losses: Loss, name: str = "model") -> LedgerEntry:
+def entry(*losses, name="model"):
     return LedgerEntry(name=name, mechanism="test", losses=losses, scope="test")
 
 
 def door(
-    *losses: Loss, rows: Any = None, ledger: PrivacyLedger | None = None, seed: int = 1,
-    neighbours: Neighbours = ONE_ROW, **options: Any,
-) -> Queryable:  # fmt: skip
+    *losses, rows = None, ledger = None, seed = 1,
+    neighbours = ONE_ROW, **options,
+):  # fmt: skip
     rows = CodeArray(CODES, CARDS) if rows is None else rows
     ledger = ledger or PrivacyLedger(delta=1e-6, neighbours=neighbours)
     return Queryable(rows, ledger, [entry(*losses)], Coins.from_seed(seed), **options)
@@ -100,7 +98,7 @@ def test_a_door_opens_only_when_the_ledger_has_its_entries():
     assert opened.allowance.epsilon == 0.5
 
 
-def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
+def refused_unseen(ask, kind=Queryable):
     """Whether a door whose budget is spent refuses without a look at the rows and without a draw of noise."""
     rows = kind(Untouchable(), PrivacyLedger(delta=1e-6), [entry(GAUSSIAN)], Coins.from_seed(1))
     rows._meter.spend(share=1.0)
@@ -179,7 +177,7 @@ def test_a_choice_is_not_made_with_less_noise_than_scores_move_by():
 
 
 def test_parts_share_one_budget_and_one_count_of_answers():
-    """The same question to two parts of equal rows: other noise, and the budget is gone."""
+    """The same question to two parts of equal rows: other noise, and the budget is gone. A part is asked and not the whole."""
     rows = door(GAUSSIAN, parts={"structure": CodeArray(CODES, CARDS)})
     assert rows.part("parameters") is rows  # where there is no split, the rows are all rows
     view = rows.part("structure")
@@ -189,12 +187,9 @@ def test_parts_share_one_budget_and_one_count_of_answers():
         assert part._meter.share == 1.0
         with pytest.raises(BudgetExceededError):
             part.ask(NumberOfRows(), 0.1)
-
-
-def test_a_part_is_asked_and_not_the_whole():
     rows = door(InfiniteLoss(), parts={"structure": CodeArray(CODES[:10], CARDS)})
-    assert rows.part("structure").ask(NumberOfRows(), 0.1).values.tolist() == [10]
-    assert rows.ask(NumberOfRows(), 0.1).values.tolist() == [90]
+    numbers = [part.ask(NumberOfRows(), 0.1).values.tolist() for part in (rows.part("structure"), rows)]
+    assert numbers == [[10], [90]]
 
 
 # --- noise as paid for ------------------------------------------------------------------------------------------------
@@ -228,11 +223,6 @@ def test_every_cell_has_fresh_noise():
     assert again.ask_tables([cell], [0.5])[0].values.tolist() == first.tolist()  # seeded coins repeat
 
 
-def test_as_many_shares_as_tables_are_needed():
-    with pytest.raises(ValueError, match="as many as sets"):
-        door(*PAID).ask_tables([[FIRST], [SECOND]], [0.5])
-
-
 def test_the_number_of_rows_has_laplace_noise_of_a_unit():
     """Control: the sensitivity of one row, where a unit has three, is another scale."""
     rows = door(ApproxDP(epsilon=0.5, delta=0.01), neighbours=Neighbours(rows=3))
@@ -252,7 +242,7 @@ def test_the_number_of_rows_has_laplace_noise_of_a_unit():
 class Held:
     """Values that so many rows hold; no row in the public cell."""
 
-    def __init__(self, counts: dict[str, int]) -> None:
+    def __init__(self, counts):
         self.counts = counts
 
     def occurring(self, rows):
@@ -285,14 +275,11 @@ def test_values_pass_the_threshold_by_their_noisy_counts():
     assert (found.counts >= most).all()
 
 
-def test_without_a_claim_all_values_of_enough_rows_are_named():
+def test_the_least_values_that_are_named():
+    """Without a claim all of enough rows; at the threshold, where noise of next to nothing leaves the count as it is."""
     found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_HOLDERS, "b": LEAST_HOLDERS - 1}), 1.0, 0.01)
     assert (found.values, found.counts.tolist()) == (["a"], [LEAST_HOLDERS])
     assert (found.public.tolist(), found.sigma) == ([0], 0.0)
-
-
-def test_a_value_that_just_reaches_the_threshold_is_named():
-    """With noise of next to nothing the noisy count is the count."""
     rows = door(GaussianLoss(sensitivity_over_sigma=1e6), ApproxDP(epsilon=1e-9, delta=0.1))
     most = threshold(rows.sigma(1.0), 0.01, ONE_ROW)
     found = rows.ask_frequent(Held({"at": most, "below": most - 1}), 1.0, 0.01)
@@ -330,21 +317,13 @@ def test_every_noisy_answer_is_written_down_with_its_rows_and_noise():
     assert {n.paid_by for n in notes} == {("model",)}
 
 
-def test_exact_answers_are_not_written_down():
-    transcript = Transcript()
-    rows = door(InfiniteLoss(), transcript=transcript)
-    rows.ask(NumberOfRows(), 0.1)
-    rows.count_rows(0.1, 0.1)
-    assert transcript.answers == ()
-
-
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
 class Everything:
     """A release of all groups at their true sizes, which remembers what it was given."""
 
-    def __init__(self, k: int = 1) -> None:
+    def __init__(self, k=1):
         self.least_seeds, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
         self.neighbours = ONE_ROW
 
@@ -377,13 +356,10 @@ def test_every_row_serves_one_set_of_columns():
 
 
 def test_only_groups_that_the_test_may_look_at_reach_it():
-    test = Everything(k=14)
-    ((_, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[0, 1]], test)
+    """Of no columns there is one group, and no need of a look."""
+    ((_, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[0, 1]], Everything(k=14))
     counted = Counter(map(tuple, CODES[:, [0, 1]].tolist()))
     assert sorted(sizes.tolist()) == sorted(n for n in counted.values() if n >= 14) != []
-
-
-def test_no_columns_need_no_look():
     rows = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable())
     ((groups, sizes),) = rows.release_groups([[]], TEST)
     assert (groups.shape, sizes.tolist()) == ((1, 0), [1])
@@ -395,7 +371,7 @@ def test_no_columns_need_no_look():
 class Watched(CodeArray):
     """Rows that note what the ledger says at the moment when they are handed out."""
 
-    def __init__(self, ledger: PrivacyLedger) -> None:
+    def __init__(self, ledger):
         super().__init__(CODES, CARDS)
         self.ledger, self.seen = ledger, []
 
@@ -405,6 +381,7 @@ class Watched(CodeArray):
 
 
 def test_raw_rows_end_the_claim_first():
+    """Where the ledger has a limit they are not handed out."""
     ledger = PrivacyLedger(delta=1e-6)
     rows = Watched(ledger)
     opened = door(PureDP(epsilon=0.5), rows=rows, ledger=ledger)
@@ -413,9 +390,6 @@ def test_raw_rows_end_the_claim_first():
     assert rows.seen == [False]
     assert "raw rows: a copula is fitted" in str(ledger)
     assert ledger.total() == math.inf
-
-
-def test_raw_rows_are_not_handed_out_where_the_ledger_has_a_limit():
     ledger = PrivacyLedger(delta=1e-6, limit=1.0)
     opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
     with pytest.raises(BudgetExceededError):
@@ -442,7 +416,9 @@ def test_records_are_for_the_door_of_a_privacy_test():
 
 
 def test_answers_without_a_claim_are_exact():
-    rows = door(InfiniteLoss())
+    """And not written down."""
+    transcript = Transcript()
+    rows = door(InfiniteLoss(), transcript=transcript)
     with record_calls() as calls:
         number = rows.ask(NumberOfRows(), 0.1)
         first, both = rows.ask_tables([[FIRST], [FIRST, SECOND]], [0.1, 0.1])
@@ -451,10 +427,9 @@ def test_answers_without_a_claim_are_exact():
         count = rows.count_rows(0.1, 0.1)
     counted = np.bincount(CODES[:, 0], minlength=3)
     assert not calls
-    assert number.values.tolist() == [90]
-    assert count == 90
-    assert first.values.tolist() == counted.tolist()
-    assert both.values.sum(axis=1).tolist() == counted.tolist()
+    assert transcript.answers == ()
+    assert (number.values.tolist(), count) == ([90], 90)
+    assert first.values.tolist() == both.values.sum(axis=1).tolist() == counted.tolist()
     assert scores.values.tolist() == [np.abs(counted - 7).sum()]
     assert frequent.counts.tolist() == counted[:2].tolist()
     assert {number.sigma, first.sigma, both.sigma, scores.sigma, frequent.sigma} == {0.0}
@@ -480,5 +455,7 @@ def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(nei
     assert noise.shape == (number, 3, 2)
     assert len(np.unique(noise)) > 50
     assert 0.8 < noise.std() / rows.sigma(shares[0]) < 1.2  # seeded
+    with pytest.raises(ValueError, match="as many as sets"):
+        door(*PAID).ask_tables([[FIRST], [SECOND]], [0.5])
     free = door(InfiniteLoss()).ask_tables([[FIRST, SECOND]] * number, [1 / number] * number)
     assert all((a.values == exact).all() and a.sigma == 0 for a in free)

@@ -21,7 +21,7 @@ RATE, STEPS, ROWS = 0.25, 40, 1000
 LOSS = SampledGaussianLoss(rate=RATE, sensitivity_over_sigma=0.5, count=STEPS)
 
 
-def door(*losses, neighbours: Neighbours = ONE_ROW) -> Queryable:
+def door(*losses, neighbours=ONE_ROW):
     entry = LedgerEntry(name="training", mechanism="sums", losses=losses, scope="the model", note="none")
     ledger = PrivacyLedger(delta=1e-6, neighbours=neighbours)
     codes = np.arange(ROWS, dtype=np.int32)[:, None]
@@ -40,7 +40,7 @@ class Who:
         return 1.0
 
 
-def seen(rate: float) -> np.ndarray:
+def seen(rate):
     rows = door(InfiniteLoss())
     return np.stack([rows.ask_sampled(Who(), rate).values for _ in range(STEPS)])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ TABLE = pd.DataFrame({
     "d": pd.to_datetime(["2000-01-01", "2000-06-01", None, "2001-01-01"]), "z": ["01.01.2000", "01.06.2000", None, "01.01.2001"],
 })  # fmt: skip
 FORMATS = {"d": None, "z": "%d.%m.%Y"}
-CASES: dict[str, tuple[str, Any, list[int]]] = {
+CASES = {
     "a value": ("t", "a", [1, 0, 0, 0]),
     "values": ("t", ["a", None], [1, 0, 1, 0]),
     "a number": ("n", 2, [0, 1, 0, 0]),
@@ -39,74 +38,51 @@ CASES: dict[str, tuple[str, Any, list[int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("storage", ["numpy", "nullable", "arrow", "objects"])
-@pytest.mark.parametrize("case", CASES)
-def test_which_rows_meet_a_condition(case: str, storage: str) -> None:
-    column, what, rows = CASES[case]
-    table = TABLE if storage == "objects" else TABLE.astype({"b": "boolean"})
-    if storage == "arrow":
-        table = table.convert_dtypes(dtype_backend="pyarrow")
-    elif storage == "nullable":
-        table = table.convert_dtypes()
-    condition = Condition.read(column, what)
-    assert condition.meets(table, FORMATS).tolist() == [bool(row) for row in rows]
-    alone = [condition.meets(table.iloc[[i]], FORMATS)[0] for i in range(len(table))]
-    assert alone == [bool(row) for row in rows]
-    again = Condition.read(column, condition.to_user())
-    assert again.meets(table, FORMATS).tolist() == [bool(row) for row in rows]
+def test_which_rows_meet_a_condition():
+    flags = TABLE.astype({"b": "boolean"})
+    arrow = flags.convert_dtypes(dtype_backend="pyarrow")
+    for table in (flags, flags.convert_dtypes(), arrow, TABLE):
+        for column, what, rows in CASES.values():
+            condition, expected = Condition.read(column, what), [bool(row) for row in rows]
+            again = Condition.read(column, condition.to_user())
+            assert condition.meets(table, FORMATS).tolist() == expected
+            assert again.meets(table, FORMATS).tolist() == expected
+            assert [condition.meets(table.iloc[[i]], FORMATS)[0] for i in range(len(table))] == expected
 
 
-def test_rules_of_conditions() -> None:
-    assert Implies({"n": {"max": 2}}, {"t": "a"}).holds(TABLE, FORMATS).tolist() == [True, False, True, True]
-    assert Implies({"n": {"max": 2}, "b": True}, {"t": "b"}).holds(TABLE, FORMATS).tolist() == [
-        False,
-        True,
-        True,
-        True,
-    ]
-    assert Forbidden({"n": {"max": 2}, "b": False}).holds(TABLE, FORMATS).tolist() == [
-        True,
-        False,
-        True,
-        True,
-    ]
+def test_rules_of_conditions():
     allowed = Allowed(["n", "t"], [[1, "a"], [None, "c"], [2, "a"]])
-    assert allowed.holds(TABLE, FORMATS).tolist() == [True, False, False, True]
-    assert Allowed(["n", "d"], [[2.0, "2000-06-01"], [3.5, None]]).holds(TABLE, FORMATS).tolist() == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    for rule, rows in (
+        (Implies({"n": {"max": 2}}, {"t": "a"}), [1, 0, 1, 1]),
+        (Implies({"n": {"max": 2}, "b": True}, {"t": "b"}), [0, 1, 1, 1]),
+        (Forbidden({"n": {"max": 2}, "b": False}), [1, 0, 1, 1]),
+        (allowed, [1, 0, 0, 1]),
+        (Allowed(["n", "d"], [[2.0, "2000-06-01"], [3.5, None]]), [0, 1, 1, 0]),
+    ):
+        assert rule.holds(TABLE, FORMATS).tolist() == [bool(row) for row in rows]
     for rule in (allowed, *ruled.RULES[-3:]):
         assert type(rule).from_dict(rule.to_dict()).to_dict() == rule.to_dict()
     assert len(allowed.holds(TABLE[:0], FORMATS)) == 0
-
-
-def test_rules_in_words() -> None:
-    assert (
-        str(Implies({"n": {"min": 1, "max": 2}}, {"t": ["a", None]}))
-        == "if 1 <= n <= 2, then t is a or missing"
-    )
+    implied = Implies({"n": {"min": 1, "max": 2}}, {"t": ["a", None]})
+    assert str(implied) == "if 1 <= n <= 2, then t is a or missing"
     assert str(Forbidden({"n": {"min": 1}, "t": "a"})) == "never 1 <= n and t is a"
     assert str(Allowed(["n", "t"], [[1, "a"]])) == "n, t is one of 1 combinations"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [np.float32(0.1), np.float64(2), np.int64(3), 1e20, True, np.bool_(True), np.datetime64("2020-01-01"),
-     pd.Timestamp("2020-01-01 10:11:12"), pd.Timestamp("2020-01-01", tz="Europe/Zurich"), "x", np.str_("a")],
-    ids=repr,
-)  # fmt: skip
-def test_rules_read_as_their_file_does(value: Any) -> None:
+def test_rules_read_as_their_file_does():
     """A ledger names rules, and `verify` compares that with the rules of the file."""
-    for rule in (Implies({"a": value}, {"b": [value, None]}), Forbidden({"a": {"min": value, "max": value}})):
-        assert str(rule_from_dict(json.loads(json.dumps(written(rule))))) == str(rule)
+    for value in (np.float32(0.1), np.float64(2), np.int64(3), 1e20, True, np.bool_(True), np.datetime64("2020-01-01"),
+     pd.Timestamp("2020-01-01 10:11:12"), pd.Timestamp("2020-01-01", tz="Europe/Zurich"), "x", np.str_("a")
+):  # fmt: skip
+        for rule in (
+            Implies({"a": value}, {"b": [value, None]}),
+            Forbidden({"a": {"min": value, "max": value}}),
+        ):
+            assert str(rule_from_dict(json.loads(json.dumps(written(rule))))) == str(rule)
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
+def test_what_cannot_be_read():
+    for make, said in (
         (lambda: Implies({}, {"t": "a"}), "must be a mapping"),
         (lambda: Implies("n", {"t": "a"}), "must be a mapping"),
         (lambda: Forbidden({"n": []}), "must name a value"),
@@ -125,8 +101,6 @@ def test_rules_read_as_their_file_does(value: Any) -> None:
         (lambda: Forbidden({"n": {"max": "x"}}).holds(TABLE, FORMATS), "must be a number"),
         (lambda: Forbidden({"d": {"max": "x"}}).holds(TABLE, FORMATS), "must be a date"),
         (lambda: Forbidden({"d": 5}).holds(TABLE, FORMATS), "must be a date"),
-    ],
-)
-def test_what_cannot_be_read(make: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        make()
+    ):
+        with pytest.raises(ValueError, match=said):
+            make()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,48 +19,39 @@ from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_do
 from sdv_plausible.table.declared.looks import record_look
 
 
-def read(domain: Any = ruled.DOMAIN, rules: Any = ruled.RULES, columns: Any = ruled.COLUMNS) -> Any:
+def read(domain=ruled.DOMAIN, rules=ruled.RULES, columns=ruled.COLUMNS):
     given, columns, rules = rules_with_declarations(rules, domain, columns, 10)
     return (given.columns if isinstance(given, DomainFile) else given), columns, rules
 
 
-def test_the_model_sees_stand_ins() -> None:
+def test_the_model_sees_stand_ins():
     domain, columns, rules = read()
     assert not set(rules.made) & (set(columns) | set(domain))
     assert set(rules.added) <= set(columns)
-    assert domain["end - start"] == {
-        "sdtype": "numerical", "range_min": 1, "range_max": 1460, "decimal_places": 0,
-    }  # fmt: skip
-    assert list(columns).index("end - start") == list(columns).index("start") + 1, (
-        "in the place of what is made"
-    )
-
-
-def test_without_rules_nothing_changes() -> None:
+    ends = {"sdtype": "numerical", "range_min": 1, "range_max": 1460, "decimal_places": 0}
+    assert domain["end - start"] == ends
+    names = list(columns)
+    assert names.index("end - start") == names.index("start") + 1, "in the place of what is made"
+    words = {n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()}
+    told, _, _ = read(domain=Domain.from_declarations(words))  # which tells the same
+    assert told["end - start"]["range_max"] == 1460
+    assert set(told) == set(domain)
     plain = {name: spec for name, spec in ruled.COLUMNS.items() if name != "seen"}  # which shows a time
-    domain, columns, rules = read(rules=(), columns=plain)
+    domain, columns, rules = read(rules=(), columns=plain)  # without rules nothing changes
     assert domain is ruled.DOMAIN
     assert columns == plain
     assert not rules
 
 
-def test_a_domain_object_tells_the_same() -> None:
-    whole = Domain.from_declarations({n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()})
-    domain, _, _ = read(domain=whole)
-    assert domain["end - start"]["range_max"] == 1460
-    assert set(domain) == set(read()[0])
-
-
-def test_what_is_declared_of_a_made_column_is_read_too() -> None:
+def test_what_is_declared_of_a_made_column_is_read_too():
     with pytest.raises(ValueError, match="end"):
         read(domain={**ruled.DOMAIN, "end": {"range_min": "soon", "range_max": "late"}})
+    wrong = {**ruled.DOMAIN, "copy": {"range_min": 5, "range_max": 1}}
     with pytest.raises(ValueError, match="copy"):
-        read(
-            domain={**ruled.DOMAIN, "copy": {"range_min": 5, "range_max": 1}}, rules=[Equal("copy", "total")]
-        )
+        read(domain=wrong, rules=[Equal("copy", "total")])
 
 
-def test_ranges_that_were_detected_declare_nothing() -> None:
+def test_ranges_that_were_detected_declare_nothing():
     columns = {**ruled.COLUMNS, "age": {"sdtype": "numerical", "range_min": 0, "range_max": 3},
                "level": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}  # fmt: skip
     rules = [Inequality("age", "level")]
@@ -69,7 +59,7 @@ def test_ranges_that_were_detected_declare_nothing() -> None:
     assert read(domain="written", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9
 
 
-def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in() -> None:
+def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in():
     """The end of `end` limits the distance, so an end that was edited after a look limits it too."""
     words = {"start": ruled.DOMAIN["start"], "end": {**ruled.DOMAIN["end"]}}
     rules = [Inequality("start", "end")]
@@ -88,46 +78,41 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize("case", SEEN)
-def test_a_made_column_keeps_the_mark_of_its_words(case, tmp_path):
+def test_a_made_column_keeps_the_mark_of_its_words(tmp_path):
     """Also where its stand-in has no range: a rule reads other words of it, and one row decided a bound."""
-    before, after = SEEN[case]
-    columns = {"a": NUMBER, "b": NUMBER}
-    rules = [] if case == "a resolution" else [Inequality("a", "b")]
     path = tmp_path / "d.json"
-    if before is None:
-        DomainFile(columns={"a": NUMBER, "b": after}).save(path)
-    else:
-        DomainFile(columns={"a": NUMBER, "b": before}).save(path)
+
+    def claims(words, rules, **seen):
+        DomainFile(columns={"a": NUMBER, "b": words}, **seen).save(path)
+        return plan_of({"a": NUMBER, "b": NUMBER}, path, rules).claims_privacy
+
+    for case, (before, after) in SEEN.items():
+        rules = [] if case == "a resolution" else [Inequality("a", "b")]
+        if before is None:
+            assert not claims(after, rules)
+            continue
+        assert claims(before, rules)
         record_look(path, ["a", "b"], [digest(rule.to_dict()) for rule in rules])
-        assert plan_of(columns, path, rules).claims_privacy
-        DomainFile(columns={"a": NUMBER, "b": after}, looked=read_domain_file(path).looked).save(path)
-    assert not plan_of(columns, path, rules).claims_privacy
-    cited = {**after, "source": "a law"} if before else None
-    if cited:
-        DomainFile(columns={"a": NUMBER, "b": cited}, looked=read_domain_file(path).looked).save(path)
-        assert plan_of(columns, path, rules).claims_privacy
+        assert plan_of({"a": NUMBER, "b": NUMBER}, path, rules).claims_privacy
+        looked = read_domain_file(path).looked
+        assert not claims(after, rules, looked=looked)
+        assert claims({**after, "source": "a law"}, rules, looked=looked)
 
 
-def plan_of(columns, path, rules):
-    return PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=path, rules=rules).plan().ledger
+def plan_of(columns, domain, rules=()):
+    return PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=domain, rules=rules).plan().ledger
 
 
 def test_a_domain_of_seen_words_is_not_declared():
     """``from_declarations`` forgot that words were read off the rows, or edited after a look at them."""
-    words = {"b": {**NUMBER, "range_min": 0, "range_max": 78}}
-    for mark, origin in (
-        ({"detected": True}, "inferred"),
-        ({"provenance": "edited"}, "edited"),
-        ({}, "declared"),
-    ):
-        domain = Domain.from_declarations({"b": {**words["b"], **mark}})
+    words = {**NUMBER, "range_min": 0, "range_max": 78}
+    for mark, origin in (({"detected": True}, "inferred"), ({"provenance": "edited"}, "edited"), ({}, "declared")):  # fmt: skip
+        domain = Domain.from_declarations({"b": {**words, **mark}})
         assert domain["b"].provenance == origin
-        ledger = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=domain).plan().ledger
-        assert ledger.claims_privacy == (not mark)
+        assert plan_of({"b": words}, domain).claims_privacy == (not mark)
 
 
-def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
+def test_the_ledger_names_the_rules_and_charges_nothing():
     words = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
     (entry,) = rule_entries(RuleSet.make(ruled.RULES, words))
     assert entry.losses == ()
@@ -135,7 +120,7 @@ def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
     assert rule_entries(RuleSet()) == []
 
 
-WIDER: dict[str, Any] = {
+WIDER = {
     **ruled.DOMAIN,
     "start": {"range_min": "1750-01-01", "range_max": "2002-12-31"},
     "end": {"range_min": "2000-01-01", "range_max": "2203-12-31"},
@@ -150,46 +135,39 @@ MAKING = [rule for rule in ruled.RULES if isinstance(rule, MakingRule)]
 
 
 @pytest.mark.parametrize("rule", MAKING, ids=lambda rule: f"{rule.kind}-{rule.columns[0]}")
-def test_what_was_learned_earlier_chooses_no_stand_in(rule: MakingRule, monkeypatch: Any) -> None:
+def test_what_was_learned_earlier_chooses_no_stand_in(rule, monkeypatch):
     """Nor whether it is learned, and so charged: bounds are answers of the rows. Planted: as if declared."""
-    specs = [{n: {**ruled.COLUMNS[n], **spec} for n, spec in some.items()} for some in (ruled.DOMAIN, WIDER)]
-    learned = [
-        Domain(tuple(replace(a, provenance="private") for a in Domain.from_declarations(spec)), learned={})
-        for spec in specs
-    ]
 
-    def seen() -> list[Any]:
-        found = [read(domain=domain, rules=[rule]) for domain in learned]
-        return [
-            ({name: spec for name, spec in given.items() if name in rules.added}, columns)
-            for given, columns, rules in found
-        ]
+    def is_same():
+        found = []
+        for some in (ruled.DOMAIN, WIDER):
+            spec = {n: {**ruled.COLUMNS[n], **words} for n, words in some.items()}
+            learned = tuple(replace(a, provenance="private") for a in Domain.from_declarations(spec))
+            given, columns, rules = read(domain=Domain(learned, learned={}), rules=[rule])
+            found.append(({n: words for n, words in given.items() if n in rules.added}, columns))
+        return found[0] == found[1]
 
-    narrow, wide = seen()
-    assert narrow == wide
+    assert is_same()
     monkeypatch.setattr(declared, "_words", partial(as_if_declared, declared._words))
     if rule.kind in ("inequality", "multiple", "date_and_time") and getattr(rule, "most", None) is None:
-        narrow, wide = seen()
-        assert narrow != wide
+        assert not is_same()
 
 
-def as_if_declared(honest: Any, spec: Any, attribute: Any) -> Any:
+def as_if_declared(honest, spec, attribute):
     if isinstance(attribute, Attribute):
         attribute = replace(attribute, provenance="declared")
     return honest(spec, attribute)
 
 
-def test_rules_changed_after_a_look_end_the_claim_of_the_next_fit_too() -> None:
+def test_rules_changed_after_a_look_end_the_claim_of_the_next_fit_too():
     """Though nothing was learned: columns that stand in for others are of these rules. Control: as they were."""
     words = {"a": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}}
     words["b"] = {**words["a"], "range_max": 20}
-    frame = pd.DataFrame({"a": [1, 2, 3] * 30, "b": [4, 5, 9] * 30})
     rule = Inequality("a", "b")
     for looked, claims in (((digest(rule.to_dict()),), True), (("0" * 64,), False)):
         file = DomainFile(columns=words, looked_rules=looked)
         first = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=file, rules=[rule], epsilon=1.0)
-        first.fit(frame)
+        first.fit(pd.DataFrame({"a": [1, 2, 3] * 30, "b": [4, 5, 9] * 30}))
         later = replace(first.get_domain(), looked={}, looked_rules=None)
         assert first.privacy_ledger().claims_privacy == claims
-        given = metadata_of(later)
-        assert PlausibleDeniabilitySynthesizer(given, domain=later).plan().ledger.claims_privacy == claims
+        assert plan_of(later, later).claims_privacy == claims

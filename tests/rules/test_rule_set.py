@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,13 @@ import ruled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.rules import Determined, Equal, Implies, Inequality, Multiple, OneHot, Rule, Sum
+from sdv_plausible.rules import Determined, Equal, Implies, Inequality, Multiple, OneHot, Sum
 from sdv_plausible.rules import rule_set as module
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 WORDS = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
-CELLS: dict[str, list[Any]] = {
+CELLS = {
     "date": [None, pd.Timestamp("1700-01-01"), pd.Timestamp("1969-12-31 23:59"), pd.Timestamp("2001-02-03"),
              pd.Timestamp("2001-02-03 04:05:06.000007"), pd.Timestamp("2261-11-30")],
     "number": [None, np.nan, 0, 1, -1, 0.1, 0.3, 1e300, -7.125, 49.99, True],
@@ -28,18 +27,18 @@ CELLS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def kind(name: str) -> str:
+def kind(name):
     sdtype = ruled.COLUMNS[name]["sdtype"]
     if sdtype == "datetime":
         return "day" if "datetime_format" in ruled.COLUMNS[name] else "date"
     return {"numerical": "number", "boolean": "flag"}.get(sdtype, "text")
 
 
-def rule_set(rules: list[Rule] = ruled.RULES) -> RuleSet:
+def rule_set(rules=ruled.RULES):
     return RuleSet.make(rules, WORDS)
 
 
-def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def frame(rows):
     table = pd.DataFrame(rows, columns=list(ruled.COLUMNS)).astype(object)
     dates = [name for name in table if kind(name) == "date"]
     return table.astype(dict.fromkeys(dates, "M8[ns]"))
@@ -48,63 +47,58 @@ def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 ROW = st.fixed_dictionaries({name: st.sampled_from(CELLS[kind(name)]) for name in ruled.COLUMNS})
 
 
-def folded_rows(rules: RuleSet, table: pd.DataFrame) -> list[list[Any]]:
+def folded_rows(rules, table):
     folded = rules.fold(table)[list(rules.added)]
     return [[None if pd.isna(v) else v for v in row] for row in folded.to_numpy(dtype=object).tolist()]
 
 
-def check_alone(rules: RuleSet, rows: list[dict[str, Any]], storage: str = "objects") -> None:
+def check_alone(rules, rows, storage="objects"):
     """Each row folds to the same with others beside it, in any order, and alone."""
     together = ruled.STORAGES[storage](frame(rows))
-    found = folded_rows(rules, together)
+    found, broken = folded_rows(rules, together), rules.broken(together)
     assert folded_rows(rules, together.iloc[::-1])[::-1] == found
-    assert [folded_rows(rules, frame([row]))[0] for row in rows] == found
-    broken = rules.broken(together)
     for i, row in enumerate(rows):
-        assert {rule: b[0] for rule, b in rules.broken(frame([row])).items()} == {
-            rule: b[i] for rule, b in broken.items()
-        }
+        alone = frame([row])
+        assert folded_rows(rules, alone)[0] == found[i]
+        assert {r: b[0] for r, b in rules.broken(alone).items()} == {r: b[i] for r, b in broken.items()}
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=4))
-def test_folding_reads_each_row_alone(rows: list[dict[str, Any]]) -> None:
+def test_folding_reads_each_row_alone(rows):
     check_alone(rule_set(), rows)
 
 
-def test_a_rule_that_looks_at_other_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_looks_at_other_rows_is_caught(monkeypatch):
     honest = Multiple.fold
-
-    def looks(self: Multiple, table: pd.DataFrame, formats: Any) -> dict[str, pd.Series[Any]]:
-        return {name: column - column.min() for name, column in honest(self, table, formats).items()}
-
+    looks = lambda *given: {name: column - column.min() for name, column in honest(*given).items()}  # noqa: E731
     monkeypatch.setattr(Multiple, "fold", looks)
     rows = [dict(frame([{}]).iloc[0]) | {"fee": fee} for fee in (0.25, 7.0)]
     with pytest.raises(AssertionError):
         check_alone(rule_set(), rows)
 
 
-@pytest.mark.parametrize("storage", ruled.STORAGES)
-def test_rows_that_keep_the_rules_come_back(storage: str) -> None:
-    table = ruled.STORAGES[storage](ruled.table())
-    rules, plain = rule_set(), ruled.table()
-    folded = rules.fold(table).reset_index(drop=True)
-    domain = Domain(tuple(attribute(name, folded) for name in folded))
-    back = rules.fitted(domain, plain).unfold(folded)
-    for name in rules.made:
-        mine, theirs = back[name], plain[name]
-        if kind(name) == "number":
-            assert np.allclose(mine.astype(float), theirs.astype(float), equal_nan=True), name
-        elif kind(name) == "date":
-            assert (mine.isna() == theirs.isna()).all()
-            assert (mine[mine.notna()] == theirs[mine.notna()]).all(), name
-        else:
-            assert mine.tolist() == theirs.tolist(), name
+def test_rows_that_keep_the_rules_come_back():
+    for storage in ruled.STORAGES:
+        table = ruled.STORAGES[storage](ruled.table())
+        rules, plain = rule_set(), ruled.table()
+        folded = rules.fold(table).reset_index(drop=True)
+        domain = Domain(tuple(attribute(name, folded) for name in folded))
+        back = rules.fitted(domain, plain).unfold(folded)
+        for name in rules.made:
+            mine, theirs = back[name], plain[name]
+            if kind(name) == "number":
+                assert np.allclose(mine.astype(float), theirs.astype(float), equal_nan=True), name
+            elif kind(name) == "date":
+                assert (mine.isna() == theirs.isna()).all()
+                assert (mine[mine.notna()] == theirs[mine.notna()]).all(), name
+            else:
+                assert mine.tolist() == theirs.tolist(), name
 
 
-def attribute(name: str, folded: pd.DataFrame) -> Attribute:
+def attribute(name, folded):
     """A wide value set of a column of the model."""
-    common: dict[str, Any] = {"name": name, "nullable": True}
+    common = {"name": name, "nullable": True}
     if name in ruled.COLUMNS and kind(name) in ("date", "day"):
         ends = (pd.Timestamp("1678-01-01").value, pd.Timestamp("2261-12-31").value)
         return Attribute(kind="datetime", lower=ends[:1], upper=ends[1:], **common)
@@ -118,7 +112,7 @@ def attribute(name: str, folded: pd.DataFrame) -> Attribute:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=4))
-def test_whatever_is_made_keeps_the_rules_that_make(rows: list[dict[str, Any]]) -> None:
+def test_whatever_is_made_keeps_the_rules_that_make(rows):
     """Also of rows that break them: they become the nearest row that does not."""
     rules, plain = rule_set(), frame(rows)
     table = plain.assign(fee=0.0, extra=0.0, total=0.0, copy=0.0)
@@ -131,13 +125,13 @@ def test_whatever_is_made_keeps_the_rules_that_make(rows: list[dict[str, Any]]) 
         assert rule.holds(back, ruled.formats()).all(), (str(rule), back[list(rule.columns)])
 
 
-@pytest.mark.parametrize("seen", ["total", "copy"])
-def test_what_a_rule_makes_of_words_that_were_seen_is_edited(seen: str) -> None:
+def test_what_a_rule_makes_of_words_that_were_seen_is_edited():
     """Else it is declared in the domain, and a later fit claims it. Control: words that nobody has seen."""
-    rules = rule_set([Equal("copy", "total")])
-    domain = Domain.from_declarations({"total": {"sdtype": "numerical", "range_min": 0, "range_max": 9}})
-    assert rules.fitted(domain).made["copy"].provenance == "declared"
-    assert replace(rules, seen=(seen,)).fitted(domain).made["copy"].provenance == "edited"
+    for seen in ("total", "copy"):
+        rules = rule_set([Equal("copy", "total")])
+        domain = Domain.from_declarations({"total": {"sdtype": "numerical", "range_min": 0, "range_max": 9}})
+        assert rules.fitted(domain).made["copy"].provenance == "declared"
+        assert replace(rules, seen=(seen,)).fitted(domain).made["copy"].provenance == "edited"
 
 
 CONTRADICTIONS = {
@@ -166,29 +160,22 @@ CONTRADICTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_contradictions_are_told_before_any_row(case: str) -> None:
-    rules, words = CONTRADICTIONS[case]
-    with pytest.raises(ValueError, match=words):
-        ruled.synthesizer(rules=rules)
-
-
-def test_the_same_rules_alone_are_none() -> None:
+def test_contradictions_are_told_before_any_row():
     """Of the circles and exclusions, each rule by itself is accepted."""
+    for rules, words in CONTRADICTIONS.values():
+        with pytest.raises(ValueError, match=words):
+            ruled.synthesizer(rules=rules)
     for case in ("twice", "circle", "longer circle", "excluding"):
         for rule in CONTRADICTIONS[case][0]:
             ruled.synthesizer(rules=[rule])
-
-
-def test_a_stand_in_is_not_named_as_a_column() -> None:
     words = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}, "b - a": {"sdtype": "numerical"}}
     with pytest.raises(ValueError, match="rename it"):
         RuleSet.make([Inequality("a", "b")], words)
 
 
-def test_chains_are_made_in_order() -> None:
+def test_chains_are_made_in_order():
     rules = rule_set(ruled.RULES[::-1])
-    made: set[str] = set()
+    made = set()
     for rule in rules.making:
         assert not (set(rule.sources) & set(rules.made)) - made
         made |= set(rule.made)
@@ -198,107 +185,91 @@ def test_chains_are_made_in_order() -> None:
 # ---- drawing again ----------------------------------------------------------------------------------------------------
 
 
-def draw(wanted: int, share: float, **more: Any) -> tuple[pd.DataFrame, list[int]]:
-    words = {"x": {"sdtype": "numerical", "range_min": 0, "range_max": 1}}
+WANTED = Domain((Attribute(name="x", kind="integer", lower=(0,), upper=(1,), nullable=True),))
+ONES = {"x": {"sdtype": "numerical", "range_min": 0, "range_max": 1}}  # of which only 1 keeps the rule
+
+
+def ones(share, words=ONES):
+    """Rules, and a source of cells of which a share keeps them."""
+    rng = np.random.default_rng(0)
     rules = FittedRules(RuleSet.make([Implies({"x": [0, 1, None]}, {"x": 1})], words))
-    rng, asked = np.random.default_rng(0), []
+    return rules, lambda number: np.where(rng.random(number) < share, 1, np.nan)
 
-    def rows(number: int, _: int) -> pd.DataFrame:
+
+def draw(wanted, share, **more):
+    (rules, cells), asked = ones(share), []
+
+    def rows(number, _):
         asked.append(number)
-        return pd.DataFrame({"x": np.where(rng.random(number) < share, 1, np.nan)})
+        return pd.DataFrame({"x": cells(number)})
 
-    domain = Domain((Attribute(name="x", kind="integer", lower=(0,), upper=(1,), nullable=True),))
-    return rules.draw(wanted, rows, domain, **more), asked
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
-def test_rows_are_drawn_again(share: float) -> None:
-    table, asked = draw(500, share)
-    assert table["x"].tolist() == [1] * 500
-    assert table["x"].dtype == np.int64, "the missing cells were in rows that are not here"
-    assert list(table.index) == list(range(500))
-    assert asked[0] == 500
-    assert sum(asked) < 4 * 500 / share
+    return rules.draw(wanted, rows, WANTED, **more), asked
 
 
-def drawn_by_case(*, each: bool = False) -> float:
+def test_rows_are_drawn_again():
+    for share in (1.0, 0.5, 0.05):
+        table, asked = draw(500, share)
+        assert table["x"].tolist() == [1] * 500
+        assert table["x"].dtype == np.int64, "the missing cells were in rows that are not here"
+        assert list(table.index) == list(range(500))
+        assert asked[0] == 500
+        assert sum(asked) < 4 * 500 / share
+
+
+def drawn_by_case(*, each=False):
     """Share of case a, of which the model spoils nine rows of ten, in the rows that are drawn."""
     words = {"x": {"range_values": ["a", "b"]}, "y": {"range_values": ["bad", "good"]}}
     rules = FittedRules(RuleSet.make([Implies({"x": "a"}, {"y": "good"})], words))
     rng = np.random.default_rng(0)
 
-    def rows(number: int, _: int) -> pd.DataFrame:
+    def rows(number, _):
         x = np.where(rng.random(number) < 0.5, "a", "b")
         return pd.DataFrame({"x": x, "y": np.where((x == "a") & (rng.random(number) < 0.9), "bad", "good")})
 
     values = {name: tuple(word["range_values"]) for name, word in words.items()}
     domain = Domain(tuple(Attribute(name=n, kind="categorical", values=v) for n, v in values.items()))
-    if each:
-        table = rules.draw_each(4000, lambda wanted, number: rows(len(wanted), number), domain)
-    else:
-        table = rules.draw(4000, rows, domain)
+    of_each = lambda wanted, number: rows(len(wanted), number)  # noqa: E731
+    table = rules.draw_each(4000, of_each, domain) if each else rules.draw(4000, rows, domain)
     assert not ((table["x"] == "a") & (table["y"] == "bad")).any()
     return float((table["x"] == "a").mean())
 
 
-def test_a_case_stays_as_frequent_where_rows_have_given_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five standard deviations: false alarm 6e-7. Control: a row of any case takes the place."""
-    assert drawn_by_case(each=True) == pytest.approx(0.5, abs=0.04)
-    monkeypatch.setattr(module, "LIKE_TRIES", 0)
-    assert drawn_by_case(each=True) < 0.2
+def test_rows_with_given_values_are_drawn_again():
+    def drawn(share):
+        rules, cells = ones(share, {**ONES, "k": {"range_values": [*range(500)]}})
+        return rules.draw_each(500, lambda wanted, _: pd.DataFrame({"x": cells(len(wanted)), "k": wanted}), WANTED)  # fmt: skip
 
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
-def test_rows_with_given_values_are_drawn_again(share: float) -> None:
-    words = {
-        "x": {"sdtype": "numerical", "range_min": 0, "range_max": 1},
-        "k": {"range_values": [*range(500)]},
-    }
-    rules = FittedRules(RuleSet.make([Implies({"x": [0, 1, None]}, {"x": 1})], words))
-    rng = np.random.default_rng(0)
-
-    def rows(wanted: np.ndarray, _: int) -> pd.DataFrame:
-        return pd.DataFrame({"x": np.where(rng.random(len(wanted)) < share, 1, np.nan), "k": wanted})
-
-    domain = Domain((Attribute(name="x", kind="integer", lower=(0,), upper=(1,), nullable=True),))
-    table = rules.draw_each(500, rows, domain)
-    assert table["x"].tolist() == [1] * 500
-    assert table["x"].dtype == np.int64
-    assert table["k"].tolist() == list(range(500)), "each row keeps its given values"
-    share = 0.0
+    for share in (1.0, 0.5, 0.05):
+        table = drawn(share)
+        assert table["x"].tolist() == [1] * 500
+        assert table["x"].dtype == np.int64
+        assert table["k"].tolist() == list(range(500)), "each row keeps its given values"
     with pytest.raises(ValueError, match="500 do not keep all rules, however often"):
-        rules.draw_each(500, rows, domain)
+        drawn(0.0)
 
 
-def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert drawn_by_case() == pytest.approx(0.5, abs=0.04)  # five standard deviations
-    monkeypatch.setattr(
-        module, "LIKE", 0
-    )  # any row that keeps the rules takes the place: one of eleven is a case a
-    assert drawn_by_case() < 0.2
+def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch):
+    """Five standard deviations: false alarm 6e-7. Control: a row of any case takes the place, one of eleven of case a."""
+    for each, name in ((False, "LIKE"), (True, "LIKE_TRIES")):
+        assert drawn_by_case(each=each) == pytest.approx(0.5, abs=0.04)
+        monkeypatch.setattr(module, name, 0)
+        assert drawn_by_case(each=each) < 0.2
 
 
-def test_no_row_to_spare_where_rows_cost() -> None:
+def test_no_row_to_spare_where_rows_cost():
     _, asked = draw(100, 0.5, spare=False)
     assert asked == sorted(asked, reverse=True)
     assert sum(asked) < 400
+    for spare in (True, False):
+        table, asked = draw(0, 0.5, spare=spare)
+        assert (len(table), asked) == (0, [0])
 
 
-@pytest.mark.parametrize("spare", [True, False])
-def test_no_rows_are_no_rows(spare: bool) -> None:
-    table, asked = draw(0, 0.5, spare=spare)
-    assert len(table) == 0
-    assert asked == [0]
-
-
-def test_hopeless_rules_stop_soon() -> None:
+def test_hopeless_rules_stop_soon_and_rounds_are_bounded(monkeypatch):
     with pytest.raises(ValueError, match="0 keep all rules, and 100,000 are wanted"):
         draw(100_000, 0.0)
     with pytest.raises(ValueError, match="0 keep all rules"):
         draw(1, 0.0)
-
-
-def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROUNDS", 1)
     with pytest.raises(ValueError, match="keep all rules, and 500 are wanted"):
         draw(500, 0.05)

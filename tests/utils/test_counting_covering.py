@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,33 +17,22 @@ from sdv_plausible.utils.counting import joint_counts
 
 
 @st.composite
-def asked(draw: Any) -> tuple[list[np.ndarray], list[int], list[tuple[int, ...]], int, int]:
+def asked(draw):
     bases = draw(st.lists(st.integers(1, 7), min_size=1, max_size=6))
-    n = draw(st.integers(0, 300))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, rng = draw(st.integers(0, 300)), np.random.default_rng(draw(st.integers(0, 99)))
     digits = [rng.integers(0, b, n).astype(rng.choice([np.uint8, np.int32, np.int64])) for b in bases]
-    chosen = st.permutations(range(len(bases))).flatmap(
-        lambda order: st.integers(0, len(order)).map(lambda k: tuple(order[:k]))
-    )
+    orders = st.permutations(range(len(bases)))
+    chosen = orders.flatmap(lambda o: st.integers(0, len(o)).map(lambda k: tuple(o[:k])))
     sets = draw(st.lists(chosen, max_size=12))
-    return (
-        digits,
-        bases,
-        sets,
-        draw(st.sampled_from([1, 10, 200, 1 << 16])),
-        draw(st.sampled_from([1, 1 << 24])),
-    )
+    return digits, bases, sets, draw(st.sampled_from([1, 10, 200, 1 << 16])), draw(st.sampled_from([1, 1 << 24]))  # fmt: skip
 
 
 @given(asked())
 @settings(max_examples=150, deadline=None)
-def test_every_table_is_that_of_counting_it_alone(case: Any) -> None:
+def test_every_table_is_that_of_counting_it_alone(case):
     digits, bases, sets, most, bound = case
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "LARGEST", most)
-        patch.setattr(covering, "KEYS_AT_ONCE", 64)
-        patch.setattr(covering, "ROWS_PER_CELL", 1)
-        patch.setattr(covering, "MOST_CELLS", bound)
+    small = {"LARGEST": most, "KEYS_AT_ONCE": 64, "ROWS_PER_CELL": 1, "MOST_CELLS": bound}
+    with mock.patch.multiple(covering, **small):
         made = covering.Covering.of(sets, bases, len(digits[0]))
         found = list(made.tables(made.counts(digits, len(digits[0]))))
     assert sorted(i for i, _ in found) == list(range(len(sets)))
@@ -53,20 +42,17 @@ def test_every_table_is_that_of_counting_it_alone(case: Any) -> None:
         np.testing.assert_array_equal(table, expected)
 
 
-def test_all_pairs_and_all_sets_of_four_need_few_tables() -> None:
+def test_all_pairs_and_all_sets_of_four_need_few_tables():
     pairs, fours = list(combinations(range(11), 2)), list(combinations(range(11), 4))
     assert len(covering.cover(pairs, [5] * 11, 5**5)) <= 12
     assert len(covering.cover(fours, [4] * 11, 4**7)) <= 35
-
-
-def test_a_large_table_has_no_more_cells_than_allowed() -> None:
     bases = [40, 30, 20, 10, 5, 2]
     for block, positions in covering.cover(list(combinations(range(6), 2)), bases, 1000):
         assert np.prod([bases[j] for j in block]) <= 1000 or len(positions) == 1
 
 
 @pytest.mark.parametrize("fewest", [10, 10_000])
-def test_codes_in_memory_give_the_same_tables_either_way(fewest: int) -> None:
+def test_codes_in_memory_give_the_same_tables_either_way(fewest):
     rng, sizes = np.random.default_rng(1), (5, 9, 3, 2)
     codes = np.asfortranarray(np.stack([rng.integers(0, b, 500) for b in sizes], axis=1).astype(np.int32))
     rows, axes = CodeArray(codes, sizes), [Axis(j, np.arange(b)) for j, b in enumerate(sizes)]

@@ -17,7 +17,7 @@ def caught(act):
     return error.value
 
 
-def test_ours_are_shown_and_those_of_others_only_before_rows_are_read():
+def test_ours_are_shown_and_those_of_others_only_before_rows_are_read(tmp_path):
     ours = caught(lambda: check_words("age", {"bins": -1}))
     others = caught(lambda: json.loads("Basel"))
     assert one_line(ours, True) == one_line(ours, False) == str(ours)
@@ -25,9 +25,6 @@ def test_ours_are_shown_and_those_of_others_only_before_rows_are_read():
     assert one_line(others, True, ", --debug shows it") == (
         "JSONDecodeError while the rows were worked on; its text may quote cells, --debug shows it"
     )
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
     error = caught((tmp_path / "gone").read_text)
     assert "gone" in one_line(error, True)
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from sdv_plausible.utils.file_names import broken_rule, colliding, file_in
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 
-def test_names_that_lead_elsewhere_break_a_rule() -> None:
+def test_names_that_lead_elsewhere_break_a_rule():
     assert [name for name in TABLE_NAMES if broken_rule(name) is None] == []
     assert [name for name in ORDINARY_NAMES if broken_rule(name) is not None] == []
     assert [pair for pair in COLLIDING if colliding(pair) != pair] == []
     assert colliding(ORDINARY_NAMES) is None
 
 
-def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
+def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path):
     folder, victim = tmp_path / "out", tmp_path / "victim.csv"
     folder.mkdir()
     victim.write_text("precious")

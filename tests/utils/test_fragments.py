@@ -20,13 +20,10 @@ def test_everything_is_escaped_and_nothing_is_lost():
     assert text(HOSTILE, **given).count(HOSTILE) == 3  # plain text needs no head
 
 
-def test_text_is_aligned():
+def test_text_is_aligned_and_numbers_are_written_once():
     assert text("t", [("a", "b"), ("ccc", "d")], ["n"]) == "t\n  a    b\n  ccc  d\n  n"
     assert text("t") == "t"
     assert "<table" not in fragment("t", notes=["n"])
-
-
-def test_numbers_are_written_once():
     assert [percent(share) for share in (0.25, 1, math.nan)] == ["25.0%", "100.0%", "n/a"]
     assert count(1234567) == "1,234,567"
     assert decimals(0.25) == "0.250"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import guarded
 import pytest
@@ -39,7 +37,7 @@ pytestmark = [
 ]
 
 
-def attested(folder: Path, path: Path, what: str) -> None:
+def attested(folder, path, what):
     key = folder / "key"
     if not key.exists():
         new_key(key)
@@ -48,7 +46,7 @@ def attested(folder: Path, path: Path, what: str) -> None:
 
 
 # Every place that takes a path of a user and opens it.
-PLACES: dict[str, Callable[[Path, Path], Any]] = {
+PLACES = {
     "budget": lambda _, path: Budget(1.0, 1e-8, path),
     "release": lambda _, path: Release.load(path),
     "release of related tables": lambda _, path: FamilyRelease.load(path),
@@ -78,7 +76,7 @@ KINDS = {"pipe": os.mkfifo, "folder": Path.mkdir} if hasattr(os, "mkfifo") else 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_regular_file_is_refused_at_every_place_and_by_its_path(kind: str, tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_refused_at_every_place_and_by_its_path(kind, tmp_path):
     faults = []
     for number, (what, place) in enumerate(PLACES.items()):
         path = tmp_path / f"given-{number}"
@@ -93,14 +91,14 @@ def test_what_is_no_regular_file_is_refused_at_every_place_and_by_its_path(kind:
     assert not faults, "\n".join(faults)
 
 
-def test_a_command_says_so_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_says_so_in_one_line(tmp_path, capsys):
     os.mkfifo(tmp_path / "f.release")
     assert main(["card", str(tmp_path / "f.release"), "-o", str(tmp_path / "card.html")]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert "f.release" in said
 
 
-def test_a_regular_file_is_read_also_through_a_link(tmp_path: Path) -> None:
+def test_a_regular_file_is_read_also_through_a_link(tmp_path):
     (tmp_path / "a").write_bytes("ä\r\nb".encode())
     (tmp_path / "b").symlink_to(tmp_path / "a")
     for name in "ab":
@@ -114,21 +112,14 @@ def test_a_regular_file_is_read_also_through_a_link(tmp_path: Path) -> None:
         check_given("/dev/null", "odd")
 
 
-def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sdv_plausible.utils.given_files.check_given", lambda *_: None)
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="is a pipe"):
-        open_given(tmp_path / "pipe")
-
-
-def test_what_was_opened_is_looked_at_and_not_what_is_there_by_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pipe that stood there while the file was opened, and is a regular file before and after."""
+def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monkeypatch):
+    """Also a pipe that stood there while the file was opened, and is a regular file before and after."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"a")
+    monkeypatch.setattr("sdv_plausible.utils.given_files.check_given", lambda *_: None)
+    with pytest.raises(ValueError, match="is a pipe"):
+        open_given(tmp_path / "pipe")
+    monkeypatch.undo()
     honest = os.open
     monkeypatch.setattr(os, "open", lambda _, *flags: honest(tmp_path / "pipe", *flags))
     with pytest.raises(ValueError, match="is a pipe"):
@@ -150,7 +141,7 @@ OTHERS = {  # module: why what it opens is not a path of a user, or is a table
 }  # fmt: skip
 
 
-def readers(modules: dict[str, str]) -> set[str]:
+def readers(modules):
     """Modules with a call that opens a file for reading."""
     found = set()
     for path, source in modules.items():
@@ -166,7 +157,7 @@ def readers(modules: dict[str, str]) -> set[str]:
     return found
 
 
-def test_no_other_module_opens_a_path_of_a_user() -> None:
+def test_no_other_module_opens_a_path_of_a_user():
     assert sorted(readers(guarded.sources()) - {*OTHERS}) == [], "take open_given, read_given or text_of"
     planted = {"fit/planted.py": "def read(path):\n    return path.read_bytes()\n"}
     assert readers(planted) == {"fit/planted.py"}

@@ -16,7 +16,7 @@ HOUSE = Path(sdv_plausible.__file__).parent
 STUBS = sorted(HOUSE.rglob("__init__.pyi"))
 
 
-def stated(stub: Path) -> list[str]:
+def stated(stub):
     """Names that a stub makes public, in any spelling."""
     imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
     return sorted(alias.asname or alias.name for node in imports for alias in node.names)

@@ -56,13 +56,9 @@ def hostile(kind):
 
 
 def sections():
-    guarantee = Guarantee(
-        words=hostile(Words),
-        entries=(dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE),),
-        not_covered=(HOSTILE,),
-        claimed=True,
-        covers_structure=False,
-    )
+    entry = dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE)
+    known = {"not_covered": (HOSTILE,), "claimed": True, "covers_structure": False}
+    guarantee = Guarantee(words=hostile(Words), entries=(entry,), **known)
     others = [hostile(kind) for kind in Section.__subclasses__() if kind is not Guarantee]
     (distances,) = [one for one in others if isinstance(one, Distances)]
     return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
@@ -70,11 +66,8 @@ def sections():
 
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
-    shown = Page(
-        rooms=ROOMS,
-        **dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE),
-        sections=sections(),
-    )
+    texts = dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE)
+    shown = Page(rooms=ROOMS, sections=sections(), **texts)
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
             patch.setattr(fragments, "environment", lambda *_, **__: templates)
@@ -86,15 +79,13 @@ def variables(name):
     source = environment().loader.get_source(environment(), name)[0]
     found = ((match.span(), match.group(1).strip()) for match in re.finditer(r"\{\{(.*?)\}\}", source, re.S))
     own = {("parts.html", "kind")}  # a class of the style sheet, given by a template
-    return [
-        (span, words) for span, words in found if not NO_TEXT.fullmatch(words) and (name, words) not in own
-    ]
+    return [(at, words) for at, words in found if not NO_TEXT.fullmatch(words) and (name, words) not in own]
 
 
 VARIABLES = [(name, span, words) for name in TEMPLATES for span, words in variables(name)]
 
 
-def test_every_template_is_on_the_page():
+def test_every_template_is_on_the_page_and_hostile_text_nowhere_markup():
     loader, seen = environment().loader, set()
 
     class Watched(ChoiceLoader):
@@ -102,14 +93,11 @@ def test_every_template_is_on_the_page():
             seen.add(name)
             return super().load(environment, name, globals)
 
-    page(environment().overlay(loader=Watched(loader.loaders), cache_size=0))
+    watched = page(environment().overlay(loader=Watched(loader.loaders), cache_size=0))
     assert seen == {*TEMPLATES, "style.css"}
-
-
-def test_hostile_text_is_shown_and_nowhere_markup():
-    text = page()
-    assert "<planted" not in text
-    assert text.count(str(escape(HOSTILE))) > len(VARIABLES)
+    for text in (watched, page()):
+        assert "<planted" not in text
+        assert text.count(str(escape(HOSTILE))) > len(VARIABLES)
 
 
 @pytest.mark.parametrize(
@@ -129,18 +117,10 @@ def test_no_template_can_mark_text_as_safe():
     for name in TEMPLATES:
         assert "autoescape" not in environment().loader.get_source(environment(), name)[0]
     assert environment().autoescape is True
+    with pytest.raises(UndefinedError, match="'section' is undefined"):  # a forgotten value is an error
+        environment().get_template("heading.html").render()
 
 
 def test_markup_is_made_in_one_module():
-    package = Path(sdv_plausible.__file__).parent
-    made = {
-        path.name
-        for path in package.rglob("*.py")
-        if re.search(r"Markup\(|html\.escape|\|\s*safe", path.read_text("utf-8"))
-    }
-    assert made == {"drawing.py"}
-
-
-def test_a_forgotten_value_is_an_error():
-    with pytest.raises(UndefinedError, match="'section' is undefined"):
-        environment().get_template("heading.html").render()
+    paths, markup = Path(sdv_plausible.__file__).parent.rglob("*.py"), r"Markup\(|html\.escape|\|\s*safe"
+    assert {path.name for path in paths if re.search(markup, path.read_text("utf-8"))} == {"drawing.py"}

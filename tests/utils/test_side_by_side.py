@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Timer
 from time import sleep
@@ -12,10 +11,10 @@ import pytest
 from sdv_plausible.utils.side_by_side import in_turn
 
 
-def test_results_come_in_order_and_few_tasks_wait() -> None:
-    made: list[int] = []
+def test_results_come_in_order_and_few_tasks_wait():
+    made = []
 
-    def tasks() -> Iterator[int]:
+    def tasks():
         for i in range(20):
             made.append(i)
             yield i
@@ -28,11 +27,11 @@ def test_results_come_in_order_and_few_tasks_wait() -> None:
 
 
 @pytest.mark.parametrize("ended", ["error", "left"])
-def test_no_task_goes_on_once_results_have_ended(ended: str) -> None:
+def test_no_task_goes_on_once_results_have_ended(ended):
     """So that a folder that tasks write into can be removed: with an executor that outlives them, too."""
-    written: list[int] = []
+    written = []
 
-    def make(task: int) -> int:
+    def make(task):
         if task == 0 and ended == "error":
             raise KeyError("broken")
         if task:
@@ -47,16 +46,16 @@ def test_no_task_goes_on_once_results_have_ended(ended: str) -> None:
                 next(results)
         else:
             next(results)
-            results.close()  # type: ignore[attr-defined]
+            results.close()
         now = len(written)
         sleep(0.5)
         assert len(written) == now
 
 
-def test_an_error_leaves_what_has_not_begun() -> None:
+def test_an_error_leaves_what_has_not_begun():
     begun, goes_on = [], Event()
 
-    def make(task: int) -> int:
+    def make(task):
         begun.append(task)
         if task == 1:
             goes_on.wait(10)
@@ -72,17 +71,17 @@ def test_an_error_leaves_what_has_not_begun() -> None:
     assert len(begun) < 12
 
 
-def test_an_error_is_told_when_nothing_runs_any_more() -> None:
+def test_an_error_is_told_when_nothing_runs_any_more():
     """Executors outlive a pass, and its folder of rows would be removed under the hands of a task."""
     has_begun, goes_on, ended = Event(), Event(), []
 
-    def tasks() -> Iterator[int]:
+    def tasks():
         yield 0
         has_begun.wait(10)
         Timer(0.3, goes_on.set).start()
         raise KeyError("broken")
 
-    def make(task: int) -> None:
+    def make(task):
         has_begun.set()
         goes_on.wait(10)
         ended.append(task)

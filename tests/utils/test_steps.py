@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,11 +21,11 @@ STARTS = st.one_of(
 )
 
 
-def searched(starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+def searched(starts, numbers):
     return np.maximum(np.searchsorted(starts, numbers, side="right") - 1, 0)
 
 
-def about(starts: np.ndarray, more: list[float]) -> np.ndarray:
+def about(starts, more):
     """The starts, their neighbours on either side, and others."""
     if starts.dtype.kind == "i":
         near = np.concatenate([starts, starts[starts < starts.max()] + 1, starts[starts > starts.min()] - 1])
@@ -37,7 +35,7 @@ def about(starts: np.ndarray, more: list[float]) -> np.ndarray:
     return np.concatenate([*near, np.array(more, dtype=float), [np.inf, -np.inf]])
 
 
-def place(made: Steps, numbers: np.ndarray) -> np.ndarray:
+def place(made, numbers):
     """Places of all, put together; each few must come with the numbers that they are of."""
     found = np.full(len(numbers), -1)
     for rows, here, places in made.places(numbers):
@@ -47,40 +45,35 @@ def place(made: Steps, numbers: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(autouse=True)
-def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def of_any_size(monkeypatch):
     monkeypatch.setattr(steps, "FEWEST", 0)
     monkeypatch.setattr(steps, "AT_ONCE", 7)
 
 
 @settings(max_examples=300, deadline=None)
 @given(STARTS, st.lists(FLOATS, max_size=20))
-def test_places_are_those_of_a_search(starts: np.ndarray, more: list[float]) -> None:
+def test_places_are_those_of_a_search(starts, more):
     numbers = about(starts, more)
     assert place(Steps(starts), numbers).tolist() == searched(starts, numbers).tolist()
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 300, 5000])
-def test_the_table_is_used_for_even_steps(size: int) -> None:
+def test_the_table_is_used_for_even_steps():
     """And finds the place of NaN as that of the smallest: who asks knows that it is missing."""
-    starts = np.linspace(-3.7, 11.1, size)
     numbers = np.append(np.random.default_rng(0).uniform(-9, 19, 5000), np.nan)
-    made = Steps(starts)
-    assert size == 1 or made._steps <= steps.MOST_STEPS
-    assert place(made, numbers)[:-1].tolist() == searched(starts, numbers[:-1]).tolist()
-    assert place(made, numbers)[-1] == 0
+    for size in (1, 2, 5, 300, 5000):
+        starts = np.linspace(-3.7, 11.1, size)
+        made = Steps(starts)
+        assert size == 1 or made._steps <= steps.MOST_STEPS
+        assert place(made, numbers)[:-1].tolist() == searched(starts, numbers[:-1]).tolist()
+        assert place(made, numbers)[-1] == 0
 
 
-@pytest.mark.parametrize("fault", ["cells", "comparison"])
-def test_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_faults_are_seen():
     """Cells by another rounding than the starts', and starts in a number's own cell that nobody compares."""
     starts = np.linspace(0.1, 9.7, 33)
     numbers = np.concatenate([starts, np.nextafter(starts, 0), np.linspace(0, 10, 999)])
-    made: Any = Steps(starts)
-    assert place(made, numbers).tolist() == searched(starts, numbers).tolist()
-    if fault == "cells":
-        monkeypatch.setattr(
-            made, "_cell", lambda n, _: np.clip(np.rint((n - 0.1) * made._scale), 0, 255).astype(int)
-        )
-    else:
-        made._steps = 0
-    assert place(made, numbers).tolist() != searched(starts, numbers).tolist()
+    honest, cells, comparison = (Steps(starts) for _ in range(3))
+    cells._cell = lambda n, _: np.clip(np.rint((n - 0.1) * cells._scale), 0, 255).astype(int)
+    comparison._steps = 0
+    right = [place(made, numbers).tolist() == searched(starts, numbers).tolist() for made in (honest, cells, comparison)]  # fmt: skip
+    assert right == [True, False, False]

@@ -10,13 +10,13 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.utils.strict_json import strict_json
 
-DOCUMENTS = {
-    "a name twice": ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
-    "no number": ('{"a": [NaN]}', "holds NaN"),
-    "beyond": ('{"a": -1e999}', "beyond all doubles"),
-    "deep": ("[" * 100_000, "nests too deeply"),
-    "none": ('{"a": secret}', "line 1,? column 7"),
-}
+DOCUMENTS = (
+    ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
+    ('{"a": [NaN]}', "holds NaN"),
+    ('{"a": -1e999}', "beyond all doubles"),
+    ("[" * 100_000, "nests too deeply"),
+    ('{"a": secret}', "line 1,? column 7"),
+)
 FILES = {
     "domain": read_domain_file,
     "finished domain": Domain.load,
@@ -25,18 +25,17 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_json_would_guess_is_refused(name, tmp_path):
+def test_what_json_would_guess_is_refused(tmp_path):
     """By every reader of a file. Control: a plain document."""
-    text, said = DOCUMENTS[name]
-    with pytest.raises(ValueError, match=said) as caught:
-        strict_json(text)
-    assert "secret" not in str(caught.value)
-    for kind, read in FILES.items():
-        path = tmp_path / f"{kind}.json"
-        path.write_text(text)
-        with pytest.raises(ValueError, match=said):
-            read(path)
+    for text, said in DOCUMENTS:
+        with pytest.raises(ValueError, match=said) as caught:
+            strict_json(text)
+        assert "secret" not in str(caught.value)
+        for kind, read in FILES.items():
+            path = tmp_path / f"{kind}.json"
+            path.write_text(text)
+            with pytest.raises(ValueError, match=said):
+                read(path)
     assert strict_json('{"a": [1, 2.5, null, {"a": "b"}]}') == {"a": [1, 2.5, None, {"a": "b"}]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sdv_plausible.utils.visible import visible
 
 
-def test_control_characters_are_written_out() -> None:
+def test_control_characters_are_written_out():
     """Escape sequences, bells, NUL, turned writing and lone surrogates; lines and tabs stay where they are kept."""
     for hostile in ("\x1b[2J", "\x07", "\0", "\x9b", "\u202e", "\u2066", "\u2028", "\ud800"):
         found = visible(f"a{hostile}b")

@@ -19,31 +19,32 @@ posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and signals 
 ASKED = [number for number in SIGNALS if number != getattr(signal, "SIGKILL", None)]
 
 
-@pytest.mark.parametrize("content", ["grüezi", lambda path: path.write_text("grüezi", encoding="utf-8")])
-def test_a_file_is_written_and_nothing_stays_beside_it(tmp_path, content):
-    for _ in range(2):  # the second time it replaces the first
-        write_whole(tmp_path / "a.txt", content)
+def test_a_file_is_written_and_nothing_stays_beside_it(tmp_path):
+    for content in ("grüezi", lambda path: path.write_text("grüezi", encoding="utf-8")):
+        write_whole(tmp_path / "a.txt", content)  # the second time it replaces the first
         assert (tmp_path / "a.txt").read_bytes() == "grüezi".encode()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     write_whole(str(tmp_path / "b.txt"), "")
     assert (tmp_path / "b.txt").read_bytes() == b""
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "none" / "a.txt", "x")
 
 
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     (tmp_path / "a.txt").write_text("old")
+    for error in (OSError, KeyboardInterrupt, SystemExit):
 
-    def half(path):
-        assert path.name == "a.txt"
-        path.write_text("ne")
-        raise error
+        def half(path, error=error):
+            assert path.name == "a.txt"
+            path.write_text("ne")
+            raise error
 
-    with pytest.raises(error):
-        write_whole(tmp_path / "a.txt", half)
-    assert (tmp_path / "a.txt").read_text() == "old"
-    with pytest.raises(error):
-        write_whole(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+        with pytest.raises(error):
+            write_whole(tmp_path / "a.txt", half)
+        assert (tmp_path / "a.txt").read_text() == "old"
+        with pytest.raises(error):
+            write_whole(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def full(path):
@@ -69,9 +70,8 @@ def test_a_full_disk_is_told_with_the_file_that_was_to_be_there(tmp_path, monkey
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "none" / "a.txt", "x")
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_given_back(tmp_path):
@@ -95,10 +95,9 @@ def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
     path = tmp_path / "page.html"
     path.write_text("everybody may read this")
     path.chmod(0o644)
-    write_whole(path, "a real row", owner_only=True)
-    assert path.stat().st_mode & 0o777 == 0o600
-    write_whole(path, lambda place: place.write_text("another"), owner_only=True)
-    assert path.stat().st_mode & 0o777 == 0o600
+    for content in ("a real row", lambda place: place.write_text("another")):
+        write_whole(path, content, owner_only=True)
+        assert mode_of(path) == 0o600
 
 
 @posix
@@ -115,49 +114,48 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path, is_there):
     assert "\n" not in str(caught.value)
     assert (tmp_path / "victim").exists() == is_there
     if is_there:
-        assert stat.S_IMODE((tmp_path / "victim").stat().st_mode) == 0o600
+        assert mode_of(tmp_path / "victim") == 0o600
     (tmp_path / ".d.json.lock").unlink()
     with locked(tmp_path / "d.json"):  # control
         assert (tmp_path / ".d.json.lock").is_file()
 
 
 @posix
-@pytest.mark.parametrize(("mode", "of_lock"), [(0o664, 0o664), (0o600, 0o600), (0o444, 0o644)])
-def test_who_may_write_a_file_may_lock_it_and_its_owner_always(tmp_path, mode, of_lock):
-    path = tmp_path / "people.json"
-    path.write_text("old")
-    path.chmod(mode)
-    for _ in range(2):  # the lock stays
-        with locked(path):
-            assert stat.S_IMODE((tmp_path / ".people.json.lock").stat().st_mode) == of_lock
+def test_who_may_write_a_file_may_lock_it_and_its_owner_always(tmp_path):
+    for mode, of_lock in ((0o664, 0o664), (0o600, 0o600), (0o444, 0o644)):
+        path = tmp_path / f"{mode}.json"
+        path.write_text("old")
+        path.chmod(mode)
+        for _ in range(2):  # the lock stays
+            with locked(path):
+                assert mode_of(tmp_path / f".{mode}.json.lock") == of_lock
 
 
 @posix
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
-def test_a_file_written_anew_is_for_those_who_could_read_the_old_one(tmp_path, mode):
+def test_a_file_written_anew_is_for_those_who_could_read_the_old_one(tmp_path):
     path, written = tmp_path / "people.budget", 1_000_000_000
-    path.write_text("old")
-    path.chmod(mode)
-    os.utime(path, (written, written))
-    write_whole(path, "new")
-    assert path.read_text() == "new"
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-    assert path.stat().st_mtime > written  # and no older than it is
+    for mode in (0o600, 0o640, 0o444):
+        path.write_text("old")
+        path.chmod(mode)
+        os.utime(path, (written, written))
+        write_whole(path, "new")
+        assert path.read_text() == "new"
+        assert mode_of(path) == mode
+        assert path.stat().st_mtime > written  # and no older than it is
+        path.unlink()
     before = os.umask(0o027)
     try:
-        write_whole(tmp_path / "another", "new")
+        write_whole(path, "new")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "another").stat().st_mode) == 0o640  # as any program's new file
+    assert mode_of(path) == 0o640  # as any program's new file
 
 
 @posix
 @pytest.mark.parametrize("may", [True, False])
 def test_a_file_written_anew_stays_with_its_group_or_is_for_none(tmp_path, monkeypatch, may):
-    others = {*os.getgroups(), *([12345] if os.geteuid() == 0 else [])} - {
-        tmp_path.stat().st_gid,
-        os.getegid(),
-    }
+    others = {*os.getgroups(), *([12345] if os.geteuid() == 0 else [])}
+    others -= {tmp_path.stat().st_gid, os.getegid()}
     if not others:
         pytest.skip("this user has one group alone")
     path, group = tmp_path / "people.budget", others.pop()
@@ -167,8 +165,7 @@ def test_a_file_written_anew_stays_with_its_group_or_is_for_none(tmp_path, monke
     if not may:  # what somebody is told who is not in the group
         monkeypatch.setattr(os, "chown", lambda *_: (tmp_path / "none").stat())
     write_whole(path, "new")
-    found = path.stat()
-    assert (found.st_gid == group, stat.S_IMODE(found.st_mode)) == ((True, 0o664) if may else (False, 0o604))
+    assert (path.stat().st_gid == group, mode_of(path)) == ((True, 0o664) if may else (False, 0o604))
 
 
 @posix
@@ -191,7 +188,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path, is_there):
     assert not target.is_symlink()
     assert target.read_text() == "new"
     if is_there:
-        assert stat.S_IMODE(target.stat().st_mode) == 0o600
+        assert mode_of(target) == 0o600
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["7", "people.release", "store"]
 
 
@@ -216,21 +213,16 @@ def test_a_new_file_replaces_none(tmp_path, monkeypatch, has_links):
     link.symlink_to("old")
     if not has_links:  # as on some sticks and shares
         monkeypatch.setattr(os, "link", no_links)
+    os.umask(umask := os.umask(0))
     for place, target in ((path, path), (link, old)):
         write_whole(place, "first", replace=False)
         with pytest.raises(FileExistsError):
             write_whole(place, "second", replace=False)
         assert target.read_text() == "first"
-        assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask()
+        assert mode_of(target) == 0o666 & ~umask
     write_whole(tmp_path / "rows", "a real row", owner_only=True, replace=False)
-    assert stat.S_IMODE((tmp_path / "rows").stat().st_mode) == 0o600
+    assert mode_of(tmp_path / "rows") == 0o600
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "old", "people.release", "rows"]
-
-
-def umask():
-    found = os.umask(0)
-    os.umask(found)
-    return found
 
 
 @pytest.mark.parametrize("has_links", [True, False])
@@ -298,19 +290,7 @@ def work(before=""):
 """
 
 
-@posix
-@pytest.mark.parametrize("number", ASKED)
-def test_a_program_that_is_asked_to_end_leaves_nothing(tmp_path, number):
-    with waiting(WORK + "work()", tmp_path) as running:
-        assert list(tmp_path.glob("*/rows"))
-        assert ended(running, number) == 128 + number
-    assert not list(tmp_path.iterdir())
-
-
-@posix
-@pytest.mark.parametrize("number", ASKED)
-def test_a_second_signal_does_not_stop_the_removal(tmp_path, number):
-    twice = f"""
+TWICE = f"""
 import shutil
 remove = shutil.rmtree
 
@@ -320,11 +300,18 @@ def slow(*arguments, **options):
     remove(*arguments, **options)
 
 shutil.rmtree = slow
-work()
 """
-    with waiting(WORK + twice, tmp_path) as running:
-        assert ended(running, number) == 128 + number
-    assert not list(tmp_path.iterdir())
+
+
+@posix
+@pytest.mark.parametrize("number", ASKED)
+def test_a_program_that_is_asked_to_end_leaves_nothing(tmp_path, number):
+    """Nor does a second signal stop the removal."""
+    for before in ("", TWICE):
+        with waiting(f"{WORK}{before}work()", tmp_path) as running:
+            assert list(tmp_path.glob("*/rows"))
+            assert ended(running, number) == 128 + number
+        assert not list(tmp_path.iterdir())
 
 
 @posix
