@@ -45,13 +45,8 @@ def settings_of(*, split: Any = None, epsilon: float = 1.0, delta: float = 1e-9,
 
 
 def bound(
-    made: type[Test],
-    *,
-    delta: float = 1e-9,
-    neighbours: Neighbours = ONE_ROW,
-    uses_seeds: bool = True,
-    **options: Any,
-) -> Test:
+    made: type[Test], *, delta: float = 1e-9, neighbours: Neighbours = ONE_ROW, uses_seeds: bool = True, **options: Any
+) -> Test:  # fmt: skip
     """A test that is bound to what a fit protects; a release test with seeds, if nothing else is said."""
     if made is ReleaseTest:
         options.setdefault("omega", 1 if uses_seeds else None)

@@ -41,10 +41,7 @@ def people(n: int = 3000) -> pd.DataFrame:
     grade = np.where(rng.random(n) < 0.7, 1 + age // 34, rng.integers(1, 4, n))
     sex = np.where(grade == 1, "f", rng.choice(["m", "f"], n)).astype(object)
     sex[rng.random(n) < 0.1] = None
-    seen, rate = (
-        moments.strftime("%Y-%m-%d %H:%M"),
-        np.round(np.clip(age / 25 + rng.normal(0, 0.3, n), 0, 5), 2),
-    )
+    seen, rate = moments.strftime("%Y-%m-%d %H:%M"), np.clip(age / 25 + rng.normal(0, 0.3, n), 0, 5).round(2)
     return pd.DataFrame(
         {"key": np.arange(n), "sex": sex, "age": age, "rate": rate, "seen": seen, "grade": grade}
     )

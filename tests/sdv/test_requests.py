@@ -153,9 +153,6 @@ def test_known_columns_that_are_none(fitted):
         refused(lambda: fitted.sample_remaining_columns(known), words)  # noqa: B023
 
 
-# --- tables and metadata ------------------------------------------------------------------------------------------------
-
-
 def test_column_names(fitted):
     before = str(fitted.privacy_ledger())
     preprocess = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).preprocess
@@ -175,10 +172,8 @@ def test_column_names(fitted):
     assert str(fitted.privacy_ledger()) == before  # the earlier fit is there
     assert len(fitted.sample(2)) == 2
     nameless = metadata_from_columns({"": {"sdtype": "categorical"}})
-    refused(
-        lambda: PlausibleDeniabilitySynthesizer(nameless),
-        "metadata: the name of column 1 ('') must not be empty",
-    )
+    words = "metadata: the name of column 1 ('') must not be empty"
+    refused(lambda: PlausibleDeniabilitySynthesizer(nameless), words)
 
 
 def wide(number: int) -> dict:
@@ -206,9 +201,6 @@ def test_thousands_of_columns_take_no_pairs_with_the_independent_model():
         synth.fit(pd.DataFrame(np.full((20, 2_000), "a"), columns=list(columns)))
     assert {len(one.parameters[0]) for one in asked if one.kind == "CountTable"} == {1}
     assert synth.sample(2).shape == (2, 2_000)
-
-
-# --- where types are from -----------------------------------------------------------------------------------------------
 
 
 def test_detected_types_end_the_claim_and_name_the_way_out():

@@ -263,9 +263,6 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
         twin.fit(table())
 
 
-# --- a copy has an SDV part of its own ----------------------------------------------------------------------------
-
-
 def floats() -> FloatFormatter:
     return FloatFormatter(enforce_min_max_values=True, learn_rounding_scheme=True)
 
@@ -297,11 +294,8 @@ def shown(synth: Synth) -> dict[str, bytes | str]:
     synth.reset_sampling()
     rows = synth.sample(40).to_csv()
     synth.reset_sampling()
-    attributes = {
-        name: pickle.dumps(value)
-        for name, value in vars(synth).items()
-        if name not in ("watch", "watch_passes")
-    }
+    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_passes")}
+    attributes = {name: pickle.dumps(value) for name, value in held.items()}
     return {**attributes, "rows": rows, "ledger": str(synth.privacy_ledger()), "plan": str(synth.plan())}
 
 
