@@ -20,8 +20,8 @@ LAZY = "\ndef planted():\n    {}\n"
 TYPES = "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
 PLAIN = "\n{}\n"
 
-# How the contract begins that must say so, where what is planted, and how: in new modules of a room (planted.py), so that hardly
-# a module of today is named here.
+# How the contract begins that must say so, and where what is planted, and how: in new modules of a room (planted.py),
+# so that hardly a module of today is named here.
 PLANTS: list[tuple[str, str, str, str]] = [
     ("One-way road", "privacy", PLAIN, "import sdv_plausible.models.base"),
     ("One-way road", "privacy/accounting", TYPES, "from sdv_plausible.table.columns import domain"),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pages import ROOT
 
-# Of modules with code: rooms whose file holds a sentence come on top, 17 of them. 1,700 lines are for levels of learned cells,
-# statements without a value set, files that are given, a count first; 150 for limits that hold before a fit is paid for.
+# Of modules with code: rooms whose file holds a sentence come on top, 17 of them. 1,700 lines are for levels of learned
+# cells, statements without a value set, files that are given, a count first; 150 for limits that hold before a fit is paid.
 MODULES, LINES = 171, 30_000
 OTHERS = (
     "web", "audit", "commands", "release.intervals.margins", "models.paper", "rules.conditions", "sources.source",

@@ -390,8 +390,8 @@ NO_LEDGERS = {
 }
 NO_PAPERS = {
     "--publication-date soon": "must be a date such as", "--data-product-sector Sport": 'must be "Technology"',
-    "-o ledger.json": "are the same file", "-o entry.txt": "must end in .yaml", "--conformance table.txt": "must end in .md",
-    "--conformance none/README.md": "missing or not writable",
+    "-o ledger.json": "are the same file", "-o entry.txt": "must end in .yaml",
+    "--conformance table.txt": "must end in .md", "--conformance none/README.md": "missing or not writable",
 }  # fmt: skip
 
 

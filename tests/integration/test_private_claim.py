@@ -15,12 +15,10 @@ from rdt.transformers import AnonymizedFaker, FloatFormatter, GaussianNormalizer
 from sdv.cag import FixedCombinations
 from sdv.errors import RefitWarning, SamplingError
 
-from sdv_plausible import Budget, fit_source, metadata_of
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.privacy.noise.opendp import check_there
-from sdv_plausible.release.file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
-from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.learned import private_domain
 from tests.flat import values
 

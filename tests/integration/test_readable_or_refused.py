@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import Budget, Person, fit_source
+from sdv_plausible import Budget, Person, Release, fit_source
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.release.file import ledger
-from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.verifying.checking import check
 

@@ -13,8 +13,7 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible import DeterministicTest, PaperNetwork
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError

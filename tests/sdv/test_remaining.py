@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import Attribute, Domain, PlausibleDeniabilitySynthesizer
 from sdv_plausible.mechanism.drawing import sampler as samplers
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules import DateAndTime, Implies
 from sdv_plausible.sdv import remaining
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FALSE_ALARM = 1e-6  # of each comparison of two samples
 COLUMNS = {

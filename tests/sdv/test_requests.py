@@ -15,11 +15,10 @@ import spies
 from sdv.sampling import Condition, DataFrameCondition
 from sentences import NO_CLAIM
 
-from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Attribute, PaperNetwork, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models import learners as models
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.versions import TAKES_DICT
-from sdv_plausible.table.columns.domain import Attribute
 
 COLUMNS = {
     "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}, "member": {"sdtype": "boolean"},

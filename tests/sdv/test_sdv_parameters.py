@@ -16,9 +16,8 @@ import pandas as pd
 import pytest
 from sdv.metadata import Metadata
 
-from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Budget, PaperNetwork, Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit import object_state
-from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules import Inequality

@@ -20,10 +20,9 @@ from rdt.transformers import FloatFormatter
 from sdv.cag import FixedIncrements, OneHotEncoding
 
 import sdv_plausible
-from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer, PublicTable
 from sdv_plausible.fit import run
 from sdv_plausible.fit.object_state import TRANSIENT
-from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.sampling import RowCapExceededError
@@ -31,7 +30,8 @@ from sdv_plausible.sdv.sampling import RowCapExceededError
 pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
 MARKER = "ZZMARKER17"
 COLUMNS = {
-    "id": {"sdtype": "id"}, "person": {"sdtype": "id"}, "kind": {"sdtype": "categorical"}, "size": {"sdtype": "numerical"},
+    "id": {"sdtype": "id"}, "person": {"sdtype": "id"}, "kind": {"sdtype": "categorical"},
+    "size": {"sdtype": "numerical"},
 }  # fmt: skip
 DOMAIN = {
     "kind": {"range_values": ["x", "y"], "range_is_nullable": True},
