@@ -11,7 +11,7 @@ from pathlib import Path
 from pages import ROOT
 
 # Of modules with code: rooms whose file holds a sentence come on top, 17 of them. 1,700 lines are for levels of learned
-# cells, statements without a value set, files that are given, a count first; 150 for limits that hold before a fit is paid.
+# cells, statements without a value set, files that are given, a count first; 150 for limits of what is paid for.
 MODULES, LINES = 171, 30_000
 OTHERS = (
     "web", "audit", "commands", "release.intervals.margins", "models.paper", "rules.conditions", "sources.source",
