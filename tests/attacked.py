@@ -9,15 +9,11 @@ import pandas as pd
 def people(rows: int, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 90, rows)
-    return pd.DataFrame(
-        {
-            "age": age,
-            "income": np.exp(rng.normal(10, 0.6, rows) + (age > 40) * 0.4).round(2),
-            "job": rng.choice(list("abcdefgh"), rows, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02]),
-            "member": rng.random(rows) < 0.3,
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D"),
-        }
-    )
+    income = np.exp(rng.normal(10, 0.6, rows) + (age > 40) * 0.4).round(2)
+    job = rng.choice(list("abcdefgh"), rows, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02])
+    member = rng.random(rows) < 0.3
+    since = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D")
+    return pd.DataFrame({"age": age, "income": income, "job": job, "member": member, "since": since})
 
 
 class CopyCat:

@@ -112,12 +112,8 @@ class CostReport:
             output["collection_seconds"] = self.collection
             return
         if path := self.config.getoption("cost_json"):
-            Path(path).write_text(
-                json.dumps(
-                    {"collection": self.collection, "costs": self.fast, "slow": self.costs - self.fast},
-                    indent=1,
-                )
-            )
+            told = {"collection": self.collection, "costs": self.fast, "slow": self.costs - self.fast}
+            Path(path).write_text(json.dumps(told, indent=1))
         if session.exitstatus == pytest.ExitCode.OK and self._over():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

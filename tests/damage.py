@@ -20,7 +20,8 @@ JUNK: list[Any] = [
     {"decimal": "1e9999999"}, {"date": "2020-13-01"}, {"moment": "1400-01-01T00:00:00", "time_zone": None},
 ]  # fmt: skip
 PIECES = [
-    b"NaN", b"-Infinity", b"1e999", b"{}", b"[", b"]", b'"', b"\\ud800", b"\xff", b"null", b"\x00", b",", b"9" * 5000, b"[",
+    b"NaN", b"-Infinity", b"1e999", b"{}", b"[", b"]", b'"', b"\\ud800", b"\xff", b"null", b"\x00", b",",
+    b"9" * 5000, b"[",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible import Domain, PrivacyLedger
 from sdv_plausible.fit.learning import fit_release, learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
@@ -15,11 +16,9 @@ from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns.domain import Domain
 
 
 def door(codes: np.ndarray, cardinalities: Sequence[int], mu: float, coins: Coins | None = None) -> Queryable:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from sdv_plausible import PublicTable, ReleaseTest
 from sdv_plausible.fit.options import OPTIONS, VALUES
-from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest, option_names
-from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME, Settings, read_test
 from sdv_plausible.models import OF_PAPER, named_learner
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
@@ -45,13 +44,8 @@ def settings_of(*, split: Any = None, epsilon: float = 1.0, delta: float = 1e-9,
 
 
 def bound(
-    made: type[Test],
-    *,
-    delta: float = 1e-9,
-    neighbours: Neighbours = ONE_ROW,
-    uses_seeds: bool = True,
-    **options: Any,
-) -> Test:
+    made: type[Test], *, delta: float = 1e-9, neighbours: Neighbours = ONE_ROW, uses_seeds: bool = True, **options: Any
+) -> Test:  # fmt: skip
     """A test that is bound to what a fit protects; a release test with seeds, if nothing else is said."""
     if made is ReleaseTest:
         options.setdefault("omega", 1 if uses_seeds else None)

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
+from sdv_plausible import AdaptiveNetwork, Latent, PaperNetwork
 from sdv_plausible.models import NAMES, make_learner, words_of
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.latent.latent_learner import Latent
-from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
 PACKAGE = Path(sdv_plausible.__file__).parent

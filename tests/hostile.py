@@ -3,62 +3,20 @@
 from __future__ import annotations
 
 TABLE_NAMES: tuple[str, ...] = (
-    "",
-    " ",
-    "/etc/people",
-    "../../victim/people",
-    "a/b",
-    "..\\victim",
-    "C:people",
-    "C:\\victim\\people",
-    "people:stream",
-    "..",
-    ".hidden",
-    "-rf",
-    "~root",
-    "people.",
-    "people ",
-    " people",
-    "\u00a0people",
-    "CON",
-    "nul",
-    "NUL.txt",
-    "Aux .csv",
-    "com1.people",
-    "LPT9",
-    "COM\u00b9",
-    "conin$",
-    "people\x00",
-    "people\n",
-    "people\x1b[2J",
-    "people\x7f",
-    "people\x85",
-    "people\u2028x",
-    "people\u202ecsv",
-    "people\u200b",
-    "\ufeffpeople",
-    "people\ud800",
-    "..\uff0fpeople",  # compatibility forms: some systems read them as the plain characters
-    "\uff0e\uff0epeople",
-    "\u2100people",
-    "\uff23\uff2f\uff2e",
-    'people"',
-    "people*",
-    "people?",
-    "<people>",
-    "people|sh",
-    "x" * 241,
-    "\u00e9" * 121,
-)
+    "", " ", "/etc/people", "../../victim/people", "a/b", "..\\victim", "C:people", "C:\\victim\\people",
+    "people:stream", "..", ".hidden", "-rf", "~root", "people.", "people ", " people", "\u00a0people", "CON", "nul",
+    "NUL.txt", "Aux .csv", "com1.people", "LPT9", "COM\u00b9", "conin$", "people\x00", "people\n", "people\x1b[2J",
+    "people\x7f", "people\x85", "people\u2028x", "people\u202ecsv", "people\u200b", "\ufeffpeople", "people\ud800",
+    'people"', "people*", "people?", "<people>", "people|sh", "x" * 241, "\u00e9" * 121,
+    # compatibility forms: some systems read them as the plain characters
+    "..\uff0fpeople", "\uff0e\uff0epeople", "\u2100people", "\uff23\uff2f\uff2e",
+)  # fmt: skip
 """Names that no file may have on some system, or that lead to another folder."""
 
 COLLIDING: tuple[tuple[str, str], ...] = (
-    ("people", "People"),
-    ("stra\u00dfe", "STRASSE"),
-    ("caf\u00e9", "cafe\u0301"),
-    ("people", "\uff50eople"),
+    ("people", "People"), ("stra\u00dfe", "STRASSE"), ("caf\u00e9", "cafe\u0301"), ("people", "\uff50eople"),
     ("\u03c3", "\u03c2"),
-)
+)  # fmt: skip
 """Two names that some file system takes for one."""
 
 ORDINARY_NAMES: tuple[str, ...] = (

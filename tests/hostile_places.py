@@ -166,10 +166,8 @@ def of_release(release: Release) -> list[Shown]:
 
 def of_release_file(content: str, folder: Path) -> Steps:
     """All that the command line makes of a release file."""
-    file, (csv, html, yaml, md) = (
-        folder / "x.release",
-        [folder / f"made.{end}" for end in ("csv", "html", "yaml", "md")],
-    )
+    file = folder / "x.release"
+    csv, html, yaml, md = (folder / f"made.{end}" for end in ("csv", "html", "yaml", "md"))
     file.write_text(content, encoding="utf-8")
     return [
         [ran("verify", file)], [ran("verify", file, "--json")], [ran("types", file)],
@@ -290,10 +288,8 @@ def domain_file(text: str, folder: Path) -> Steps:
 
 def metadata_file(text: str, folder: Path) -> Steps:
     """Metadata of one table: each of its texts by itself."""
-    day, number = (
-        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        {"sdtype": "id", "regex_format": "P[0-9]{4}"},
-    )
+    day = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
+    number = {"sdtype": "id", "regex_format": "P[0-9]{4}"}
     people = {"columns": {"name": {"sdtype": "categorical"}, "day": day, "id": number}, "primary_key": "id"}
     document = {"METADATA_SPEC_VERSION": "V1", "tables": {"people": people}, "relationships": []}
     file = folder / "m.json"

@@ -102,7 +102,7 @@ def by_cell(exact: np.ndarray) -> Cells:
 
 @contextmanager
 def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
-    """Collect what is asked of any door while the block runs; each answer is as drawn, or that at its place in ``answers``."""
+    """Collect what is asked of any door while the block runs; each answer is as drawn, or that of ``answers``."""
     seen: list[Asked] = []
     honest = {name: getattr(Queryable, name) for name in WATCHED}
 
@@ -114,7 +114,9 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         check_form(answers[len(seen)], drawn)
         return copy.deepcopy(answers[len(seen)])
 
-    def note(self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any, apart: int = 1) -> Any:  # fmt: skip
+    def note(
+        self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any, apart: int = 1
+    ) -> Any:  # fmt: skip
         answer = replayed(answer)
         own = {
             "kind": kind, "parameters": plain(parameters), "rows": self._rows, "exact": exact, "paid": paid,

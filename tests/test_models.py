@@ -3,12 +3,8 @@
 import guarded
 import pytest
 
+from sdv_plausible import AdaptiveNetwork, GaussianCopula, GreedyBayes, PaperNetwork, Uniform
 from sdv_plausible.models import NAMES, learner_of, make_learner, named_learner, words_of
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
-from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
-from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.models.uniform import Uniform
 
 
 def test_learners_by_name():

@@ -64,22 +64,10 @@ class Page:
 
 def repository_files(*suffixes: str) -> list[Path]:
     """Files of the repository with these endings, hidden folders and results aside."""
-    tops = [
-        path
-        for path in ROOT.iterdir()
-        if not path.name.startswith(".") and path.name not in ("dist", "build", "site")
-    ]
-    files = [
-        file
-        for top in tops
-        for file in ([top] if top.is_file() else top.rglob("*"))
-        if file.suffix in suffixes
-    ]
-    return sorted(
-        file
-        for file in files
-        if "__pycache__" not in file.parts and "benchmarks/results/" not in file.as_posix()
-    )
+    tops = [path for path in ROOT.iterdir() if not path.name.startswith((".", "dist", "build", "site"))]
+    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*"))]
+    found = [file for file in files if file.suffix in suffixes and "__pycache__" not in file.parts]
+    return sorted(file for file in found if "benchmarks/results/" not in file.as_posix())
 
 
 def page_names() -> list[str]:

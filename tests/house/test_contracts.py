@@ -16,152 +16,111 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-ROAD = "One-way road: every room has its floor, and imports from floors below only"
-CORE = "The privacy core imports no other room"
-APART = "Accounting draws nothing, noise accounts for nothing"
-JUDGE = "Evaluation judges tables: it knows no mechanism, and nothing of codes"
-AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
-TWO_AUDITS = (
-    "Audits: attacks on real tables and exact disclosure of small mechanisms know nothing of each other"
-)
-LEARNERS = "No room names one learner: what it must know of any, the base says"
-FACE = "What meets SDV asks nothing of rows: its copula alone, a learner, is handed their door by the fit"
-JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
-SIMULATED = "Simulated tables are for the demo"
-SDV = "SDV is imported in the sdv room alone"
-SCORES = "SDMetrics and scikit-learn are evaluation's"
-FIGURES = "Plotly draws for evaluation and for audits"
-COINS = "Randomness is drawn in the noise room alone"
-LOSSES = "dp_accounting is the accounting room's, and the second reading's"
-SECOND = "The second reading of release files shares no code with the program"
-ASKED = "The second reading is asked by what checks a release of somebody else"
-CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
-NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
-WITHIN = "Evaluation: the report over its page over the measures"
-TEMPLATES = (
-    "Templates are for pages: fragments makes those of every room but the ledger, which imports no other"
-)
-PAGES = "Pages are of one room: the review of declarations and the app, by one server"
-SERVER = "One server serves all pages, on this machine alone"
-STARTED = "Nobody imports the command line"
-OPENED = "The command line alone opens the app and the review page"
-STEPS = "Pages: the app over the review page, which is one of its steps, over forms and the server"
-FAKER = "Faker invents what a release file without SDV does not hold"
-BOOKS = "Code books are read where declarations are made"
-FRAMES = "Other frames become pandas where SDV is met"
-ARROW = "Arrow is for files: where tables are read, and where rows are written in parts"
-ENGINES = "Engines that hold tables are met where tables stay where they are"
-PROGRESS = "Progress is shown where tables are read in parts, and on the command line"
-NOISE = "Noise is added at the door to the rows and in the privacy tests"
-ANSWERS = "Intervals know no model, and nothing of files"
-AS_THEY_ARE = "Intervals and release files take answers as they are"
-TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
-RELEASES = (
-    "Releases: from intervals and signatures to papers and what is drawn anew, to the file, to its statement"
-)
-MECHANISM = "Mechanism: privacy tests over who draws the rows"
-CREW = "Processes that count parts are the crew's"
-CIRCLES = "No circles within a room"
-
 LAZY = "\ndef planted():\n    {}\n"
 TYPES = "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
 PLAIN = "\n{}\n"
 
-# The contract that must say so, and what is planted, where and how: in new modules of a room (planted.py), so
-# that hardly a module of today is named here.
+# How the contract begins that must say so, and where what is planted, and how: in new modules of a room (planted.py),
+# so that hardly a module of today is named here.
 PLANTS: list[tuple[str, str, str, str]] = [
-    (ROAD, "privacy/planted.py", PLAIN, "import sdv_plausible.models.base"),
-    (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
-    (ROAD, "models/planted.py", LAZY, "from sdv_plausible import evaluation"),
-    (ROAD, "models/planted.py", TYPES, "from ..mechanism import drawing"),
-    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.commands.cli"),
-    (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.related import families"),
-    (ROAD, "related/planted.py", LAZY, "from sdv_plausible.sdv import metadata"),
-    (ROAD, "fit/planted.py", LAZY, "from sdv_plausible.related import links"),
-    (SDV, "related/planted.py", LAZY, "from sdv.metadata import Metadata"),
-    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit.disclosure import exact"),
-    (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
-    (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
-    (ANSWERS, "release/intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
-    (AS_THEY_ARE, "release/file/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
-    (TABLES, "table/cells/planted.py", LAZY, "from sdv_plausible.table.learned import lattice"),
-    (TABLES, "table/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (MECHANISM, "mechanism/drawing/planted.py", TYPES, "from sdv_plausible.mechanism import privacy_tests"),
-    (RELEASES, "release/file/planted.py", LAZY, "from sdv_plausible.release import attestation"),
-    (RELEASES, "release/papers/planted.py", LAZY, "from sdv_plausible.release.file import release"),
-    (MECHANISM, "mechanism/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (RELEASES, "release/intervals/planted.py", LAZY, "from sdv_plausible.release import signing"),
-    (RELEASES, "release/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
-    (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible.utils import counting"),
-    (CORE, "privacy/planted.py", PLAIN, "from sdv_plausible.utils.whole_files import write_whole"),
-    (APART, "privacy/noise/planted.py", LAZY, "import sdv_plausible.privacy.accounting"),
-    (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
-    (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
-    (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
-    (JUDGE, "evaluation/planted.py", LAZY, "from sdv_plausible.table.cells import series"),
-    (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
-    (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
-    (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.mechanism import drawing"),
-    (TWO_AUDITS, "audit/disclosure/planted.py", LAZY, "from sdv_plausible.audit.attacks import bounds"),
-    (TWO_AUDITS, "audit/attacks/planted.py", TYPES, "from sdv_plausible.audit.disclosure import exact"),
-    (TWO_AUDITS, "audit/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (AUDIT, "audit/attacks/white_box.py", LAZY, "from sdv_plausible.table.columns.domain import Domain"),
-    (LEARNERS, "release/planted.py", LAZY, "from sdv_plausible.models.paper import paper_network"),
-    (FACE, "sdv/planted.py", TYPES, "from sdv_plausible.questions.queryable import Queryable"),
-    (FACE, "sdv/copula.py", LAZY, "from sdv_plausible.questions import door"),
-    (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
-    (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
-    (JUDGED_BY, "audit/results.py", LAZY, "from sdv_plausible.evaluation.page import pages"),
-    (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
-    (SDV, "privacy/planted.py", PLAIN, "import sdv"),
-    (SDV, "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),
-    (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
-    (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
-    (CREW, "evaluation/planted.py", LAZY, "import joblib"),
-    (FIGURES, "privacy/planted.py", PLAIN, "from plotly import express"),
-    (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
-    (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
-    (SERVER, "sdv/planted.py", LAZY, "import uvicorn"),
-    (SERVER, "web/app/planted.py", LAZY, "import uvicorn"),
-    (PAGES, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
-    (PAGES, "utils/planted.py", LAZY, "import starlette.responses"),
-    (TEMPLATES, "declaring/planted.py", LAZY, "import jinja2"),
-    (OPENED, "commands/planted.py", LAZY, "from sdv_plausible.web.app import pages"),
-    (OPENED, "audit/planted.py", LAZY, "from sdv_plausible.web import forms"),
-    (STEPS, "web/review/planted.py", LAZY, "from sdv_plausible.web.app import order"),
-    (STEPS, "web/serving/planted.py", TYPES, "from sdv_plausible.web import forms"),
-    (STEPS, "web/planted.py", PLAIN, '"""A module without a floor of its own."""'),
-    (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.web.app import pages"),
-    (JUDGED_BY, "web/app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
-    (CODES, "web/app/planted.py", LAZY, "import pandas"),
-    (STARTED, "commands/planted.py", LAZY, "from sdv_plausible.commands import cli"),
-    (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
-    (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
-    (FRAMES, "table/planted.py", LAZY, "import narwhals"),
-    (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
-    (PROGRESS, "table/planted.py", LAZY, "import tqdm"),
-    (ENGINES, "table/planted.py", LAZY, "import dask.dataframe"),
-    (ENGINES, "sdv/planted.py", LAZY, "import pyspark.sql"),
-    (ROAD, "sources/planted.py", LAZY, "from sdv_plausible.sdv import versions"),
-    (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
-    (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
-    (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
-    (COINS, "models/planted.py", LAZY, "import secrets"),
-    (COINS, "release/papers/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
-    (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
-    (LOSSES, "models/planted.py", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
-    (SECOND, "verifying/planted.py", LAZY, "from sdv_plausible.privacy.accounting import composition"),
-    (SECOND, "verifying/planted.py", TYPES, "from sdv_plausible.release.file import documents"),
-    (SECOND, "verifying/planted.py", PLAIN, "import sdv_plausible.utils.strict_json"),
-    (ASKED, "release/planted.py", LAZY, "from sdv_plausible.verifying import totals"),
-    (CODES, "privacy/planted.py", TYPES, "import pandas as pd"),
-    (CODES, "models/planted.py", PLAIN, "import pandas as pd"),
-    (NOBODY, "sdv/planted.py", LAZY, "from rdt.transformers import NullTransformer"),
-    (NOBODY, "privacy/noise/planted.py", PLAIN, "from random import SystemRandom"),
-    (NOBODY, "models/planted.py", PLAIN, "from copulas import multivariate"),
+    ("One-way road", "privacy", PLAIN, "import sdv_plausible.models.base"),
+    ("One-way road", "privacy/accounting", TYPES, "from sdv_plausible.table.columns import domain"),
+    ("One-way road", "models", LAZY, "from sdv_plausible import evaluation"),
+    ("One-way road", "models", TYPES, "from ..mechanism import drawing"),
+    ("One-way road", "sdv", LAZY, "import sdv_plausible.commands.cli"),
+    ("One-way road", "sdv", LAZY, "from sdv_plausible.related import families"),
+    ("One-way road", "related", LAZY, "from sdv_plausible.sdv import metadata"),
+    ("One-way road", "fit", LAZY, "from sdv_plausible.related import links"),
+    ("SDV is", "related", LAZY, "from sdv.metadata import Metadata"),
+    ("One-way road", "synthesizer.py", LAZY, "from sdv_plausible.audit.disclosure import exact"),
+    ("One-way road", "attic.py", PLAIN, '"""A module outside the rooms."""'),
+    ("One-way road", "declaring", LAZY, "from sdv_plausible.sdv import detection"),
+    ("Intervals know", "release/intervals", LAZY, "from sdv_plausible.models import base"),
+    ("Intervals and", "release/file", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
+    ("Tables", "table/cells", LAZY, "from sdv_plausible.table.learned import lattice"),
+    ("Tables", "table", PLAIN, '"""A module without a floor of its own."""'),
+    ("Mechanism", "mechanism/drawing", TYPES, "from sdv_plausible.mechanism import privacy_tests"),
+    ("Releases", "release/file", LAZY, "from sdv_plausible.release import attestation"),
+    ("Releases", "release/papers", LAZY, "from sdv_plausible.release.file import release"),
+    ("Mechanism", "mechanism", PLAIN, '"""A module without a floor of its own."""'),
+    ("Releases", "release/intervals", LAZY, "from sdv_plausible.release import signing"),
+    ("Releases", "release", PLAIN, '"""A module without a floor of its own."""'),
+    ("One-way road", "privacy", LAZY, "import sdv_plausible.questions"),
+    ("The privacy core", "privacy/accounting", LAZY, "from sdv_plausible.utils import counting"),
+    ("The privacy core", "privacy", PLAIN, "from sdv_plausible.utils.whole_files import write_whole"),
+    ("Accounting", "privacy/noise", LAZY, "import sdv_plausible.privacy.accounting"),
+    ("Accounting", "privacy/accounting", TYPES, "from sdv_plausible.privacy import noise"),
+    ("Evaluation judges", "evaluation/report", TYPES, "from sdv_plausible.privacy import ledger"),
+    ("Evaluation judges", "evaluation", LAZY, "import sdv_plausible.questions"),
+    ("Evaluation judges", "evaluation", LAZY, "from sdv_plausible.table.cells import series"),
+    ("Audits stand", "audit", LAZY, "import sdv_plausible.sdv"),
+    ("Audits stand", "audit", TYPES, "from sdv_plausible.table.columns import domain"),
+    ("Audits stand", "audit/attacks", PLAIN, "from sdv_plausible.mechanism import drawing"),
+    ("Audits: attacks", "audit/disclosure", LAZY, "from sdv_plausible.audit.attacks import bounds"),
+    ("Audits: attacks", "audit/attacks", TYPES, "from sdv_plausible.audit.disclosure import exact"),
+    ("Audits: attacks", "audit", PLAIN, '"""A module without a floor of its own."""'),
+    (
+        "Audits stand",
+        "audit/attacks/white_box.py",
+        LAZY,
+        "from sdv_plausible.table.columns.domain import Domain",
+    ),
+    ("No room", "release", LAZY, "from sdv_plausible.models.paper import paper_network"),
+    ("What meets SDV", "sdv", TYPES, "from sdv_plausible.questions.queryable import Queryable"),
+    ("What meets SDV", "sdv/copula.py", LAZY, "from sdv_plausible.questions import door"),
+    ("Evaluation: ", "evaluation/page", LAZY, "from sdv_plausible.evaluation import report"),
+    ("Evaluation: ", "evaluation", PLAIN, '"""A module without a floor of its own."""'),
+    ("Evaluation is", "release", LAZY, "import sdv_plausible.evaluation.page"),
+    ("Evaluation is", "audit/results.py", LAZY, "from sdv_plausible.evaluation.page import pages"),
+    ("Simulated", "evaluation", LAZY, "import sdv_plausible.datasets"),
+    ("SDV is", "privacy", PLAIN, "import sdv"),
+    ("SDV is", "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),
+    ("SDMetrics", "sdv", LAZY, "from sdmetrics.reports import single_table"),
+    ("SDMetrics", "privacy", LAZY, "import sklearn.linear_model"),
+    ("Processes", "evaluation", LAZY, "import joblib"),
+    ("Plotly", "privacy", PLAIN, "from plotly import express"),
+    ("Plotly", "audit", LAZY, "import plotly.graph_objects"),
+    ("Templates", "release", LAZY, "import jinja2"),
+    ("One server", "sdv", LAZY, "import uvicorn"),
+    ("One server", "web/app", LAZY, "import uvicorn"),
+    ("Pages are", "declaring", LAZY, "from starlette.requests import Request"),
+    ("Pages are", "utils", LAZY, "import starlette.responses"),
+    ("Templates", "declaring", LAZY, "import jinja2"),
+    ("The command line", "commands", LAZY, "from sdv_plausible.web.app import pages"),
+    ("The command line", "audit", LAZY, "from sdv_plausible.web import forms"),
+    ("Pages: ", "web/review", LAZY, "from sdv_plausible.web.app import order"),
+    ("Pages: ", "web/serving", TYPES, "from sdv_plausible.web import forms"),
+    ("Pages: ", "web", PLAIN, '"""A module without a floor of its own."""'),
+    ("One-way road", "sdv", LAZY, "from sdv_plausible.web.app import pages"),
+    ("Evaluation is", "web/app", LAZY, "from sdv_plausible.evaluation import report"),
+    ("Models", "web/app", LAZY, "import pandas"),
+    ("Nobody imports the", "commands", LAZY, "from sdv_plausible.commands import cli"),
+    ("Faker", "table", LAZY, "from faker import Faker"),
+    ("Code books", "table", LAZY, "import pyreadstat"),
+    ("Other frames", "table", LAZY, "import narwhals"),
+    ("Arrow", "release", LAZY, "import pyarrow.parquet"),
+    ("Progress", "table", LAZY, "import tqdm"),
+    ("Engines", "table", LAZY, "import dask.dataframe"),
+    ("Engines", "sdv", LAZY, "import pyspark.sql"),
+    ("One-way road", "sources", LAZY, "from sdv_plausible.sdv import versions"),
+    ("Noise", "models", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
+    ("Noise", "table", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
+    ("Noise", "audit", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
+    ("Randomness", "models", LAZY, "import secrets"),
+    ("Randomness", "release/papers", LAZY, "from cryptography.hazmat.primitives import ciphers"),
+    ("Randomness", "privacy/accounting", PLAIN, "import opendp.prelude as dp"),
+    ("dp_accounting", "models", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
+    ("The second reading of", "verifying", LAZY, "from sdv_plausible.privacy.accounting import composition"),
+    ("The second reading of", "verifying", TYPES, "from sdv_plausible.release.file import documents"),
+    ("The second reading of", "verifying", PLAIN, "import sdv_plausible.utils.strict_json"),
+    ("The second reading is", "release", LAZY, "from sdv_plausible.verifying import totals"),
+    ("Models", "privacy", TYPES, "import pandas as pd"),
+    ("Models", "models", PLAIN, "import pandas as pd"),
+    ("Nobody imports what", "sdv", LAZY, "from rdt.transformers import NullTransformer"),
+    ("Nobody imports what", "privacy/noise", PLAIN, "from random import SystemRandom"),
+    ("Nobody imports what", "models", PLAIN, "from copulas import multivariate"),
 ]
+CIRCLES = "No circles within a room"
 CIRCLE = {
     "sdv_plausible/models/planted.py": "from sdv_plausible.models import planted_too",
     "sdv_plausible/models/planted_too.py": "def planted():\n    import sdv_plausible.models.planted\n",
@@ -170,9 +129,8 @@ CIRCLE = {
 
 def answers(folder: Path, plants: list[dict[str, str]]) -> list[dict[str, bool]]:
     """What the contracts say of a copy of the package with each plant in turn."""
-    shutil.copytree(
-        ROOT / "sdv_plausible", folder / "sdv_plausible", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    package, compiled = folder / "sdv_plausible", shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "sdv_plausible", package, ignore=compiled)
     shutil.copy(ROOT / "pyproject.toml", folder)
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("planted_imports.py"))],
@@ -188,19 +146,28 @@ FIRST = {contract: number for number, (contract, *_) in reversed([*enumerate(PLA
 
 def files(number: int) -> dict[str, str]:
     _, place, shape, text = PLANTS[number]
+    place = place if place.endswith(".py") else f"{place}/planted.py"
     return {f"sdv_plausible/{place}": shape.format(text)}
+
+
+def kept(answer: dict[str, bool], number: int) -> bool:
+    """What an answer says of the contract of a plant."""
+    (verdict,) = (is_kept for name, is_kept in answer.items() if name.startswith(PLANTS[number][0]))
+    return verdict
 
 
 def unseen(numbers: Iterable[int], said: Iterable[dict[str, bool]]) -> list[tuple[str, str, str, str]]:
     """Plants whose contract is kept all the same."""
-    return [PLANTS[n] for n, answer in zip(numbers, said, strict=True) if answer[PLANTS[n][0]]]
+    return [PLANTS[n] for n, answer in zip(numbers, said, strict=True) if kept(answer, n)]
 
 
 def test_the_package_keeps_every_contract_and_an_import_against_each_is_seen(tmp_path: Path) -> None:
     """In one process, of one plant of every contract."""
     as_it_is, circle, *said = answers(tmp_path, [{}, CIRCLE, *map(files, FIRST.values())])
     assert all(as_it_is.values()), as_it_is
-    assert set(as_it_is) == {CIRCLES, *FIRST}  # every contract is probed
+    assert [
+        name for name in as_it_is if not name.startswith((CIRCLES, *FIRST))
+    ] == []  # every contract is probed
     assert circle[CIRCLES] is False
     assert unseen(FIRST.values(), said) == []
     assert unseen(FIRST.values(), [as_it_is] * len(FIRST)) == [PLANTS[n] for n in FIRST.values()]  # control

@@ -21,6 +21,7 @@ OPENING = {"write_text", "write_bytes", "mkdtemp", "NamedTemporaryFile", "symlin
 BY_NAME = {
     "attrgetter", "methodcaller", "import_module", "__import__", "eval", "exec", "globals", "find_spec",
 }  # fmt: skip
+READING = {"pickle", "np", "yaml", "joblib", "marshal", "torch"}
 SHOWN = {"__str__", "__repr__", "_repr_html_", "_repr_mimebundle_", "__format__"}
 
 
@@ -70,14 +71,7 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         yield "format"
     if name in ("strftime", "strptime") and not all(map(_is_literal, node.args)):
         yield "date format"
-    is_loaded = name in ("load", "loads", "Unpickler") and base in (
-        "pickle",
-        "np",
-        "yaml",
-        "joblib",
-        "marshal",
-        "torch",
-    )
+    is_loaded = name in ("load", "loads", "Unpickler") and base in READING
     if is_loaded or (base in ("ET", "etree") and name in ("parse", "fromstring", "iterparse", "XML")):
         yield "objects read"
     if base in ("subprocess", "webbrowser", "socket") or func in ("os.system", "os.popen", "os.startfile"):

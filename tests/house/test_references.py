@@ -137,7 +137,8 @@ def test_good_links_are_not():
 
 def test_a_planted_file_or_test_is_caught(files, tests_of):
     for text in (
-        "sdv_plausible/gone.py", "models/gone.py", "models/gone/", "tests/no_such_folder/", "gone_too.py::test_x", "python tests/gone.py",
+        "sdv_plausible/gone.py", "models/gone.py", "models/gone/", "tests/no_such_folder/",
+        "gone_too.py::test_x", "python tests/gone.py",
     ):  # fmt: skip
         assert missing_files(Page.parse("docs/planted.md", f"`{text}`"), files), text
     for text in (

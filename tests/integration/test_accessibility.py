@@ -27,7 +27,9 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 WIDTHS = (390, 1280)
-SITE = ("index", "tutorials/first_release", "how_to/command_line", "explanation/privacy_promise", "reference/models")  # fmt: skip
+SITE = (
+    "index", "tutorials/first_release", "how_to/command_line", "explanation/privacy_promise", "reference/models",
+)  # fmt: skip
 MAIN = ".actions button.main"
 
 

@@ -130,9 +130,6 @@ def test_nothing_is_paid_where_the_warning_is_an_error(tmp_path):
         synth.release()
 
 
-# --- every door -------------------------------------------------------------------------------------------------------
-
-
 def related() -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(1)
     homes = pd.DataFrame({"home": range(300), "rooms": rng.integers(1, 6, 300)})
@@ -250,8 +247,6 @@ def test_keys_and_relationships_of_related_tables_are_assumed_too():
     assert "voted" not in said[0]
 
 
-# --- what counts as declared ------------------------------------------------------------------------------------------
-
 DATES = {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"}
 GIVEN = {
     "columns": {
@@ -309,14 +304,9 @@ def test_a_fit_of_declared_columns_neither_warns_nor_depends_on_anything():
     synth, said = warned(lambda: fitted(domain={"score": DECLARED["score"]}))
     assert synth.privacy_ledger().assumed_types == ("sex",)
     assert "column types of sex were" in said[0]
-    for options in (
-        {"random_state": 1},
-        {"epsilon": float("inf"), "model": "independent"},
-    ):  # without a claim
+    without_a_claim = {"random_state": 1}, {"epsilon": float("inf"), "model": "independent"}
+    for options in without_a_claim:
         assert warned(lambda options=options: fitted(**options))[1] == []
-
-
-# --- wherever the claim goes ------------------------------------------------------------------------------------------
 
 
 def test_copies_and_plans_carry_the_condition(conditional):
@@ -431,9 +421,6 @@ def test_a_budget_that_one_fit_of_unknown_types_drew_from_is_conditional(tmp_pat
     (tmp_path / "b.budget").write_text(json.dumps(content))
     with pytest.raises(ValueError, match="changed or damaged"):
         str(Budget(5, 1e-8, tmp_path / "b.budget"))
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_condition_cannot_be_taken_out_of_a_file_by_halves(conditional):

@@ -105,11 +105,8 @@ DECLARED = {
 def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
     written, data = tmp_path / "metadata.json", tmp_path / "two.csv"
     pd.DataFrame({"age": [*range(20, 40)] * 4, "sex": ["f", "m"] * 40}).to_csv(data, index=False)
-    document = {
-        "tables": {"people": {"columns": DECLARED}},
-        "relationships": [],
-        "METADATA_SPEC_VERSION": "V2",
-    }
+    tables = {"people": {"columns": DECLARED}}
+    document = {"tables": tables, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
     written.write_text(json.dumps(document))
     more = ["--metadata", written, "--domain", "written", "--rows", 5]
     assert synthesize(data, tmp_path / "o.csv", *more) == 0
@@ -141,8 +138,6 @@ def test_unreadable_inputs(people, tmp_path, capsys):
     ):
         assert words in refusal(capsys, "synthesize", tmp_path / data, "-o", tmp_path / output)
 
-
-# --- reading: each cell by itself, as declared --------------------------------------------------------------------------
 
 TYPES = {
     **DECLARED,
@@ -281,9 +276,6 @@ def test_check_counts_for_the_holder_alone(tmp_path, capsys):
     assert [line for line in wanted if line not in out] == []
 
 
-# --- files that are read are never written ------------------------------------------------------------------------------
-
-
 def spellings(folder, path):
     (folder / "sub").mkdir(exist_ok=True)
     yield path
@@ -330,9 +322,6 @@ def test_on_disk_that_cannot_be_outputs(people, tmp_path, capsys):
         assert said in refusal(capsys, *words)
 
 
-# --- errors -------------------------------------------------------------------------------------------------------------
-
-
 def test_errors_of_others_show_no_value(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         PlausibleDeniabilitySynthesizer, "fit", lambda self, table: int(f"SECRET {table.iloc[0, 0]}")
@@ -352,9 +341,6 @@ def test_errors_before_the_rows_are_read_are_shown(tmp_path, capsys):
     metadata.write_text(json.dumps({"tables": {"t": {"columns": {"age": {"sdtype": "numericle"}}}}}))
     words = ["synthesize", data, "-o", tmp_path / "o.csv", "--metadata", metadata, "--only-declared"]
     assert "numericle" in refusal(capsys, *words)
-
-
-# --- papers -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -386,7 +372,7 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
     own, read = (
         to_conformance(release).splitlines(),
         table.read_text().splitlines(),
-    )  # a file's texts are quoted
+    )  # of a file, texts are quoted
     assert (len(own), own[0]) == (len(read), read[0])
     assert "An attacker who tries to tell from this release" in table.read_text()
     printed = capsys.readouterr().out
@@ -404,8 +390,8 @@ NO_LEDGERS = {
 }
 NO_PAPERS = {
     "--publication-date soon": "must be a date such as", "--data-product-sector Sport": 'must be "Technology"',
-    "-o ledger.json": "are the same file", "-o entry.txt": "must end in .yaml", "--conformance table.txt": "must end in .md",
-    "--conformance none/README.md": "missing or not writable",
+    "-o ledger.json": "are the same file", "-o entry.txt": "must end in .yaml",
+    "--conformance table.txt": "must end in .md", "--conformance none/README.md": "missing or not writable",
 }  # fmt: skip
 
 

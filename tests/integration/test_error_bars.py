@@ -16,16 +16,14 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible import AdaptiveNetwork, Attribute, Domain, PrivacyLedger
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.release.intervals.counted import measured_tables
 from sdv_plausible.release.intervals.margins import margins
-from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS, ROWS = 1e-6, 0.05, 2000
 SHARES = np.array([0.55, 0.3, 0.15])

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import metadata_of, read_csv
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.commands.cli import main
 from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum, save_rules
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
 COLUMNS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import copy
 import dataclasses
 import inspect
 import io
@@ -19,7 +18,8 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ from sdv_plausible.web.app import order
 from sdv_plausible.web.review.review import Table
 from tests import ruled
 from tests.families import write_families
+from tests.hostile_places import with_text
 
 DECLARED: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical", "range_min": 0, "range_max": 9},
@@ -109,8 +110,6 @@ def faults(call: Call, names: Iterable[str], values: Iterable[Any], **how: Any) 
     found = [(value, fault(call, names, value, **how)) for value in values]
     return [f"{shown(value):.40}: {why}" for value, why in found if why is not None]
 
-
-# --- Python ---------------------------------------------------------------------------------------------
 
 BEYOND = 2**1100  # all doubles
 WRONG: tuple[Any, ...] = (
@@ -185,8 +184,6 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(len(values) for *_, values in of_python()) > 1000
 
 
-# --- documents ------------------------------------------------------------------------------------------
-
 WRONG_JSON: tuple[Any, ...] = (
     "\u0000", "", -1.5, True, {"x": [0]}, [[]], ["nonsense", 1, "nonsense"], 10**400, [10**400], 0,
 )  # fmt: skip
@@ -243,14 +240,6 @@ def places(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
             yield from places(inner, (*path, name))
 
 
-def changed(document: Any, path: tuple[str, ...], value: Any) -> Any:
-    found = inner = copy.deepcopy(document)
-    for name in path[:-1]:
-        inner = inner[name]
-    inner[path[-1]] = value
-    return found
-
-
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     path = tmp_path_factory.mktemp("budget") / "a.budget"
@@ -281,25 +270,17 @@ def test_entries_of_release_files_ledgers_and_budgets(fitted: tuple[Release, Pat
         for path in places(document):
             if door == "release" and {*path} & {*OPEN}:
                 continue
-            is_flag = isinstance(at(document, path), bool)
+            is_flag = isinstance(reduce(getitem, path, document), bool)
             values = [value for value in wrong if not (is_flag and value is True)]
-            give = lambda value, d=document, p=path, c=call: c(changed(d, p, value))  # noqa: E731
+            give = lambda value, d=document, p=path, c=call: c(with_text(d, p, value))  # noqa: E731
             found += [f"{door} {path} {one}" for one in faults(give, names or path, values, quotes=False)]
     assert not found, "\n".join(found)
-
-
-def at(document: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        document = document[name]
-    return document
 
 
 def opened(path: Path, document: Any) -> object:
     path.write_text(json.dumps(document))
     return Budget(2.0, 1e-6, path)
 
-
-# --- the command line -----------------------------------------------------------------------------------
 
 TOLD = {  # what each command is told besides, in a folder with people.csv, domain.json and people.release
     "declare": "people.csv -o d.json", "check": "people.csv --domain domain.json", "plan": "--domain domain.json",
@@ -376,8 +357,6 @@ def test_options_of_commands(command: str, fitted: tuple[Release, Path], tmp_pat
     assert not found, "\n".join(found)
 
 
-# --- the app --------------------------------------------------------------------------------------------
-
 TYPED = {  # what is no number, choice, column or list of rules; by whoever reads it
     **dict.fromkeys(order._NUMBERS, ("nonsense", "1;5", "-1", "nan", "1e999", "0")),
     **dict.fromkeys(order._CHOICES, ("nonsense", "", "0")),
@@ -405,9 +384,6 @@ def test_fields_of_the_app(tmp_path: Path) -> None:
     assert not found, "\n".join(found)
 
 
-# --- later doors ----------------------------------------------------------------------------------------
-
-
 def test_of_what_was_fitted(fitted: tuple[Release, Path]) -> None:
     """What is asked of a release, and of a plan."""
     plan = PlausibleDeniabilitySynthesizer(METADATA, domain=DECLARED).plan
@@ -422,9 +398,6 @@ def test_of_what_was_fitted(fitted: tuple[Release, Path]) -> None:
                 found += [f"{door.__name__} {name} {one}" for one in why]
     found += faults(PlausibleDeniabilitySynthesizer.from_release, ("release",), WRONG, quotes=False)
     assert not found, "\n".join(found)
-
-
-# --- the harness ----------------------------------------------------------------------------------------
 
 
 def test_there_are_hundreds() -> None:

@@ -18,7 +18,8 @@ from sdv_plausible.table.columns import id_formats
 from sdv_plausible.table.declared.column_types import column_types
 
 ENDLESS = [
-    "[a-z]{1000000}", "[a-z]{1,999}", "((x{99}){99}){99}", "(([a-z]+)+)+", "(a|b{600}){600}", "x{1,100000}", "x{100001}",
+    "[a-z]{1000000}", "[a-z]{1,999}", "((x{99}){99}){99}", "(([a-z]+)+)+", "(a|b{600}){600}", "x{1,100000}",
+    "x{100001}",
 ]  # fmt: skip
 NO_PATTERNS = ["[a-z", "x{99999999999999999999}", "x" * 201, "(" * 200]
 UNKNOWN = [  # to the generator of SDV: it stops with a KeyError, repeats one text for ever, or makes other texts

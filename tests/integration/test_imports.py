@@ -68,7 +68,7 @@ PLANTED = {
 }
 
 
-# Runs each program in a fork of one process that has loaded what is neither SDV's nor ours: that takes most of the time.
+# Runs programs in forks of one process that has loaded what is neither SDV's nor ours: that takes most of the time.
 FORKING = """
 import json, os, sys, traceback, warnings
 import numpy, pandas, plotly.express, scipy.stats, sklearn.ensemble, torch

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from sdv.errors import SamplingError
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible import AdaptiveNetwork, PlausibleDeniabilitySynthesizer
 from sdv_plausible.sdv.metadata import metadata_from_columns
 
 COLUMNS = {
-    "key": {"sdtype": "id"}, "email": {"sdtype": "email", "pii": True}, "city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"},
+    "key": {"sdtype": "id"}, "email": {"sdtype": "email", "pii": True}, "city": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
 }  # fmt: skip
 DOMAIN = {"city": {"range_values": ["Bern", "Chur"]}, "age": {"range_min": 0, "range_max": 10**9}}
 SECRETS = ("only-here@example.org", "Only-This-City", "123454321", "K-987")

@@ -12,7 +12,8 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 
 ROWS = 6000
 INCOME = {
-    "sdtype": "numerical", "range_min": -10_000, "range_max": 2_000_000, "special_values": [0, "N"], "range_is_nullable": False,
+    "sdtype": "numerical", "range_min": -10_000, "range_max": 2_000_000, "special_values": [0, "N"],
+    "range_is_nullable": False,
 }  # fmt: skip
 DOMAIN = {"age": {"range_min": 0, "range_max": 99, "range_is_nullable": False}, "income": INCOME}
 

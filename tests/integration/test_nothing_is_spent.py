@@ -162,6 +162,7 @@ def zoned(zone: Any) -> pd.DataFrame:
     return table().assign(day=lambda t: t["day"].dt.tz_localize(zone))
 
 
+FORMATTED = {**DOMAIN["day"], "datetime_format": "%Y-%m-%d"}
 SURROGATE = {**DOMAIN, "sex": {**DOMAIN["sex"], "range_values": ["m", "\ud800"]}}
 MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "a column that is not there, in the structure": (table(), {"structure": {"nobody": ["sex"]}, "model": "bayesian_network"}),
@@ -174,7 +175,7 @@ MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "a sequence key, of which no release tells": (table(), {"metadata": sequences()}),
     "a sequence index too": (table(), {"metadata": sequences(sequence_index="age")}),
     "a person who is no column": (table(), {"person": "nobody"}),
-    "a zone and a format": (zoned("UTC"), {"domain": {**DOMAIN, "day": {**DOMAIN["day"], "datetime_format": "%Y-%m-%d"}}}),
+    "a zone and a format": (zoned("UTC"), {"domain": {**DOMAIN, "day": FORMATTED}}),
     "a zone of a file, which no release can name": (zoned(dateutil.tz.gettz("Europe/Berlin")), {}),
     "a zone of the machine": (zoned(dateutil.tz.tzlocal()), {}),
     "a zone of minutes": (zoned(pytz.FixedOffset(90)), {}),
@@ -347,7 +348,7 @@ SYNTHESIZERS: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({}, lambda synth: synth.fit_processed_data(table()[["sex", "day"]]), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table()), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), r"preprocess\(\) of this synthesizer"),
-    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "do not say whose they are"),
+    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "not say whose they"),
     (
         {"metadata": {**COLUMNS, "day": {"sdtype": "datetime", "datetime_format": "%10Y"}}, "domain": None},
         lambda synth: synth.fit(date_texts()), "datetime_format",
@@ -368,7 +369,8 @@ def test_a_published_table_that_cannot_be_used_is_refused_when_it_is_given(tmp_p
     columns = {"low": {"sdtype": "numerical"}, "high": {"sdtype": "numerical"}}
     domain = {name: {"range_min": 0, "range_max": 9, "range_is_nullable": False} for name in columns}
     given = {"domain": domain, "rules": [Inequality("low", "high")]}
-    for cells, words in (({"low": [1]}, r"public lacks columns \['high'\] of the rules"), ({"low": [[1]], "high": [2]}, "column 'low' holds lists")):  # fmt: skip
+    lists = {"low": [[1]], "high": [2]}, "column 'low' holds lists"
+    for cells, words in (({"low": [1]}, r"public lacks columns \['high'\] of the rules"), lists):
         with pytest.raises(ValueError, match=words):
             Synth(metadata_from_columns(columns), **values(public=pd.DataFrame(cells), **given))
     nested = pd.DataFrame({"sex": pd.array([[1]] * 50, dtype=pd.ArrowDtype(pa.list_(pa.int64())))})
@@ -455,7 +457,7 @@ TOO_LARGE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "half a character in a name": ({"a\ud800": CATEGORY}, {}, "half a character"),
     "a long value": ({"sex": {**CATEGORY, "range_values": ["m", "f" * 100_001]}}, {}, "at most 100000 letters"),
     "tables that no memory holds": (WIDE, {"model": HUGE}, "above 50,000,000"),
-    "sources, which are in the ledger's notes together": (CITED, {"model": "independent"}, "ledger: its words on domain are longer"),
+    "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "words on domain are longer"),
 }  # fmt: skip
 
 
@@ -567,7 +569,9 @@ DAY, NO_FILE = pd.Timestamp("2020-01-01").value, "fits in no release file"
 LOST: list[tuple[str, dict[str, Any]]] = [  # what is said of it, and what no file holds
     *((NO_FILE, {"domain": {**DOMAIN, "sex": Attribute(name="sex", kind="categorical", values=("m", "f", value))}})
       for value in (b"x", ("x", 1), float("inf"), 10**101, Decimal("Infinity"))),
-    (NO_FILE, {"domain": {**DOMAIN, "age": Attribute(name="age", kind="float", lower=(-1e300,), upper=(1e300,), decimals=15)}}),
+    (NO_FILE, {"domain": {**DOMAIN, "age": Attribute(
+        name="age", kind="float", lower=(-1e300,), upper=(1e300,), decimals=15
+    )}}),
     (NO_FILE, {"domain": {**DOMAIN, "day": Attribute(
         name="day", kind="datetime", lower=(DAY,), upper=(DAY + 10**15,), time_zone="dateutil/Europe/Zurich"
     )}}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import json
 import pickle
 import re
@@ -15,11 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import each_once, fast_and_slow
+from cases import each_once
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.commands.cli import main
-from sdv_plausible.fit import rows as _rows
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -121,9 +119,6 @@ def test_the_person_column_is_invented_whatever_it_was() -> None:
     assert rows["ticket"].str.fullmatch(r"T\d{6}").all()  # its own pattern
 
 
-# ---- one rule at every door: whose a row is, is an id --------------------------------------------------------
-
-
 def at_synthesizer(domain: Any, types: str, folder: Path) -> None:
     given: dict[str, Any] = {"domain": domain, "types": types, "person": "home", "epsilon": 8.0}
     synth = Synth(metadata_from_columns(COLUMNS), **given)
@@ -198,38 +193,6 @@ def test_a_person_column_that_metadata_is_said_to_declare_is_refused() -> None:
     assert column_types("written", {"columns": words}, "home")["home"].sdtype == "id"
 
 
-def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """The rows that reach the model, with the columns that do not."""
-    seen: dict[str, Any] = {}
-    choose, fold = _rows.choose_rows, _rows.TableRows.folded
-
-    def chosen(*given: Any) -> Any:
-        seen["chosen"] = choose(*given)
-        return seen["chosen"]
-
-    def folded(self: Any, names: Any) -> pd.DataFrame:
-        seen["modelled"] = self._table
-        return fold(self, names)
-
-    monkeypatch.setattr(_rows, "choose_rows", chosen)
-    monkeypatch.setattr(_rows.TableRows, "folded", folded)
-    fitted(frame, **options)
-    used = frame.iloc[seen["chosen"]]
-    modelled = seen["modelled"].set_axis(used.index)
-    pd.testing.assert_frame_equal(modelled, used[list(modelled.columns)])
-    return used
-
-
-def test_the_fit_uses_so_many_rows_of_each_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = table()
-    frame.loc[:99, "home"] = None
-    used = used_rows(monkeypatch, frame, person="home", rows_per_person=3)
-    counted = frame["home"].value_counts()
-    assert used["home"].value_counts().to_dict() == counted.clip(upper=3).to_dict()
-    assert used["home"].notna().all()
-    pd.testing.assert_frame_equal(used, frame.loc[used.index])
-
-
 def noise_of(neighbours: Neighbours, **options: Any) -> list[tuple[float, float]]:
     """Sensitivity and spent share of mu^2 of every Gaussian noise call of a fit."""
     person = {"person": "home", "rows_per_person": neighbours.rows} if neighbours.rows > 1 else {}
@@ -257,10 +220,7 @@ UNITS = [Neighbours(rows=7), Neighbours(replace=True), Neighbours(rows=2, replac
 LEARNERS = [{}, {"structure": "cfs"}, {"model": "independent"}, {"split": (0.3, 0.3, 0.4)}]
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "options"),
-    fast_and_slow(itertools.product(UNITS, LEARNERS), lambda *case: case in each_once(UNITS, LEARNERS)),
-)
+@pytest.mark.parametrize(("neighbours", "options"), each_once(UNITS, LEARNERS))
 def test_every_noise_is_that_of_the_unit(neighbours: Neighbours, options: dict[str, Any]) -> None:
     check_noise(neighbours, noise_of(neighbours, **options))
 

@@ -81,26 +81,20 @@ def check_told(found: list[Drawn], mine: Drawn) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_copies_that_repeat_say_so_once_in_each_process(way: str) -> None:
+def test_copies_that_repeat_say_so_once_in_each_process_and_a_release_is_the_way_out(way: str) -> None:
     synth = fitted()
+    release = synth.release()
     check_told(WAYS[way](synth), drawn(synth))
-
-
-@pytest.mark.parametrize(
-    "options", [{"random_state": 1}, {"test": "randomized", "row_cap": 60, "least_rows": 100}]
-)
-def test_seeded_ones_and_row_tests_say_so_too(options: dict[str, Any]) -> None:
-    """Rows of a test must repeat: each copy would release up to its cap, and the ledger covers one."""
-    synth = fitted(**options)
-    check_told(by_fork(synth), drawn(synth))
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_release_draws_other_rows_in_each(way: str) -> None:
-    """The way out."""
-    (one, told), (two, _) = WAYS[way](fitted().release())
+    (one, told), (two, _) = WAYS[way](release)
     assert not told
     assert one != two
+
+
+def test_seeded_ones_and_row_tests_say_so_too() -> None:
+    """Rows of a test must repeat: each copy would release up to its cap, and the ledger covers one."""
+    for options in ({"random_state": 1}, {"test": "randomized", "row_cap": 60, "least_rows": 100}):
+        synth = fitted(**options)
+        check_told(by_fork(synth), drawn(synth))
 
 
 def test_what_repeats_nothing_says_nothing(tmp_path: Path) -> None:

@@ -43,9 +43,6 @@ def test_constraints_that_learn_are_refused_and_the_rule_is_named() -> None:
         as_rules([Own()])
 
 
-# ---- rules hold in every row of every call ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("storage", fast_and_nightly(["numpy", "arrow"], [*ruled.STORAGES][1:]))
 def test_every_row_keeps_every_rule(storage: str, tmp_path: Path) -> None:
     synth = ruled.fitted(storage)
@@ -122,9 +119,6 @@ def test_polars_tables() -> None:
     assert ruled.broken(rows) == {}
 
 
-# ---- what rules cost --------------------------------------------------------------------------------------------------
-
-
 def test_rules_cost_nothing_and_read_nothing() -> None:
     """The plan, made before any row, is the ledger; also of a table with a row more, which breaks all rules."""
     table = ruled.table()
@@ -166,8 +160,6 @@ def test_strict_numbers_come_back_from_a_release() -> None:
     assert rows["level"].max() <= 30
 
 
-# ---- SDV's own: their columns are made of the rows without a claim, and no noise may empty them ----------------------
-
 HELD = [
     {cag.Inequality("low", "high"): lambda rows: rows["low"] <= rows["high"]},
     {
@@ -199,7 +191,10 @@ def test_constraints_hold_where_noise_leaves_nothing_to_learn(together: Any, eps
     synth = PlausibleDeniabilitySynthesizer(ruled.metadata_from_columns(columns), epsilon=epsilon)
     synth.add_constraints([*together])
     synth.fit(table)
+    conditioned = synth.sample_from_conditions([Condition({"city": "p"}, num_rows=5)])
+    assert (conditioned["city"] == "p").all()
     rows = synth.sample(20)
     assert len(rows) == 20
+    assert "constraints" in str(synth.privacy_ledger())
     assert [type(one) for one, holds in together.items() if not holds(rows).all()] == []
     assert not synth.privacy_ledger().claims_privacy

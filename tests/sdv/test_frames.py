@@ -119,7 +119,5 @@ def test_whoever_samples_is_told_by_the_type_that_rows_are_a_frame():
             getattr(PlausibleDeniabilitySynthesizer, f"sample{method}"), localns={"About": str}
         )
         told = known["return"]
-        assert set(get_args(get_args(told)[0] if method in ("_with_points", "_multiple") else told)) == {
-            pd.DataFrame,
-            Any,
-        }
+        told = get_args(told)[0] if method in ("_with_points", "_multiple") else told
+        assert set(get_args(told)) == {pd.DataFrame, Any}

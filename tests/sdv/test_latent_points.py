@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -10,10 +12,9 @@ import pytest
 from rdt.transformers import UniformEncoder
 from sdv.errors import SamplingError
 
-from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import DeterministicTest, Latent, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals
-from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds, terms
 from sdv_plausible.models.latent.network import VALUE_STEP
 from sdv_plausible.privacy.noise.coins import Coins
@@ -42,6 +43,12 @@ def fitted(test: str = "deterministic", **options) -> PlausibleDeniabilitySynthe
     made = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={n: DECLARED[n] for n in "ab"}, **values(test=test, **{"model": "latent", "model_parameters": small, **given, **options}))  # fmt: skip
     made.fit(to_native("table", table()))
     return made
+
+
+@cache
+def shared(test: str = "deterministic") -> PlausibleDeniabilitySynthesizer:
+    """The same fit for all tests that do not change it."""
+    return fitted(test)
 
 
 class Echo(LatentSeeds):
@@ -89,7 +96,7 @@ def test_every_row_has_its_own_point(monkeypatch, test):
 
 
 def test_rows_are_those_of_sample_and_are_charged_once():
-    synth = fitted("randomized")
+    synth = deepcopy(shared("randomized"))
     synth.reset_sampling()
     alone = from_native(synth.sample(50))
     synth.reset_sampling()
@@ -100,7 +107,7 @@ def test_rows_are_those_of_sample_and_are_charged_once():
 
 
 def test_no_rows_have_no_points():
-    synth = fitted()
+    synth = deepcopy(shared())
     rows, points = synth.sample_with_points(0)
     assert len(from_native(rows)) == 0
     assert points.shape == (0, 2)
@@ -150,7 +157,7 @@ def test_every_released_point_has_k_seeds(kind, caught):
 
 def test_points_are_on_the_grid_without_signs_of_zero():
     """Floats say nothing beyond the number: no bits below the grid, one zero. Control: -0.0."""
-    synth = fitted()
+    synth = deepcopy(shared())
     synth._sampler.mechanism.model._means[:] = -0.0
     _, points = synth.sample_with_points(2_000)
     found = points.to_numpy()
@@ -162,7 +169,7 @@ def test_points_are_on_the_grid_without_signs_of_zero():
 
 def test_rows_without_tested_points_are_refused():
     with pytest.raises(ValueError, match='model="latent"'):
-        fitted("release").sample_with_points(5)
+        shared("release").sample_with_points(5)
     with pytest.raises(ValueError, match='model="latent"'):
         fitted(model="independent", model_parameters=None).sample_with_points(5)
     with pytest.raises(SamplingError, match="fit first"):
@@ -182,7 +189,7 @@ def test_transformers_of_the_user_are_refused():
 
 def test_the_ledger_says_what_holds_for_the_pair():
     for test, says in (("deterministic", "with its latent"), ("randomized", "holds for the row and")):
-        text = " ".join(str(fitted(test).privacy_ledger()).split())
+        text = " ".join(str(shared(test).privacy_ledger()).split())
         assert says in text
         assert "sample_with_points releases at no further cost" in text
-    assert "sample_with_points" not in str(fitted("release").privacy_ledger())
+    assert "sample_with_points" not in str(shared("release").privacy_ledger())

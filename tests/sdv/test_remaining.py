@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import Attribute, Domain, PlausibleDeniabilitySynthesizer
 from sdv_plausible.mechanism.drawing import sampler as samplers
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules import DateAndTime, Implies
 from sdv_plausible.sdv import remaining
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FALSE_ALARM = 1e-6  # of each comparison of two samples
 COLUMNS = {
@@ -41,10 +40,7 @@ def people(n: int = 3000) -> pd.DataFrame:
     grade = np.where(rng.random(n) < 0.7, 1 + age // 34, rng.integers(1, 4, n))
     sex = np.where(grade == 1, "f", rng.choice(["m", "f"], n)).astype(object)
     sex[rng.random(n) < 0.1] = None
-    seen, rate = (
-        moments.strftime("%Y-%m-%d %H:%M"),
-        np.round(np.clip(age / 25 + rng.normal(0, 0.3, n), 0, 5), 2),
-    )
+    seen, rate = moments.strftime("%Y-%m-%d %H:%M"), np.clip(age / 25 + rng.normal(0, 0.3, n), 0, 5).round(2)
     return pd.DataFrame(
         {"key": np.arange(n), "sex": sex, "age": age, "rate": rate, "seen": seen, "grade": grade}
     )

@@ -15,11 +15,10 @@ import spies
 from sdv.sampling import Condition, DataFrameCondition
 from sentences import NO_CLAIM
 
-from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Attribute, PaperNetwork, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models import learners as models
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.versions import TAKES_DICT
-from sdv_plausible.table.columns.domain import Attribute
 
 COLUMNS = {
     "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}, "member": {"sdtype": "boolean"},
@@ -153,9 +152,6 @@ def test_known_columns_that_are_none(fitted):
         refused(lambda: fitted.sample_remaining_columns(known), words)  # noqa: B023
 
 
-# --- tables and metadata ------------------------------------------------------------------------------------------------
-
-
 def test_column_names(fitted):
     before = str(fitted.privacy_ledger())
     preprocess = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).preprocess
@@ -175,10 +171,8 @@ def test_column_names(fitted):
     assert str(fitted.privacy_ledger()) == before  # the earlier fit is there
     assert len(fitted.sample(2)) == 2
     nameless = metadata_from_columns({"": {"sdtype": "categorical"}})
-    refused(
-        lambda: PlausibleDeniabilitySynthesizer(nameless),
-        "metadata: the name of column 1 ('') must not be empty",
-    )
+    words = "metadata: the name of column 1 ('') must not be empty"
+    refused(lambda: PlausibleDeniabilitySynthesizer(nameless), words)
 
 
 def wide(number: int) -> dict:
@@ -206,9 +200,6 @@ def test_thousands_of_columns_take_no_pairs_with_the_independent_model():
         synth.fit(pd.DataFrame(np.full((20, 2_000), "a"), columns=list(columns)))
     assert {len(one.parameters[0]) for one in asked if one.kind == "CountTable"} == {1}
     assert synth.sample(2).shape == (2, 2_000)
-
-
-# --- where types are from -----------------------------------------------------------------------------------------------
 
 
 def test_detected_types_end_the_claim_and_name_the_way_out():

@@ -39,38 +39,9 @@ def test_what_was_detected_in_the_rows_is_left_out():
     )
 
 
-def test_details_that_a_user_wrote_are_no_schema_either():
-    """They are declarations where the user says so: `domain="written"` reads them before."""
-
-    class Metadata:
-        def __init__(self, document):
-            self.document = document
-
-        def to_dict(self):
-            return json.loads(json.dumps(self.document))
-
-        @classmethod
-        def load_from_dict(cls, document):
-            return cls(document)
-
-    spec = {"sdtype": "numerical", "range_max": 104, "decimal_places": 2}
-    for document in (
-        {"columns": {"age": spec}, "primary_key": "age"}, {"tables": {"t": {"columns": {"age": spec}, "primary_key": "age"}}},
-    ):  # fmt: skip
-        given = Metadata(document)
-        kept = without_details(given).document
-        assert "104" not in json.dumps(kept)
-        assert "primary_key" in json.dumps(kept)
-        assert metadata_columns(given) == {"age": spec}
-        assert given.document == document
-
-
-@pytest.mark.parametrize("thing", [None, {"columns": {}}])
-def test_what_is_no_metadata_is_left_to_sdv(thing):
-    assert without_details(thing) is thing
-    assert metadata_columns(thing) == {}
-
-
-def test_metadata_of_another_kind_is_named_with_the_way_out():
+def test_what_is_no_metadata_is_left_to_sdv_or_named_with_the_way_out():
+    for thing in (None, {"columns": {}}):
+        assert without_details(thing) is thing
+        assert metadata_columns(thing) == {}
     with pytest.raises(Refused, match=r"metadata \(int\) must be SDV's Metadata .* metadata_of\(domain\)"):
         metadata_columns(3)

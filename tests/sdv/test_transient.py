@@ -20,10 +20,9 @@ from rdt.transformers import FloatFormatter
 from sdv.cag import FixedIncrements, OneHotEncoding
 
 import sdv_plausible
-from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer, PublicTable
 from sdv_plausible.fit import run
 from sdv_plausible.fit.object_state import TRANSIENT
-from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.sampling import RowCapExceededError
@@ -31,7 +30,8 @@ from sdv_plausible.sdv.sampling import RowCapExceededError
 pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
 MARKER = "ZZMARKER17"
 COLUMNS = {
-    "id": {"sdtype": "id"}, "person": {"sdtype": "id"}, "kind": {"sdtype": "categorical"}, "size": {"sdtype": "numerical"},
+    "id": {"sdtype": "id"}, "person": {"sdtype": "id"}, "kind": {"sdtype": "categorical"},
+    "size": {"sdtype": "numerical"},
 }  # fmt: skip
 DOMAIN = {
     "kind": {"range_values": ["x", "y"], "range_is_nullable": True},
@@ -263,9 +263,6 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
         twin.fit(table())
 
 
-# --- a copy has an SDV part of its own ----------------------------------------------------------------------------
-
-
 def floats() -> FloatFormatter:
     return FloatFormatter(enforce_min_max_values=True, learn_rounding_scheme=True)
 
@@ -297,11 +294,8 @@ def shown(synth: Synth) -> dict[str, bytes | str]:
     synth.reset_sampling()
     rows = synth.sample(40).to_csv()
     synth.reset_sampling()
-    attributes = {
-        name: pickle.dumps(value)
-        for name, value in vars(synth).items()
-        if name not in ("watch", "watch_passes")
-    }
+    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_passes")}
+    attributes = {name: pickle.dumps(value) for name, value in held.items()}
     return {**attributes, "rows": rows, "ledger": str(synth.privacy_ledger()), "plan": str(synth.plan())}
 
 
