@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from trees import ENDS, metadata_of
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, OneFamily, neighbours_of
@@ -15,18 +16,13 @@ from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, Link, Tree, re
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
-METADATA: dict[str, Any] = {
-    "tables": {
-        "homes": {"primary_key": "home", "columns": {"home": KEY, "tenure": CATEGORY}},
-        "people": {"primary_key": "person", "columns": {"person": KEY, "of": KEY, "age": {"sdtype": "numerical"}}},
+METADATA = metadata_of(
+    {
+        "homes": {"home": "id", "tenure": "categorical"},
+        "people": {"person": "id", "of": "id", "age": "numerical"},
     },
-    "relationships": [
-        {
-            "parent_table_name": "homes", "parent_primary_key": "home",
-            "child_table_name": "people", "child_foreign_key": "of",
-        }
-    ],
-}  # fmt: skip
+    ("homes", "home", "people", "of"), keys=("people", "person"),
+)  # fmt: skip
 Change = Callable[[dict[str, Any]], Any]
 
 
@@ -66,10 +62,12 @@ REFUSED: dict[str, tuple[Change, str]] = {
             more(parent_table_name="towns", parent_primary_key="town")(said)), "people has several parents"),
     "two roots": (lambda said: said["tables"].update(towns={"columns": {}}), "fit what does not hang together apart"),
     "a chain whose middle has no key": (
-        lambda said: (said["tables"].update(trips={"columns": {"by": {"sdtype": "id"}}}),
+        lambda said: (
+            said["tables"].update(trips={"columns": {"by": {"sdtype": "id"}}}),
             said["tables"]["people"].pop("primary_key"),
-            more(parent_table_name="people", parent_primary_key="person", child_table_name="trips", child_foreign_key="by")(
-                said)), "names 'person' of 'people', which must be its primary key (None)"),
+            said["relationships"].append(dict(zip(ENDS, ("people", "person", "trips", "by"), strict=True))),
+        ), "names 'person' of 'people', which must be its primary key (None)",
+    ),
     "names that one dot makes one": (
         lambda said: (
             said["tables"].update({"homes.x": {"columns": {"of": {"sdtype": "id"}, "y": {"sdtype": "categorical"}}}}),
@@ -106,8 +104,9 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "no columns": (lambda said: said["tables"].update(people={}), "no column 'of'"),
 }  # fmt: skip
 NO_METADATA: list[Any] = [
-    None, 3, "metadata", [], {}, pd.DataFrame(), {"columns": {}}, {"tables": 3}, {"tables": {}}, {"tables": [], "relationships": {}},
-    {"tables": {1: {}}, "relationships": []}, {"tables": {1: {}, "b": {}}, "relationships": []},
+    None, 3, "metadata", [], {}, pd.DataFrame(), {"columns": {}}, {"tables": 3}, {"tables": {}},
+    {"tables": [], "relationships": {}}, {"tables": {1: {}}, "relationships": []},
+    {"tables": {1: {}, "b": {}}, "relationships": []},
     {"tables": {"a": 3, "b": {}}, "relationships": [{}]}, {"tables": {"a": {"columns": 3}}, "relationships": []},
     {"tables": {"a": {}, "b": {}}, "relationships": [3]}, {"tables": {"a": {}, "b": {}}, "relationships": [{}]},
     {"tables": {"a": {"columns": {"x": {}}}}, "relationships": [{}]},
@@ -155,16 +154,9 @@ def test_the_bound_on_children_is_a_public_whole_number_for_each_table_that_hang
 
 def chain(length: int) -> dict[str, Any]:
     """Tables of which each hangs on the one before."""
-    columns = {"key": {"sdtype": "id"}, "of": {"sdtype": "id"}, "age": {"sdtype": "numerical"}}
-    tables = {f"t{i}": {"primary_key": "key", "columns": columns} for i in range(length)}
-    links = [
-        {
-            "parent_table_name": f"t{i}", "parent_primary_key": "key",
-            "child_table_name": f"t{i + 1}", "child_foreign_key": "of",
-        }
-        for i in reversed(range(length - 1))
-    ]  # fmt: skip
-    return {"tables": tables, "relationships": links}
+    links = [(f"t{i}", "key", f"t{i + 1}", "of") for i in reversed(range(length - 1))]
+    tables = {f"t{i}": {"key": "id", "of": "id", "age": "numerical"} for i in range(length)}
+    return metadata_of(tables, *links, keys=(f"t{length - 1}", "key"))
 
 
 def test_of_a_chain_a_family_has_the_product_of_its_bounds():
@@ -246,16 +238,11 @@ def test_a_child_without_a_column_to_model_is_refused():
 
 
 def _two_tables(column: str, **options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
-    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    metadata = {
-        "tables": {
-            "H": {"primary_key": "h", "columns": {"h": KEY, column: CATEGORY}},
-            "P": {"columns": {"h": KEY, "s": CATEGORY}},
-        },
-        "relationships": [dict(zip(names, "HhPh", strict=True))],
-    }
+    tables = {"H": {"h": "id", column: "categorical"}, "P": {"h": "id", "s": "categorical"}}
     domain = {"H": {column: {"range_values": ["a", "b"]}}, "P": {"s": {"range_values": ["x", "y"]}}}
-    return PlausibleDeniabilityMultiTableSynthesizer(metadata, domain=domain, types="declared", **options)
+    return PlausibleDeniabilityMultiTableSynthesizer(
+        metadata_of(tables, ("H", "h", "P", "h")), domain=domain, types="declared", **options
+    )
 
 
 def test_a_name_that_is_too_long_beside_a_row_is_refused_before_a_fit():

@@ -28,6 +28,7 @@ from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.models import write_model
 
 
 class Shares(PrefixModel):
@@ -201,9 +202,6 @@ def test_arrays_of_every_named_model_are_checked(name):
             kind.from_arrays({k: a for k, a in kind.to_arrays(model).items() if k != key})
 
 
-# --- products of factors ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def product() -> Release:
     """A release whose network keeps its factors: no table may have more than four cells."""
@@ -219,6 +217,7 @@ def test_a_product_goes_in_and_out_and_draws_the_same_rows(product):
     assert (first == second).all()
     assert (read.model.log_suffix(first) == product.model.log_suffix(first)).all()
     assert read.to_bytes() == product.to_bytes()
+    assert write_model(read.model, read.domain)["type"] == "bayesian_network"
 
 
 def _factor(document: Any) -> Any:
