@@ -124,14 +124,14 @@ def test_classifiers_train_on_as_many_rows_of_each_table_as_the_game():
 
 @pytest.mark.slow
 def test_few_training_rows_tell_what_many_do():
-    """The share of the ceiling, of 5,000 and of 10,000 rows: .003 and .004 apart in two fits, .02 allowed."""
+    """The share of the ceiling, of 5,000 and of 10,000 rows: up to .012 apart on four pairs of tables, here .002, .02 allowed."""
     real, synthetic = census_like(60_000, random_state=0), census_like(40_000, random_state=1)
     shuffled = synthetic.apply(lambda column: column.sample(frac=1, random_state=2).to_numpy())
     mixed = pd.concat([synthetic.iloc[:30_000], shuffled.iloc[30_000:]], ignore_index=True)
     metadata = {"tables": {"t": {"columns": {c: {"sdtype": "categorical"} for c in real}}}}
     shares = []
     for max_rows in (10_000, 20_000, 200):
-        options = replace(OPTIONS, classifiers=("tree", "random_forest"), num_runs=3, max_rows=max_rows)
+        options = replace(OPTIONS, num_runs=10, max_rows=max_rows)
         made, score = scored(ClassifierAgreement, real, mixed, metadata, options=options)
         shares.append(score / made.of_table("t").details["Ceiling"].mean())
     assert abs(shares[0] - shares[1]) < 0.02
