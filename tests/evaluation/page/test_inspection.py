@@ -7,7 +7,8 @@ import pytest
 from sdv_plausible.evaluation.page.inspection import Rows, correlations, divergence, inspection_page, tree
 from sdv_plausible.evaluation.tables import prepare
 
-WORDS = {"columns": {name: {"sdtype": kind} for name, kind in (("x", "numerical"), ("y", "numerical"), ("c", "categorical"))}}  # fmt: skip
+NUMBER = {"sdtype": "numerical"}
+WORDS = {"columns": {"x": NUMBER, "y": NUMBER, "c": {"sdtype": "categorical"}}}
 
 
 def table(n: int = 200, seed: int = 0) -> pd.DataFrame:

@@ -124,7 +124,7 @@ def test_classifiers_train_on_as_many_rows_of_each_table_as_the_game():
 
 @pytest.mark.slow
 def test_few_training_rows_tell_what_many_do():
-    """The share of the ceiling, of 5,000 and of 10,000 rows: up to .012 apart on four pairs of tables, here .002, .02 allowed."""
+    """The share of the ceiling, of 5,000 and of 10,000 rows: .002 apart (.012 on other tables), .02 allowed."""
     real, synthetic = census_like(60_000, random_state=0), census_like(40_000, random_state=1)
     shuffled = synthetic.apply(lambda column: column.sample(frac=1, random_state=2).to_numpy())
     mixed = pd.concat([synthetic.iloc[:30_000], shuffled.iloc[30_000:]], ignore_index=True)

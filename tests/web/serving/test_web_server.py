@@ -213,7 +213,10 @@ async def a_body_that_nobody_wants():
     return one
 
 
-SLOW = (silent, a_byte_now_and_then, half_a_second_header, half_a_header_behind_a_request, a_slow_body, a_body_that_nobody_wants)  # fmt: skip
+SLOW = (
+    silent, a_byte_now_and_then, half_a_second_header, half_a_header_behind_a_request, a_slow_body,
+    a_body_that_nobody_wants,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("play", SLOW)
