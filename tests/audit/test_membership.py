@@ -110,7 +110,7 @@ def test_clopper_pearson_bounds_are_the_binomial_tails() -> None:
 
 
 def test_the_bound_holds_and_bites_for_randomised_response() -> None:
-    """Control: a mechanism with twice the loss contradicts the claim. Both ends are 13 standard deviations away or more."""
+    """Control: twice the loss contradicts the claim. Both ends are 13 standard deviations away or more."""
     coins, runs = Coins.from_os_entropy(), 20_000
     for epsilon in (0.5, 2.0):
         found = []

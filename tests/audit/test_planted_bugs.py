@@ -78,8 +78,10 @@ def says_zebra(make, table: pd.DataFrame, path: Path) -> float:
 def attack_file(make, folder: Path):
     absent, runs = rows(60), 24
     present = pd.concat([absent, absent.iloc[:1].assign(job="zebra")], ignore_index=True)
-    scores = [np.array([says_zebra(make, table, folder / "a.release") for _ in range(runs)]) for table in (present, absent)]  # fmt: skip
-    return attack_bounds(*scores, DELTA, false_alarm=FILE_ALARM)
+    scores = [
+        [says_zebra(make, table, folder / "a.release") for _ in range(runs)] for table in (present, absent)
+    ]
+    return attack_bounds(*map(np.array, scores), DELTA, false_alarm=FILE_ALARM)
 
 
 def from_rows(table: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:

@@ -24,7 +24,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def cases() -> list[tuple[str, str, str]]:
-    """Command, output, and what else may name a file, by what argparse knows of it (a free text); positions by their names."""
+    """Command, output, and what else may name a file, since it is a free text; positions by their names."""
     return [
         (name, output, action.dest)
         for name, command in parsers().items()
@@ -71,9 +71,11 @@ def test_what_is_named_twice_is_refused_and_kept(name, tmp_path, monkeypatch, ca
 
 def test_the_options_that_read_are_among_them():
     fits = "data metadata domain rules public budget structure model_parameters"
-    expected = {"fit": fits, "synthesize": fits, "report": "synthetic holdout ledger release", "sample": "secret release",
-                "card": "audit budget", "declare": "from_codebook domain budget", "registry": "ledger", "inspect": "real",
-                "describe": "rules", "audit": "anonymeter"}  # fmt: skip
+    expected = {
+        "fit": fits, "synthesize": fits, "report": "synthetic holdout ledger release", "sample": "secret release",
+        "card": "audit budget", "declare": "from_codebook domain budget", "registry": "ledger", "inspect": "real",
+        "describe": "rules", "audit": "anonymeter",
+    }  # fmt: skip
     read = {(name, option) for name, _, option in cases()}
     assert {(name, option) for name in expected for option in expected[name].split()} <= read
     assert {output for name, output, _ in cases() if name == "registry"} == {"output", "conformance"}

@@ -157,7 +157,7 @@ def test_a_release_after_a_vote_that_splits_a_moment_has_its_page(tmp_path, caps
 
 @pytest.mark.usefixtures("few_scores")
 def test_every_step_that_is_announced_begins(files, holder, tmp_path, monkeypatch, capsys):
-    """One too many is a StopIteration; one too few shows the wrong words. The way to the guarantee is told where it lacks."""
+    """One too many is a StopIteration; one too few shows the wrong words. The way to a guarantee is told."""
     announced, begun = [], []
 
     @contextmanager

@@ -228,7 +228,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("told", REFUSED)
 def test_what_is_refused_is_refused_before_a_cell_votes(people, told, monkeypatch, capsys):
-    """As it was given, and not the vote's share of it. Control: without the wrong word the vote would have been held."""
+    """As it was given, and not the vote's share of it. Control: without the wrong word the vote is asked for."""
     monkeypatch.chdir(people.parent)
     columns, held = {"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}}, []
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": columns}

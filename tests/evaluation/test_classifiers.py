@@ -10,6 +10,8 @@ from sklearn.utils.parallel import _FuncWrapper
 from sdv_plausible.evaluation.classifiers import Training, predict_all
 from sdv_plausible.evaluation.metrics import ClassifierAccuracy, ClassifierAgreement, DistinguishingGame
 
+TREE = {"classifiers": ["tree"], "num_runs": 2}
+
 
 def test_classifiers_by_hand():
     """y equals x in the real rows and is its opposite in the synthetic ones: accuracy 0, agreement 0."""
@@ -17,49 +19,37 @@ def test_classifiers_by_hand():
     real, opposite = (pd.DataFrame({"x": x, "y": np.where(y == 1, "yes", "no")}) for y in (x, 1 - x))
     found = ClassifierAccuracy.compute_breakdown(real, opposite, num_runs=2)
     assert found["target"] == "y"
-    assert set(found["classifiers"]) == {
-        "tree",
-        "random_forest",
-        "adaboost",
-        "logistic_regression",
-        "linear_svm",
-    }
+    kinds = {"tree", "random_forest", "adaboost", "logistic_regression", "linear_svm"}
+    assert set(found["classifiers"]) == kinds
     for part in found["classifiers"].values():
         assert (part["score"], part["real"]["score"], part["low"], part["high"]) == (0.0, 1.0, 0.0, 0.0)
     assert ClassifierAgreement.compute(real, opposite, **QUICK) == 0.0
     assert ClassifierAccuracy.compute(real, real, **QUICK) == 1.0
 
 
-def test_a_numerical_target_is_split_at_the_real_median():
+def test_a_numerical_target_is_split_at_the_real_median_and_held_out_rows_are_what_is_tested():
     real = pd.DataFrame({"x": np.arange(100.0), "y": np.arange(100.0) * 2})
-    found = ClassifierAccuracy.compute_breakdown(real, real, target="y", classifiers=["tree"], num_runs=2)
+    found = ClassifierAccuracy.compute_breakdown(real, real, target="y", **TREE)
     assert found["score"] > 0.9
     assert found["majority"] < 0.7
-
-
-def test_held_out_rows_are_what_is_tested():
     x = np.arange(60) % 2
-    real = pd.DataFrame({"x": x, "y": x.astype(str)})
-    reversed_rows = pd.DataFrame({"x": x, "y": (1 - x).astype(str)})
-    found = ClassifierAccuracy.compute_breakdown(
-        real, real, holdout=reversed_rows, classifiers=["tree"], **QUICK
-    )
-    assert found["score"] == 0.0
-    assert (found["num_rows_train"], found["num_rows_test"]) == (60, 60)
+    real, opposite = (pd.DataFrame({"x": x, "y": y.astype(str)}) for y in (x, 1 - x))
+    found = ClassifierAccuracy.compute_breakdown(real, real, holdout=opposite, **TREE)
+    assert (found["score"], found["num_rows_train"], found["num_rows_test"]) == (0.0, 60, 60)
 
 
 def test_the_ceiling_is_how_often_twins_of_different_real_rows_agree():
     """Labels are coins: a tree learns them by heart, so that twins agree by chance; a copy of the rows is no loss."""
     rng = np.random.default_rng(0)
     real = pd.DataFrame({"x": np.arange(4000.0), "y": rng.choice(["no", "yes"], 4000)})
-    options = {"classifiers": ["tree"], "num_runs": 2, "ceiling": True}
+    options = {**TREE, "ceiling": True}
     copied = ClassifierAgreement.compute_breakdown(real, real, **options)
     assert (copied["score"], copied["num_rows_train"]) == (1.0, 1400)
     assert 0.4 < copied["classifiers"]["tree"]["ceiling"] < 0.65
     sure = real.assign(y=np.where(np.arange(4000) % 2, "yes", "no"), x=np.arange(4000) % 2)
     found = ClassifierAgreement.compute_breakdown(sure, sure, **options)
     assert found["classifiers"]["tree"]["ceiling"] == 1.0
-    without = ClassifierAgreement.compute_breakdown(real, real, classifiers=["tree"], num_runs=2)
+    without = ClassifierAgreement.compute_breakdown(real, real, **TREE)
     assert "ceiling" not in without["classifiers"]["tree"]
 
 
@@ -69,22 +59,18 @@ def test_each_outcome_is_its_own_classifiers():
     real, synthetic = (pd.DataFrame(rng.integers(0, 9, (300, 4)), columns=list("abcd")) for _ in range(2))
     for frame in (real, synthetic):
         frame["y"] = np.where((frame["a"] > 4) ^ (frame["b"] > 4), "yes", "no")
-    together, alone = (("tree", "logistic_regression"), ("logistic_regression",))
     for metric in (ClassifierAgreement, DistinguishingGame):
-        found = [
+        together, alone = (
             metric.compute_breakdown(real, synthetic, classifiers=names, num_runs=3)["classifiers"]
-            for names in (together, alone)
-        ]
-        assert found[0]["logistic_regression"] == found[1]["logistic_regression"]
-        assert found[0]["logistic_regression"]["runs"] != found[0]["tree"]["runs"]
+            for names in (("tree", "logistic_regression"), ("logistic_regression",))
+        )
+        assert together["logistic_regression"] == alone["logistic_regression"]
+        assert together["logistic_regression"]["runs"] != together["tree"]["runs"]
 
 
 def test_forests_side_by_side_warn_of_nothing(monkeypatch):
     """scikit-learn empties the warning filters of all threads for a moment, and then misses them in another."""
-
-    def in_a_busy_moment(training):
-        return _FuncWrapper(lambda: training.labels)()
-
+    in_a_busy_moment = lambda training: _FuncWrapper(lambda: training.labels)()  # noqa: E731
     monkeypatch.setattr(Training, "predict", in_a_busy_moment)
     labels = np.array([0, 1])
     training = Training(name="forest", train=None, labels=labels, test=None, random_state=0)

@@ -17,23 +17,16 @@ from sdv_plausible.evaluation.metrics import (
 )
 
 
-def play(real, synthetic, **options):
-    options = {
-        "num_runs": 1,
-        "test_fraction": 0.5,
-        "max_rows": 20_000,
-        "classifiers": ["random_forest"],
-        **options,
-    }
+def play(real, synthetic, **more):
+    options = {"test_fraction": 0.5, "max_rows": 20_000, "classifiers": ["random_forest"], **QUICK, **more}
     found = DistinguishingGame.compute_breakdown(real, synthetic, **options)
     return found["classifiers"]["random_forest"]["score"], found["num_rows_test"]
 
 
 def numbers_and_rare_words(seed, num_rows=4000):
     rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {"word": rng.integers(0, 50_000, num_rows).astype(str), "x": rng.normal(size=num_rows)}
-    )
+    words = rng.integers(0, 50_000, num_rows).astype(str)
+    return pd.DataFrame({"word": words, "x": rng.normal(size=num_rows)})
 
 
 def test_the_game_on_rows_of_one_source_is_a_coin_toss():

@@ -15,43 +15,29 @@ def described(sdtype, **more):
     return {"columns": {"x": {"sdtype": sdtype, **more}}}
 
 
+def distance(real, other, sdtype="numerical", **more):
+    frames = [pd.DataFrame({"x": cells}) for cells in (real, other)]
+    return TotalVariationDistance.compute(*frames, described(sdtype, **more))
+
+
 def test_a_column_that_cannot_be_read_is_an_error_not_a_perfect_score():
-    real, other = pd.DataFrame({"x": DAYS}), pd.DataFrame({"x": ["1999-01-01"] * 200})
-    with pytest.raises(
-        ValueError,
-        match=r"column 'x': 200 of 200 real values, .* the format '%d.%m.%Y': give its datetime_format",
-    ):
-        TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%d.%m.%Y"))
-    assert TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%Y-%m-%d")) == 1
+    other = ["1999-01-01"] * 200
+    said = r"column 'x': 200 of 200 real values, .* the format '%d.%m.%Y': give its datetime_format"
+    with pytest.raises(ValueError, match=said):
+        distance(DAYS, other, "datetime", datetime_format="%d.%m.%Y")
+    assert distance(DAYS, other, "datetime", datetime_format="%Y-%m-%d") == 1
     with pytest.raises(ValueError, match="cannot be read as numerical: turn it into numbers"):
-        TotalVariationDistance.compute(
-            pd.DataFrame({"x": ["1,00,000"] * 9}),
-            pd.DataFrame({"x": ["2,00,000"] * 9}),
-            described("numerical"),
-        )
+        distance(["1,00,000"] * 9, ["2,00,000"] * 9)
 
 
-def test_a_few_odd_cells_are_a_value_of_their_own():
-    real = pd.DataFrame({"x": [*range(60), *["n/a"] * 40]})
-    assert TotalVariationDistance.compute(real, real, described("numerical")) == 0
-    missing = pd.DataFrame({"x": [*range(60), *[None] * 40]})
-    assert TotalVariationDistance.compute(real, missing, described("numerical")) == pytest.approx(0.4)
-
-
-def test_numbers_where_no_real_one_is_are_far():
-    rng = np.random.default_rng(0)
-    constant, spread = pd.DataFrame({"x": np.zeros(500)}), pd.DataFrame({"x": rng.normal(0, 100, 500)})
-    assert TotalVariationDistance.compute(constant, spread, described("numerical")) == 1
-    assert TotalVariationDistance.compute(constant, constant, described("numerical")) == 0
-    dice, between = (
-        pd.DataFrame({"x": [1, 2, 3, 4, 5, 6] * 50}),
-        pd.DataFrame({"x": [1, 2, 3, 3.5, 5, 99] * 50}),
-    )
-    assert TotalVariationDistance.compute(dice, between, described("numerical")) == pytest.approx(1 / 3)
-    first, second = (pd.DataFrame({"x": rng.normal(size=20_000)}) for _ in range(2))
-    assert (
-        TotalVariationDistance.compute(first, second, described("numerical")) < 0.03
-    )  # continuous: inside bins all is well
+def test_a_few_odd_cells_are_a_value_of_their_own_and_numbers_where_no_real_one_is_are_far():
+    rng, real = np.random.default_rng(0), [*range(60), *["n/a"] * 40]
+    assert distance(real, real) == 0
+    assert distance(real, [*range(60), *[None] * 40]) == pytest.approx(0.4)
+    assert distance(np.zeros(500), rng.normal(0, 100, 500)) == 1
+    assert distance(np.zeros(500), np.zeros(500)) == 0
+    assert distance([1, 2, 3, 4, 5, 6] * 50, [1, 2, 3, 3.5, 5, 99] * 50) == pytest.approx(1 / 3)
+    assert distance(*rng.normal(size=(2, 20_000))) < 0.03  # continuous: inside bins all is well
 
 
 def test_odd_tables_are_named():
@@ -79,14 +65,12 @@ def test_lists_are_named_wherever_they_are(where):
 def test_most_means_most_of_the_column_not_of_its_first_rows(unreadable_first, share, refused):
     odd = int(30_000 * share)
     cells = [*["1,"] * odd, *["1"] * (30_000 - odd)]
-    table = pd.DataFrame({"x": cells if unreadable_first else cells[::-1]})
+    cells = cells if unreadable_first else cells[::-1]
     if refused:
         with pytest.raises(ValueError, match="cannot be read as numerical"):
-            prepare(table, table, described("numerical"))
+            distance(cells, cells)
     else:
-        assert TotalVariationDistance.compute(
-            table, table.assign(x=1), described("numerical")
-        ) == pytest.approx(share)
+        assert distance(cells, [1] * 30_000) == pytest.approx(share)
 
 
 def test_an_unreadable_target_is_a_class_apart_from_missing():
@@ -97,20 +81,10 @@ def test_an_unreadable_target_is_a_class_apart_from_missing():
 
 
 def test_moments_are_read_once_and_only_where_all_can_be():
-    metadata = {
-        "columns": {
-            "when": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
-            "odd": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
-            "word": {"sdtype": "categorical"},
-        }
-    }
-    frame = pd.DataFrame(
-        {
-            "when": ["24.12.2013", None, "01.02.1969"],
-            "odd": ["24.12.2013", "soon", "01.02.1969"],
-            "word": list("abc"),
-        }
-    )
+    day = {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"}
+    metadata = {"columns": {"when": day, "odd": day, "word": {"sdtype": "categorical"}}}
+    days = ["24.12.2013", None, "01.02.1969"], ["24.12.2013", "soon", "01.02.1969"]
+    frame = pd.DataFrame({"when": days[0], "odd": days[1], "word": list("abc")})
     read = with_moments(frame, metadata)
     assert read["when"].tolist()[::2] == [pd.Timestamp("2013-12-24"), pd.Timestamp("1969-02-01")]
     assert read["when"].isna().tolist() == [False, True, False]
@@ -124,8 +98,8 @@ def test_moments_are_read_once_and_only_where_all_can_be():
 def test_what_is_read_once_reads_as_it_did():
     """Whatever the year and the fraction of a second: doubles hold them to the microsecond."""
     texts = ["1934-05-25 04:42:58.857227", "1969-12-31 23:59:59.999999", "2112-07-27 07:33:53.222052", None]
-    column = pd.Series(texts, dtype=object)
-    metadata = {"columns": {"t": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S.%f"}}}
+    column, form = pd.Series(texts, dtype=object), "%Y-%m-%d %H:%M:%S.%f"
+    metadata = {"columns": {"t": {"sdtype": "datetime", "datetime_format": form}}}
     read = with_moments(pd.DataFrame({"t": column}), metadata)["t"]
-    expected, _ = as_numbers(column, "datetime", "%Y-%m-%d %H:%M:%S.%f")
+    expected, _ = as_numbers(column, "datetime", form)
     np.testing.assert_array_equal(as_numbers(read, "datetime")[0], expected)

@@ -54,25 +54,18 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("words", WORDS)
-def test_what_is_not_edited_stays_as_it_is(words):
-    texts = field_texts(words)
-    as_sent = {word: text.replace("\n", "\r\n") for word, text in texts.items()}
-    assert filled_in("x", words, as_sent).words == words
+def test_what_is_not_edited_stays_as_it_is():
+    for words in WORDS:
+        as_sent = {word: text.replace("\n", "\r\n") for word, text in field_texts(words).items()}
+        assert filled_in("x", words, as_sent).words == words
 
 
-USUAL = {"epsilon": "1", "delta": "1e-9", "k": "50", "rows": "10000", "table_rows": ""}
-
-
-def test_numbers():
+def test_numbers_and_what_is_none_is_refused_with_the_rule():
+    usual = {"epsilon": "1", "delta": "1e-9", "k": "50", "rows": "10000", "table_rows": ""}
     texts = {"epsilon": " 0.5 ", "k": "1,000", "rows": "1,000,000", "table_rows": ""}
     read = {"epsilon": 0.5, "k": 1000, "rows": 10**6, "table_rows": None}
-    assert read_numbers(texts, USUAL) == (read, {})
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
+    assert read_numbers(texts, usual) == (read, {})
+    for name, text, said in (
         ("epsilon", "", "epsilon ('') must be a number, such as 1"),
         ("delta", "1,000", "delta ('1,000') must be a number, such as 1e-9"),
         ("k", "1.5", "k ('1.5') must be a whole number from 1 on"),
@@ -81,10 +74,8 @@ def test_numbers():
         ("rows", "inf", "rows ('inf') must be a whole number from 1 on"),
         ("rows", " ", "rows ('') must be a number, such as 10000"),
         ("table_rows", "many", "table_rows ('many') must be a number, such as 10000, or left empty"),
-    ],
-)
-def test_what_is_no_number_is_refused_with_the_rule(name, text, said):
-    assert read_numbers({name: text}, USUAL) == ({}, {name: said})
+    ):
+        assert read_numbers({name: text}, usual) == ({}, {name: said})
 
 
 def test_a_refusal_stands_beside_its_field_if_there_is_one():
@@ -106,14 +97,11 @@ def test_what_is_filled_in():
     assert found.words == {
         "sdtype": "numerical", "range_min": 0, "range_max": 1.5, "special_values": [-9, "none"], "bins": [0, 1, 1.5],
     }  # fmt: skip
-    found = fill(
-        sdtype="datetime", range_min="20200101", range_max="20201231", datetime_format="%Y%m%d", bins="12"
-    )
-    assert found.refusals == {}
-    assert (found.words["range_min"], found.words["bins"]) == ("20200101", 12)
-    found = fill(sdtype="categorical", range_values='f\r\nm\r\n\r\n"1"\r\n1', range_is_nullable="yes")
-    assert found.words["range_values"] == ["f", "m", "1", 1]
-    assert found.words["range_is_nullable"] is True
+    day = {"range_min": "20200101", "range_max": "20201231", "datetime_format": "%Y%m%d"}
+    found = fill(sdtype="datetime", bins="12", **day)
+    assert (found.refusals, found.words) == ({}, {"sdtype": "datetime", "bins": 12, **day})
+    found = fill(sdtype="categorical", range_values='f\r\nm\r\n\r\n"1"\r\n1', range_is_nullable="yes").words
+    assert (found["range_values"], found["range_is_nullable"]) == (["f", "m", "1", 1], True)
 
 
 def test_what_is_cleared_is_gone():
@@ -124,52 +112,43 @@ def test_what_is_cleared_is_gone():
     assert filled_in("x", words, {**texts, "sdtype": LEFT_OUT}).words is None
 
 
-@pytest.mark.parametrize(
-    ("texts", "place", "said"),
-    [
-        ({"sdtype": "numerical", "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
-        ({"sdtype": "numerical", "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
-        ({"sdtype": "numerical", "bins": "3"}, "range_min", "fixes no values"),
-        ({"sdtype": "numerical", "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
-        ({"sdtype": "numerical", "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
-        ({"sdtype": "numerical", "range_values": "1"}, "range_values", "does not go with"),
-        ({"sdtype": "numerical", "special_values": "1\n1"}, "special_values", "distinct"),
-        ({"sdtype": "datetime", "datetime_format": "iso"}, "datetime_format", "strftime"),
-        ({"sdtype": "datetime", "range_min": "May", "range_max": "2020-01-01"}, "range_min", "must be dates"),
-        ({"sdtype": "categorical", "range_values": "f\nf"}, "range_values", "distinct"),
-        ({"sdtype": "categorical", "range_min": "1"}, "range_min", "does not go with"),
+def test_refusals_stand_beside_their_field():
+    number, category, date = ({"sdtype": name} for name in ("numerical", "categorical", "datetime"))
+    for texts, place, said in (
+        ({**number, "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
+        ({**number, "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
+        ({**number, "bins": "3"}, "range_min", "fixes no values"),
+        ({**number, "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
+        ({**number, "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
+        ({**number, "range_values": "1"}, "range_values", "does not go with"),
+        ({**number, "special_values": "1\n1"}, "special_values", "distinct"),
+        ({**date, "datetime_format": "iso"}, "datetime_format", "strftime"),
+        ({**date, "range_min": "May", "range_max": "2020-01-01"}, "range_min", "must be dates"),
+        ({**category, "range_values": "f\nf"}, "range_values", "distinct"),
+        ({**category, "range_min": "1"}, "range_min", "does not go with"),
         ({"sdtype": "numeric", "range_min": "0", "range_max": "1"}, "sdtype", "numerical"),
-        ({"sdtype": "categorical", "range_values": "f", "range_is_nullable": "perhaps"}, "range_is_nullable", "true"),
-    ],
-)  # fmt: skip
-def test_refusals_stand_beside_their_field(texts, place, said):
-    found = fill(**texts).refusals
-    assert said in " ".join(found.values())
-    assert place in found
+        ({**category, "range_values": "f", "range_is_nullable": "perhaps"}, "range_is_nullable", "true"),
+    ):
+        found = fill(**texts).refusals
+        assert said in " ".join(found.values())
+        assert place in found
+    assert set(fill(**number, decimal_places="x", bins="0").refusals) == {"decimal_places", "bins"}  # at once
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
+def test_what_is_said_without_a_range_is_taken():
+    for texts in (
         {"sdtype": "numerical", "range_min": "0"},
         {"sdtype": "numerical", "decimal_places": "2"},
         {"sdtype": "categorical", "range_is_nullable": "no"},
         {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": "9999-12-31"},
-    ],
-)
-def test_what_is_said_without_a_range_is_taken(texts):
-    found = fill(**texts)
-    assert not found.refusals
-    assert "keep to what is declared" in meaning("x", found.words)
+    ):
+        found = fill(**texts)
+        assert not found.refusals
+        assert "keep to what is declared" in meaning("x", found.words)
 
 
-def test_two_words_are_refused_at_once():
-    found = fill(sdtype="numerical", decimal_places="x", bins="0").refusals
-    assert set(found) == {"decimal_places", "bins"}
-
-
-def test_a_column_named_like_a_word_does_not_mislead():
-    assert set(refusals("bins", {"sdtype": "numerical", "range_min": 5, "range_max": 1})) == {"range_min"}
+def places(name, words):
+    return set(refusals(name, words))
 
 
 @pytest.mark.parametrize(
@@ -187,22 +166,19 @@ def test_a_column_named_like_a_word_does_not_mislead():
     ],
 )
 def test_no_sentence_is_read_to_place_a_refusal(words, place, monkeypatch):
-    found = refusals("range_max", words)
-    assert set(found) == {place}
+    assert places("range_max", words) == {place}
     monkeypatch.setattr(Refused, "__str__", lambda _: "fixes no values decimal_places")
-    assert set(refusals("range_max", words)) == {place}
+    assert places("range_max", words) == {place}
 
 
-def test_a_refused_range_of_dates_holds_no_other_error():
+def test_a_refusal_is_of_one_column_alone():
+    """Named like a word, it does not mislead; a word without a field is refused for the whole column."""
+    assert places("bins", {"sdtype": "numerical", "range_min": 5, "range_max": 1}) == {"range_min"}
+    assert places("x", {"sdtype": "id", "colour": "red"}) == {WHOLE}
+    assert without_field({"sdtype": "id", "pii": True, "order": None}) == {"pii": True}
     with pytest.raises(Refused, match="must be dates") as refused:
         date_ends("x", "May", "2020-01-01", None)
-    assert refused.value.field == "range_min"
-    assert refused.value.__cause__ is None
-
-
-def test_a_word_without_a_field_is_refused_for_the_whole_column():
-    assert set(refusals("x", {"sdtype": "id", "colour": "red"})) == {WHOLE}
-    assert without_field({"sdtype": "id", "pii": True, "order": None}) == {"pii": True}
+    assert (refused.value.field, refused.value.__cause__) == ("range_min", None)  # it holds no other error
 
 
 def test_what_the_words_come_to():
@@ -213,8 +189,5 @@ def test_what_the_words_come_to():
     assert "wide range" in meaning("x", {"range_min": 0, "range_max": 10**6})
     assert meaning("x", {"range_min": 0, "range_max": 10**6, "bins": 10}) == "10 values and bins"
     assert "pays for it" in meaning("x", {"kind": "categorical", "provenance": "private"})
-
-
-def test_a_type_of_its_own_can_be_kept():
     assert "phone_number" in sdtypes_to_choose({})
-    assert sdtypes_to_choose({"sdtype": "ssn"})[-1] == "ssn"
+    assert sdtypes_to_choose({"sdtype": "ssn"})[-1] == "ssn"  # a type of its own can be kept

@@ -1,4 +1,4 @@
-"""Tables as numbers: ranks, bins, distances with missing cells; targets: outliers are rare, crafted rows are like no other."""
+"""Tables as numbers: ranks, bins, distances with missing cells; targets: outliers, and rows like no other."""
 
 import numpy as np
 import pandas as pd

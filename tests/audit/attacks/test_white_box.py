@@ -5,7 +5,9 @@ counts.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +30,34 @@ TEN = ModelBudget(epsilon=10.0, delta=1e-9)  # mu 1.48
 XYZ = [Attribute(name=n, kind="categorical", values=(0, 1)) for n in "xyz"]
 DOMAIN, THREE = Domain(tuple(XYZ[:2])), Domain(tuple(XYZ))
 HONEST = noise.discrete_gaussian
+
+
+HALF = GaussianLoss(sensitivity_over_sigma=0.5)
+
+
+@dataclass
+class Asks(Learner):
+    """A learner of a user: asks as it is told, and claims these losses, or spends all of its budget."""
+
+    ask: Callable[[Any], Any] = lambda rows: None
+    losses: tuple = ()
+
+    def plan(self, domain, budget):
+        claimed = LedgerEntry(name="model", mechanism="test", losses=self.losses, scope="the model")
+        return [claimed if self.losses else budget.entry("scores")]
+
+    def fit(self, rows, domain, budget, coins):
+        self.ask(rows)
+        return Uniform().fit(rows, domain, budget, coins)
+
+
+PAIRS = [[Axis.of_codes(a, 2), Axis.of_codes(b, 2)] for a, b in ((0, 1), (0, 2), (1, 2))]
+ONLY_SCORES = Asks(lambda rows: rows.ask(Distances(PAIRS, [np.full((2, 2), 1000.0)] * 3), 1.0))
+
+
+def three_columns() -> tuple[np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(100) % 2, 3).reshape(-1, 3).astype(np.int32)
+    return rows, np.concatenate([rows, [[1, 0, 1]]]).astype(np.int32)
 
 
 def attack(runs: int, learner=None, budget: ModelBudget = TEN, false_alarm: float = ALARM):
@@ -73,58 +103,19 @@ def test_a_forgotten_square_root_is_found(monkeypatch) -> None:
     deviation .08: a miss wants 6 of them.
     """
     monkeypatch.setattr(Distances, "sensitivity", lambda self, neighbours: 1.0)
-    found = white_box(OnlyScores(), THREE, TEN, *three_columns(), runs=1000, false_alarm=ALARM)
+    found = white_box(ONLY_SCORES, THREE, TEN, *three_columns(), runs=1000, false_alarm=ALARM)
     assert found.broken
 
 
-def three_columns() -> tuple[np.ndarray, np.ndarray]:
-    rows = np.repeat(np.arange(100) % 2, 3).reshape(-1, 3).astype(np.int32)
-    return rows, np.concatenate([rows, [[1, 0, 1]]]).astype(np.int32)
-
-
-@dataclass
-class OnlyScores(Learner):
-    """Spends all on scores, as the adaptive learner spends 5 %."""
-
-    def plan(self, domain, budget):
-        return [budget.entry("scores")]
-
-    def fit(self, rows, domain, budget, coins):
-        axes = [Axis.of_codes(j, 2) for j in range(3)]
-        pairs = [[axes[a], axes[b]] for a, b in ((0, 1), (0, 2), (1, 2))]
-        rows.ask(Distances(pairs, [np.full((2, 2), 1000.0)] * 3), 1.0)
-        return Uniform().fit(rows, domain, budget, coins)
-
-
 def test_scores_as_they_are_stay_within_the_claim() -> None:
-    found = white_box(OnlyScores(), THREE, TEN, *three_columns(), runs=300, false_alarm=ALARM)
+    found = white_box(ONLY_SCORES, THREE, TEN, *three_columns(), runs=300, false_alarm=ALARM)
     assert not found.broken
     # one answer with all of the budget gets a little more noise (composition.md, Theorem 4): never less
     assert 0.95 * found.claimed_mu < found.asked_mu <= found.claimed_mu * (1 + 1e-9)
 
 
-@dataclass
-class CountsRows(Learner):
-    """Claims a loss, and counts rows by discrete Laplace noise, or asks for nothing."""
-
-    epsilon: float = 0.0
-
-    def plan(self, domain, budget):
-        claimed = (
-            DiscreteLaplaceLoss(epsilon=self.epsilon)
-            if self.epsilon
-            else GaussianLoss(sensitivity_over_sigma=0.5)
-        )
-        return [LedgerEntry(name="model", mechanism="test", losses=(claimed,), scope="the model")]
-
-    def fit(self, rows, domain, budget, coins):
-        if self.epsilon:
-            rows.count_rows(self.epsilon, 0.0)
-        return Uniform().fit(rows, domain, budget, coins)
-
-
 def test_a_learner_that_asks_nothing_has_no_answer_to_attack() -> None:
-    for silent in (CountsRows(), Uniform()):
+    for silent in (Asks(losses=(HALF,)), Uniform()):
         with pytest.raises(ValueError, match="nothing was heard"):
             attack(3, silent)
 
@@ -147,24 +138,14 @@ def test_noise_as_printed_is_attacked(monkeypatch) -> None:
     assert found.claimed_epsilon == pytest.approx(1.7, rel=0.01)
 
 
-@dataclass
-class Both(Learner):
-    """Spends all of mu on the number of rows, and then an epsilon."""
-
-    def plan(self, domain, budget):
-        losses = (GaussianLoss(sensitivity_over_sigma=0.5), DiscreteLaplaceLoss(epsilon=1.0))
-        return [LedgerEntry(name="model", mechanism="test", losses=losses, scope="the model")]
-
-    def fit(self, rows, domain, budget, coins):
-        rows.ask(NumberOfRows(), 1.0)
-        rows.count_rows(1.0, 0.0)
-        return Uniform().fit(rows, domain, budget, coins)
-
-
 def test_each_answer_is_judged_by_its_own_noise() -> None:
     """Of the number of rows too; and whoever has spent mu may have an epsilon left to be heard."""
     absent, present = (CodeArray(np.asfortranarray(codes), (2, 2)) for codes in worst_tables())
-    rows = _overheard(Both(), DOMAIN, TEN, Both().plan(DOMAIN, TEN), absent)
+    both = Asks(
+        lambda rows: (rows.ask(NumberOfRows(), 1.0), rows.count_rows(1.0, 0.0)),
+        (HALF, DiscreteLaplaceLoss(epsilon=1.0)),
+    )
+    rows = _overheard(both, DOMAIN, TEN, both.plan(DOMAIN, TEN), absent)
     gauss, laplace = (float(one.values[0]) - 1000 for one in rows.heard)
     score, mu = _score(rows, (absent, present))
     assert mu == pytest.approx(0.5)
@@ -175,7 +156,7 @@ def test_each_answer_is_judged_by_its_own_noise() -> None:
 @pytest.mark.slow
 def test_laplace_answers_are_heard_too() -> None:
     """Of epsilon 2 the bound is 1.6 with standard deviation .09: more than half, and never above."""
-    found = attack(2000, CountsRows(epsilon=2.0))
+    found = attack(2000, Asks(lambda rows: rows.count_rows(2.0, 0.0), (DiscreteLaplaceLoss(epsilon=2.0),)))
     assert 1.0 < found.bounds.epsilon <= 2.0
     assert math.isinf(found.claimed_mu)
 

@@ -23,7 +23,7 @@ def plug_in(seed: int):
 
 
 def test_the_intervals_hold_the_truth():
-    """False alarm: ALARM, were the seed not fixed. Control: the matrix of Eq. 1, 13 standard deviations off in a cell."""
+    """False alarm: ALARM, were the seed not fixed. Control: the matrix of Eq. 1, 13 deviations off in a cell."""
     truth = multinomial_dirichlet(5, (0.5, 0.5), "plug_in")
     found = monte_carlo(plug_in(1), 5, 2, RUNS, false_alarm=ALARM)
     assert found.matrix.outcomes == (*truth.outcomes, OTHER)

@@ -104,7 +104,9 @@ def test_inferential_disclosure_for_given_prior_odds(figure_1):
 
 def test_delta_by_fractions():
     """The same numbers from exact fractions and the definition, event by event."""
-    ways = {n: [math.comb(3, y) * Fraction(n + 1, 5) ** y * Fraction(4 - n, 5) ** (3 - y) for y in range(4)] for n in range(4)}  # fmt: skip
+    ways = {
+        n: [math.comb(3, y) * Fraction(n + 1, 5) ** y * Fraction(4 - n, 5) ** (3 - y) for y in range(4)] for n in range(4)
+    }  # fmt: skip
     matrix = TransitionMatrix.of({(n, 3 - n): dict(enumerate(law)) for n, law in ways.items()})
     pairs = [(ways[a], ways[b]) for a in ways for b in ways if abs(a - b) == 1]
     for epsilon in (0.0, 0.3, 1.0, 2.0):

@@ -1,13 +1,15 @@
-"""The section of single columns: by kind, worst first, and where each differs."""
+"""Sections of single columns, by kind and worst first; of dependences and the network, strongest first."""
 
 import dataclasses
 import math
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.column_sections import Columns
+from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
+from sdv_plausible.evaluation.page.drawing import WIDTH
 from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.summary import summarise_comparison
 from sdv_plausible.evaluation.tables import prepare
@@ -16,10 +18,9 @@ TABLES = [("real", "#000"), ("synthetic", "#111")]
 
 
 def test_histograms_are_drawn_by_kind():
-    ordered = Histogram(column="n", ordered=True, labels=("1", "2"), marks=(), shares=((0.5, 0.5),))
-    others = Histogram(
-        column="c", ordered=False, labels=("x", "y"), marks=(), shares=((0.5, 0.5),), part="part"
-    )
+    common = {"marks": (), "shares": ((0.5, 0.5),)}
+    ordered = Histogram(column="n", ordered=True, labels=("1", "2"), **common)
+    others = Histogram(column="c", ordered=False, labels=("x", "y"), part="part", **common)
     found = Columns.of([ordered, others], TABLES[:1])
     assert [figure.caption for figure in found.figures] == ["n", "c, part"]
     assert [">x<" in figure.picture for figure in found.figures] == [False, True]
@@ -50,3 +51,57 @@ def test_without_distances_columns_stay_in_order():
     found = Columns.compared(["same", "n", "off"], none, TABLES)
     assert [line.column for line in found.lines] == ["same", "n", "off"]
     assert all(math.isnan(line.distance) for line in found.lines)
+
+
+STRUCTURE = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["c"]}
+MATRIX = np.array([[1, 0.5, 0.1, 0], [0.5, 1, 0.4, 0], [0.1, 0.4, 1, 0.2], [0, 0, 0.2, 1]])
+STRENGTHS = strengths_of(list("abcd"), MATRIX)
+
+
+def test_two_tables_have_a_difference_one_has_none_and_many_columns_stand_alone():
+    two = Dependence.of(["a", "b"], {"Real": np.eye(2), "Synthetic": np.array([[1, 0.3], [0.3, 1]])})
+    assert [figure.caption for figure in two.figures] == ["Real", "Synthetic", "Synthetic less real"]
+    assert "a, b: +0.300" in two.figures[2].picture
+    one = Dependence.of(["a"], {"Synthetic": np.eye(1)})
+    assert (one.compared, len(one.figures)) == (False, 1)
+    alone = [Dependence.of([f"c{i}" for i in range(n)], {"Real": np.eye(n)}).alone for n in (30, 31)]
+    assert alone == [False, True]
+
+
+def test_links_are_listed_strongest_first():
+    (found,) = Network.of(STRUCTURE, {**STRENGTHS, frozenset("cd"): math.nan})
+    assert [link[:2] for link in found.links] == [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")]
+    assert found.num_links == 4
+    assert Network.of({}) == ()
+    (bare,) = Network.of({"b": ["a"]})
+    assert math.isnan(bare.links[0][2])
+
+
+def boxes(picture):
+    """Text and left end of each node of a tree, from the top."""
+    rects = [e for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("rect")]
+    return {e[0].text.partition(";")[0]: float(e.attrib["x"]) for e in rects}
+
+
+def test_each_column_stands_below_the_one_it_depends_on_most():
+    (found,) = Network.of(STRUCTURE, STRENGTHS)
+    places = boxes(found.strongest.picture)
+    assert [*places] == ["a", "b", "c", "d"]
+    assert [*places.values()] == sorted(set(places.values()))  # c below b, which is stronger than a
+    (other,) = Network.of(STRUCTURE, {**STRENGTHS, frozenset("ac"): 0.9})
+    places = boxes(other.strongest.picture)
+    assert places["b"] == places["c"] < places["d"]
+
+
+@pytest.mark.parametrize("num_columns", [3, 60])
+def test_a_tree_is_as_wide_as_a_telephone_and_names_stay_different(num_columns):
+    """A chain of columns is one layer each."""
+    names = [f"a rather long name of a column that goes on, number {i}" for i in range(num_columns)]
+    structure = {child: [parent] for parent, child in zip(names[:-1], names[1:], strict=True)}
+    (found,) = Network.of(structure, {frozenset(names[:2]): 0.5})
+    for picture in (found.strongest.picture, found.picture):
+        root = ElementTree.fromstring(picture)
+        texts = [e.text for e in root.iter() if e.tag.endswith("text") and e.text != "0.50"]
+        assert len(set(texts)) == len(texts) == num_columns
+    for e in ElementTree.fromstring(found.strongest.picture).iter():
+        assert float(e.attrib.get("x", 0)) + float(e.attrib.get("width", 0)) <= WIDTH + 0.1

@@ -24,17 +24,13 @@ def document(*entries):
     return {"headline": "The total.", "entries": [dict(zip(keys, entry, strict=True)) for entry in entries]}
 
 
-@pytest.mark.parametrize(
-    ("entries", "claimed", "covers"),
-    [
-        (
-            [("anything", 0.5, "charged", ["structure"]), ("tables", 0.5, "charged", ["parameters"])],
-            True,
-            True,
-        ),
+def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it():
+    tables = ("tables", 0.5, "charged", ["parameters"])
+    for entries, claimed, covers in (
+        ([("anything", 0.5, "charged", ["structure"]), tables], True, True),
         ([("domain", None, "declared", ["domain"]), ("arcs", None, "declared", ["structure"])], True, True),
         ([("model", 0.5, "charged", ["structure", "parameters"])], True, True),
-        ([("tables", 0.5, "charged", ["parameters"])], True, False),
+        ([tables], True, False),
         ([("structure of the network and model", 0.5, "charged", [])], True, False),  # only named so
         ([("model", 0.5, "charged", None)], True, False),  # an older ledger, without parts
         ([("model", 0.5, "charged", "structure")], True, False),  # text is no list of parts
@@ -46,24 +42,23 @@ def document(*entries):
         ([("structure", None, None, ["structure"])], False, False),  # no cost stated
         ([("structure", float("inf"), "charged", ["structure"])], False, False),
         ([], False, False),
-    ],
-)
-def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it(entries, claimed, covers):
-    guarantee = Guarantee.of(document(*entries))
-    assert (guarantee.claimed, guarantee.covers_structure) == (claimed, covers)
-    assert guarantee.words.first == "The total."
+    ):
+        guarantee = Guarantee.of(document(*entries))
+        assert (guarantee.claimed, guarantee.covers_structure) == (claimed, covers), entries
+        assert guarantee.words.first == "The total."
+
+
+NOISE = GaussianLoss(sensitivity_over_sigma=0.1)
+
+
+def charged(ledger, **changes):
+    entry = {"name": "arcs", "mechanism": "noise", "losses": (NOISE,), "scope": "the model"}
+    ledger.charge(LedgerEntry(**{**entry, **changes}))
+    return ledger
 
 
 def ledger_of(**changes):
-    ledger = PrivacyLedger(delta=1e-9)
-    entry = {
-        "name": "arcs",
-        "mechanism": "noise",
-        "losses": (GaussianLoss(sensitivity_over_sigma=0.1),),
-        "scope": "the model",
-    }
-    ledger.charge(LedgerEntry(**{**entry, **changes}))
-    return ledger
+    return charged(PrivacyLedger(delta=1e-9), **changes)
 
 
 def test_an_entry_merely_named_structure_does_not_publish_the_network():
@@ -90,34 +85,26 @@ def test_the_ledger_itself_is_asked():
         def covers_part(self, part):
             return False
 
-    ledger = Reluctant(delta=1e-9)
-    ledger.charge(*ledger_of(parts=("structure",)).entries)
+    ledger = charged(Reluctant(delta=1e-9), parts=("structure",))
     assert not Guarantee.of(ledger).covers_structure
 
 
-@pytest.mark.parametrize("wrong", ["ledger.json", {"epsilon": 1}, [], pd.DataFrame({"headline": [1]})])
-def test_what_is_no_ledger_is_an_error(wrong):
-    with pytest.raises(ValueError, match=r"must be a PrivacyLedger, or a dict as read from its JSON"):
-        Guarantee.of(wrong)
+def test_what_is_no_ledger_is_an_error():
+    for wrong in ("ledger.json", {"epsilon": 1}, [], pd.DataFrame({"headline": [1]})):
+        with pytest.raises(ValueError, match=r"must be a PrivacyLedger, or a dict as read from its JSON"):
+            Guarantee.of(wrong)
 
 
-@pytest.mark.parametrize(
-    "form", [lambda ledger: ledger, PrivacyLedger.to_dict, lambda one: json.loads(one.to_json())]
-)
-def test_entries_within_an_envelope_are_paid_for(form):
+def test_entries_within_an_envelope_are_paid_for():
     """After a vote domain and model are lines within another, which pays: that is a claim."""
-    noise = GaussianLoss(sensitivity_over_sigma=0.1)
-    parts = {"learning": ("domain", "structure", "parameters"), "model": ("structure",)}
-    ledger = PrivacyLedger(delta=1e-9)
-    for name, envelope in (("types", False), ("learning", True), ("model", False)):
-        ledger.charge(
-            LedgerEntry(
-                name=name, mechanism="m", losses=(noise,), scope="s", parts=parts.get(name, ()),
-                envelope=envelope,
-            )
-        )  # fmt: skip
+    ledger, parts = PrivacyLedger(delta=1e-9), ("domain", "structure", "parameters")
+    charged(ledger, name="types")
+    charged(ledger, name="learning", parts=parts, envelope=True)
+    charged(ledger, name="model", parts=("structure",))
     assert [one["provenance"] for one in ledger.to_dict()["entries"]].count("within another") == 1
-    guarantee = Guarantee.of(form(ledger))
-    assert (guarantee.claimed, guarantee.covers_structure) == (True, True)
-    ledger.charge(LedgerEntry(name="seen", mechanism="m", losses=(InfiniteLoss(),), scope="s"))
-    assert not Guarantee.of(form(ledger)).claimed
+    forms = (lambda ledger: ledger, PrivacyLedger.to_dict, lambda one: json.loads(one.to_json()))
+    for form in forms:
+        guarantee = Guarantee.of(form(ledger))
+        assert (guarantee.claimed, guarantee.covers_structure) == (True, True)
+    charged(ledger, name="seen", losses=(InfiniteLoss(),))
+    assert [Guarantee.of(form(ledger)).claimed for form in forms] == [False] * 3

@@ -24,18 +24,14 @@ def test_lines_are_the_largest_counts_with_both_intervals():
     [table] = section.tables
     assert table.title == "ward"
     assert table.lines[0] == ("w19", "19,000", "18,988 to 19,012", "9.50% to 38.00%")
-    assert len(table.lines) == MOST
-    assert table.left_out == "and 5 more"
-
-
-def test_pairs_bounds_and_what_is_not_identified():
+    assert (len(table.lines), table.left_out) == (MOST, "and 5 more")
+    # Pairs, bounds and what is not identified.
     frame = margins([("a", 1), ("a", 2), ("b", 1)], ("ward", "sex"))
     frame.iloc[1, 0] = np.nan  # bounds have no estimate
     frame.iloc[2, :3] = np.nan  # nothing is known
     [table] = Intervals.of([frame])[0].tables
-    assert table.title == "ward and sex"
+    assert (table.title, table.left_out) == ("ward and sex", "and 1 more")
     assert [line[:2] for line in table.lines] == [("a and 2", ""), ("a and 1", "0")]
-    assert table.left_out == "and 1 more"
 
 
 def test_what_is_no_table_of_margins_is_refused_before_the_work():

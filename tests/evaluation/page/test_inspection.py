@@ -7,9 +7,8 @@ import pytest
 from sdv_plausible.evaluation.page.inspection import Rows, correlations, divergence, inspection_page, tree
 from sdv_plausible.evaluation.tables import prepare
 
-WORDS = {
-    "columns": {"x": {"sdtype": "numerical"}, "y": {"sdtype": "numerical"}, "c": {"sdtype": "categorical"}}
-}
+NUMBER = {"sdtype": "numerical"}
+WORDS = {"columns": {"x": NUMBER, "y": NUMBER, "c": {"sdtype": "categorical"}}}
 
 
 def table(n: int = 200, seed: int = 0) -> pd.DataFrame:
@@ -54,13 +53,10 @@ def test_five_rows_from_either_end_and_fewer_of_few():
     assert [len(rows) for _, rows in Rows.of(few).tables] == [7, 3]
 
 
-def test_cells_are_escaped():
+def test_cells_are_escaped_and_whole_numbers_look_alike_however_they_are_stored():
     page = inspection_page(PAIR, "2020-01-01")
     assert "<b>high" not in page
     assert "NOT private" in page
-
-
-def test_whole_numbers_look_alike_however_they_are_stored():
     whole = pd.DataFrame({"x": [1, 2, 3], "y": [0.5, 1.0, 2.0], "c": ["a", "b", None]})
     shown = Rows.of(prepare(whole.astype({"x": float}), whole, WORDS))
     first, second = (rows for _, rows in shown.tables)

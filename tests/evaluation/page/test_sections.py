@@ -25,15 +25,13 @@ COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500]
 
 
 def pairs(num_pairs):
-    return pd.DataFrame(
-        {
-            "Column 1": [f"a{i}" for i in range(num_pairs)],
-            "Column 2": [f"b{i}" for i in range(num_pairs)],
-            "Distance": np.linspace(0, 1, num_pairs),
-            "Real Dependence": 0.5,
-            "Synthetic Dependence": 0.25,
-        }
-    )
+    names = {f"Column {side}": [f"{'ab'[side - 1]}{i}" for i in range(num_pairs)] for side in (1, 2)}
+    distances = {
+        "Distance": np.linspace(0, 1, num_pairs),
+        "Real Dependence": 0.5,
+        "Synthetic Dependence": 0.25,
+    }
+    return pd.DataFrame({**names, **distances})
 
 
 def classifiers(**changes):
@@ -59,10 +57,8 @@ def compared():
 def test_distances_list_the_worst_pairs_first():
     found = Distances.of(COLUMNS, pairs(20), compared())
     assert (found.num_real, found.num_synthetic, found.num_compared) == (1500, 20, 10)
-    assert len(found.figures) == 2
-    assert len(found.worst_pairs) == 8
+    assert (len(found.figures), len(found.worst_pairs), found.pairs_error) == (2, 8, "")
     assert found.worst_pairs[0] == ("a19, b19", 1.0, 0.5, 0.25)
-    assert found.pairs_error == ""
 
 
 def test_what_failed_is_said_in_its_place():
@@ -75,18 +71,14 @@ def test_what_failed_is_said_in_its_place():
     assert not isinstance(Distances.of(other, pairs(2), compared()), NotComputed)
 
 
-def test_classifiers_in_words_and_shares():
+def test_classifiers_in_words_and_shares_and_which_real_rows_played_the_game():
     found = Classifiers.of(classifiers(), 0.4)
     assert found.head == ("classifier", "trained on real", "trained on synthetic", "agreement")
     assert found.rows == (("linear SVM", (0.8, 0.7, 0.9)), ("AdaBoost", (0.8, 0.7, 0.9)))
     assert (found.target, found.majority, found.num_train, found.num_test) == ("c", 0.4, 70, 30)
-
-
-@pytest.mark.parametrize(("held", "words"), [(True, "held-out real rows"), (False, "the real rows")])
-def test_the_game_says_which_real_rows_played(held, words):
-    found = Game.of(game(**{"Held-out Real Rows": held}))
-    assert found.real_rows == words
-    assert found.rows == (("random forest", (0.6,)),)
+    for held, words in ((True, "held-out real rows"), (False, "the real rows")):
+        found = Game.of(game(**{"Held-out Real Rows": held}))
+        assert (found.real_rows, found.rows) == (words, (("random forest", (0.6,)),))
 
 
 @pytest.mark.parametrize(("value", "low"), [(0.95, 0.91), (0.62, 0.57), (0.35, 0.12), (0.35, math.nan)])
@@ -109,26 +101,40 @@ def test_what_there_is_not_has_no_section():
     assert len(Seeds.of(both)[0].figures) == 2
 
 
-def test_tables_without_rows_or_results_are_said():
+def test_pages_have_their_parts_in_order_and_say_what_they_lack():
     guarantee = Guarantee.of(None)
     public = public_page("today", guarantee, {"<b>": None}, {})
-    assert "<h2>Table &lt;b&gt;</h2>" in public
-    assert "No synthetic rows, or no columns, to show." in public
     private = private_page("today", guarantee, [], {}, None, {"<b>": FAILED})
-    assert "<p>Not computed: it &lt;broke&gt;</p>" in private
-    assert NO_GUARANTEE in public
-    assert NO_GUARANTEE in private
-
-
-def test_a_release_has_a_heading_its_columns_and_their_dependence():
-    release = ReleaseSummary(columns=("a",), num_rows=1500, histograms=(), dependence=np.eye(1))
-    text = public_page("today", Guarantee.of(None), {"people": release}, {"b": ["a"]})
-    for words in (
-        "Table people",
-        "1,500 synthetic rows.",
-        "Columns",
-        "Dependence between columns",
-        "Network of the model",
+    for words, page in (
+        ("<h2>Table &lt;b&gt;</h2>", public),
+        ("No synthetic rows, or no columns, to show.", public),
+        ("<p>Not computed: it &lt;broke&gt;</p>", private),
+        (NO_GUARANTEE, public),
+        (NO_GUARANTEE, private),
     ):
-        assert words in text
-    assert text.index("Table people") < text.index("Columns") < text.index("Network")
+        assert words in page
+    release = ReleaseSummary(columns=("a",), num_rows=1500, histograms=(), dependence=np.eye(1))
+    text = public_page("today", guarantee, {"people": release}, {"b": ["a"]})
+    order = ["Table people", "Columns", "Network of the model"]
+    assert [text.index(words) for words in order] == sorted(text.index(words) for words in order)
+    assert "1,500 synthetic rows." in text
+    assert "Dependence between columns" in text
+
+
+def test_seed_statistics_are_shares_by_powers_of_two():
+    rates = {50: {9: 0.5, "[5-11]": 0.75}, 10: {9: 1.0}}
+    found = SeedDiagnostics.of({"plausible_seeds": np.array([1, 1, 2, 3, 4]), "pass_rates": rates})
+    assert found.sizes == (("1", 0.4), ("2 to 3", 0.4), ("4 to 7", 0.2))
+    assert found.ks == (10, 50)
+    assert found.pass_rates[0] == ("9", (1.0, 0.5))
+    assert found.pass_rates[1][0] == "[5-11]"
+    assert np.isnan(found.pass_rates[1][1][0])
+    assert SeedDiagnostics.of(None) is None
+    assert SeedDiagnostics.of({}).sizes == ()
+    for wrong, words in (
+        ({"sizes": [1]}, r"has the parts \['sizes'\]"),
+        ({"plausible_seeds": [0]}, r"\(0\) must be at least 1"),
+        ({"pass_rates": {5: {1: 1.5}}}, r"must be shares in \[0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SeedDiagnostics.of(wrong)

@@ -10,20 +10,14 @@ from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
 @pytest.fixture
 def described():
+    kinds = {"id": "id", "ticket": "categorical", "city": "categorical", "member": "boolean", "age": "numerical",
+             "children": "numerical", "income": "numerical", "start": "datetime", "grade": "categorical"}  # fmt: skip
+    more = {
+        "email": {"sdtype": "email", "pii": True},
+        "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+    }
     return {
-        "columns": {
-            "id": {"sdtype": "id"},
-            "email": {"sdtype": "email", "pii": True},
-            "ticket": {"sdtype": "categorical"},
-            "city": {"sdtype": "categorical"},
-            "member": {"sdtype": "boolean"},
-            "age": {"sdtype": "numerical"},
-            "children": {"sdtype": "numerical"},
-            "income": {"sdtype": "numerical"},
-            "start": {"sdtype": "datetime"},
-            "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
-            "grade": {"sdtype": "categorical"},
-        },
+        "columns": {**{name: {"sdtype": kind} for name, kind in kinds.items()}, **more},
         "primary_key": "id",
     }
 

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from sentences import total
 
+from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
 QUICK = {"classifiers": ("tree",), "distinguishers": ("tree",), "num_runs": 2, "max_rows": 400}
 STRUCTURE = {"member": ["city"], "grade": ["city", "member"], "city": []}
 DIAGNOSTICS = {"plausible_seeds": [1, 5, 60, 900], "pass_rates": {10: {3: 0.9}, 50: {3: 0.4}}}
@@ -15,17 +17,14 @@ class Ledger:
     """A claim that covers the network, or does not; its entry has the same name in either case."""
 
     def __init__(self, structure=True):
-        parts = ["structure"] if structure else ["parameters"]
-        self.entries = [
-            {
-                "name": "structure",
-                "mechanism": "noise",
-                "epsilon": 0.5,
-                "provenance": "charged",
-                "scope": "all",
-                "parts": parts,
-            }
-        ]
+        told = {
+            "name": "structure",
+            "mechanism": "noise",
+            "epsilon": 0.5,
+            "provenance": "charged",
+            "scope": "all",
+        }
+        self.entries = [{**told, "parts": ["structure"] if structure else ["parameters"]}]
 
     def to_dict(self):
         return {"headline": SENTENCE, "entries": self.entries, "not_covered": ["time"]}
@@ -42,7 +41,18 @@ def html_of(report, tmp_path, **options):
     return path.read_text(encoding="utf-8")
 
 
+def generated_report(real, synthetic, metadata, **options):
+    """A report of two tables, with quick settings but for those that are given."""
+    report = PlausibleDeniabilityReport(**{**QUICK, **options})
+    report.generate(real, synthetic, metadata, verbose=False)
+    return report
+
+
+def categories(names):
+    return {"columns": {name: {"sdtype": "categorical"} for name in names}}
+
+
 def many_columns(num_columns):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({f"a_column_{i:02d}": rng.choice(["a", "b"], 60) for i in range(num_columns)})
-    return table, {"columns": {c: {"sdtype": "categorical"} for c in table}}
+    return table, categories(table)

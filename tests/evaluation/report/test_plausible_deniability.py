@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import QUICK, html_of, words_of
+from report_cases import QUICK, categories, generated_report, html_of, words_of
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 from sdv.metadata import Metadata
 
@@ -15,9 +15,6 @@ from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
 PROPERTIES = ["Column Distances", "Pair Distances", "Classifier Agreement", "Distinguishing Game"]
 CANARY = 1234.5678901
-
-
-# SDMetrics' interface
 
 
 def test_it_is_a_report_of_sdmetrics(report):
@@ -42,6 +39,8 @@ def test_it_is_a_report_of_sdmetrics(report):
 
 @pytest.mark.parametrize("form", ["frames and dict", "dicts and tables", "frames and object", "mixed"])
 def test_all_forms_of_tables_and_metadata_give_the_same_scores(form, report, tables, described):
+    """And the caller's tables are left alone."""
+    before = [table.copy() for table in tables]
     real, synthetic = tables
     metadata = {"tables": {"people": described}}
     if form == "frames and dict":
@@ -52,14 +51,7 @@ def test_all_forms_of_tables_and_metadata_give_the_same_scores(form, report, tab
         metadata = Metadata.load_from_dict({**metadata, "relationships": [], "METADATA_SPEC_VERSION": "V1"})
     else:
         real = {"people": real}
-    other = PlausibleDeniabilityReport(**QUICK)
-    other.generate(real, synthetic, metadata, verbose=False)
-    assert other.get_score() == report.get_score()
-
-
-def test_the_callers_tables_are_left_alone(tables, described):
-    before = [table.copy() for table in tables]
-    PlausibleDeniabilityReport(**QUICK).generate(*tables, described, verbose=False)
+    assert generated_report(real, synthetic, metadata).get_score() == report.get_score()
     for table, copy in zip(tables, before, strict=True):
         pd.testing.assert_frame_equal(table, copy)
 
@@ -75,20 +67,16 @@ def test_progress_and_scores_are_printed(tables, described, capsys, monkeypatch)
         assert (total, total) in bars  # each bar ends full
 
 
-def test_several_tables(tables, described):
-    real, synthetic = tables
-    small = {"columns": {"city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}}
-    cut = [table[["city", "age"]] for table in tables]
-    report = PlausibleDeniabilityReport(**QUICK)
-    report.generate(
-        {"people": real, "small": cut[0]},
-        {"people": synthetic, "small": cut[1]},
-        {"tables": {"people": described, "small": small}},
-        verbose=False,
-    )
-    assert len(report.get_details("Column Distances", "small")) == 2
+def test_several_tables_of_which_an_error_in_one_hides_no_other(tables, described, tmp_path):
+    small = pd.DataFrame({"a": ["x", "y"] * 40})
+    metadata = {"tables": {"small": categories("a"), "people": described}}
+    report = generated_report(*({"small": small, "people": table} for table in tables), metadata)
+    assert len(report.get_details("Column Distances", "small")) == 1
     with pytest.raises(ValueError, match="provide a table name"):
         report.get_visualization("Column Distances")
+    page = html_of(report, tmp_path)
+    assert page.count("Not computed:") == 2  # pairs and classifiers of the one column
+    assert "Not computed: None" not in page
 
 
 def test_round_trip(report, tmp_path):
@@ -97,9 +85,8 @@ def test_round_trip(report, tmp_path):
     again = PlausibleDeniabilityReport.load(tmp_path / "report.pkl")
     assert again.get_properties().equals(report.get_properties())
     for publishable in (False, True):
-        assert html_of(again, tmp_path, publishable=publishable) == html_of(
-            report, tmp_path, publishable=publishable
-        )
+        pages = [html_of(one, tmp_path, publishable=publishable) for one in (again, report)]
+        assert pages[0] == pages[1]
 
 
 def test_a_saved_report_holds_no_rows(tables, described, tmp_path, monkeypatch):
@@ -108,89 +95,90 @@ def test_a_saved_report_holds_no_rows(tables, described, tmp_path, monkeypatch):
     holdout = real.iloc[:100].copy()
     for table in (real, synthetic, holdout):
         table.loc[5, "income"] = CANARY
-    report = PlausibleDeniabilityReport(holdout=holdout, **QUICK)
-    report.generate(real, synthetic, described, verbose=False)
+    report = generated_report(real, synthetic, described, holdout=holdout)
+    forms = struct.pack("<d", CANARY), struct.pack(">d", CANARY), str(CANARY).encode()
 
     def seen():
         report.save(tmp_path / "report.pkl")
         held = (tmp_path / "report.pkl").read_bytes()
-        return any(
-            form in held
-            for form in (struct.pack("<d", CANARY), struct.pack(">d", CANARY), str(CANARY).encode())
-        )
+        return any(form in held for form in forms)
 
     assert not seen()
     monkeypatch.setattr(PlausibleDeniabilityReport, "__getstate__", lambda self: self.__dict__)  # planted bug
     assert seen()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_wrong_arguments_are_named(tables, described):
+    """Those of the report before any work, those of its tables before a page."""
+    for options, words in (
         ({"structure": {"a": ["b"], "b": ["a"]}}, "structure has a cycle"),
         ({"diagnostics": {"sizes": []}}, "diagnostics has the parts"),
-    ],
-)
-def test_bad_arguments_are_errors_before_any_work(options, words):
-    with pytest.raises(ValueError, match=words):
-        PlausibleDeniabilityReport(**options)
-
-
-def test_bad_tables_are_errors(tables, described):
-    real, synthetic = tables
-    report = PlausibleDeniabilityReport(**QUICK)
+        ({"ledger": "ledger.json"}, r"ledger \(str\) must be a PrivacyLedger"),
+        ({"classifiers": ()}, r"classifiers \(\(\)\) must name at least one"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            PlausibleDeniabilityReport(**{**QUICK, **options})
+    (real, synthetic), people = tables, {"tables": {"people": described}}
     with pytest.raises(ValueError, match="has not been generated"):
-        report.to_html("never.html")
-    with pytest.raises(ValueError, match=r"metadata \(None\)"):
-        report.generate(real, synthetic, None)
-    with pytest.raises(ValueError, match=r"synthetic_data \(list\) must be a DataFrame"):
-        report.generate(real, [1], described)
-    with pytest.raises(ValueError, match=r"real_data \(\['x'\]\) must hold a DataFrame"):
-        report.generate({"x": real}, synthetic, {"tables": {"people": described}})
-    with pytest.raises(ValueError, match="metadata does not match the data"):
-        report.generate(real.drop(columns="age"), synthetic.drop(columns="age"), described, verbose=False)
-    with pytest.raises(ValueError, match=r"target \('nobody'\)"):
-        PlausibleDeniabilityReport(target="nobody", **QUICK).generate(real, synthetic, described)
+        PlausibleDeniabilityReport(**QUICK).to_html("never.html")
+    for given, options, words in (
+        ((real, synthetic, None), {}, r"metadata \(None\)"),
+        ((real, [1], described), {}, r"synthetic_data \(list\) must be a DataFrame"),
+        (({"x": real}, synthetic, people), {}, r"real_data \(\['x'\]\) must hold a DataFrame"),
+        (
+            (*(table.drop(columns="age") for table in tables), described),
+            {},
+            "metadata does not match the data",
+        ),
+        ((real, synthetic, described), {"target": "nobody"}, r"target \('nobody'\)"),
+        ((real, synthetic, described), {"structure": {"city": ["nobody"]}}, r"structure names \['nobody'\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            generated_report(*given, **options)
 
 
 def test_what_cannot_be_computed_is_said_not_hidden(tmp_path):
     table = pd.DataFrame({"a": ["x", "y", "x", "y"] * 3})
-    report = PlausibleDeniabilityReport(**QUICK)
-    report.generate(table, table, {"columns": {"a": {"sdtype": "categorical"}}}, verbose=False)
+    report = generated_report(table, table, categories("a"))
     assert report.get_details("Pair Distances")["Error"].iloc[0].startswith("only column")
     assert np.isnan(report.get_properties().set_index("Property").loc["Pair Distances", "Score"])
     assert html_of(report, tmp_path).count("Not computed:") == 2
     assert all(report.get_visualization(name) is not None for name in PROPERTIES)
 
 
-# One report used twice, and what fails
-
-
 def test_nothing_of_an_earlier_table_stays(tables, described, tmp_path):
-    real, synthetic = tables
     report = PlausibleDeniabilityReport(**QUICK)
-    report.generate({"first": real}, {"first": synthetic}, {"tables": {"first": described}}, verbose=False)
-    report.generate({"second": real}, {"second": synthetic}, {"tables": {"second": described}}, verbose=False)
+
+    def again(name, real, synthetic):
+        report.generate({name: real}, {name: synthetic}, {"tables": {name: described}}, verbose=False)
+
+    again("first", *tables)
+    again("second", *tables)
     for publishable in (False, True):
         page = html_of(report, tmp_path, publishable=publishable)
         assert "Table second" in page
         assert "Table first" not in page
-    report.generate(
-        {"third": real}, {"third": synthetic[:0]}, {"tables": {"third": described}}, verbose=False
-    )
+    again("third", tables[0], tables[1][:0])
     page = html_of(report, tmp_path)
     assert "Table third" in page
     assert "synthetic_data has no rows" in page  # said, not hidden
     assert "Table second" not in page
 
 
-def test_a_failed_generate_leaves_no_page(report, tables, described, tmp_path):
+def test_a_failed_generate_leaves_no_page(report, tables, described, tmp_path, monkeypatch):
+    def broken(*args, **options):
+        raise MemoryError
+
     with pytest.raises(ValueError, match="metadata"):
         report.generate(*tables, None, verbose=False)
     with pytest.raises(Exception, match="generate"):
-        report.to_html(tmp_path / "page.html")
-    with pytest.raises(Exception, match="generate"):
         report.get_visualization("Column Distances")
+    monkeypatch.setattr("sdv_plausible.evaluation.page.summary.summarise_comparison", broken)
+    with pytest.raises(MemoryError):  # half a generate is none
+        report.generate(*tables, described, verbose=False)
+    for publishable in (False, True):
+        with pytest.raises(ValueError, match="has not been generated"):
+            report.to_html(tmp_path / "page.html", publishable=publishable)
 
 
 def test_files_are_whole_or_as_they_were(report, tmp_path, monkeypatch):
@@ -213,98 +201,28 @@ def test_files_are_whole_or_as_they_were(report, tmp_path, monkeypatch):
 def test_rows_of_one_law_give_boxes_in_one_place(holdout_rows, compared_rows, tmp_path):
     """Independent columns: real, held-out, synthetic and shuffled rows are of one law, whatever the tables' sizes."""
     rng = np.random.default_rng(0)
-    tables = [
-        pd.DataFrame({c: rng.choice(12, n).astype(str) for c in "abcdef"})
-        for n in (600, 500, holdout_rows or 1)
-    ]
-    report = PlausibleDeniabilityReport(**QUICK, holdout=tables[2] if holdout_rows else None)
-    report.generate(*tables[:2], {"columns": {c: {"sdtype": "categorical"} for c in "abcdef"}}, verbose=False)
+    sizes = (600, 500, holdout_rows or 1)
+    tables = [pd.DataFrame({c: rng.choice(12, n).astype(str) for c in "abcdef"}) for n in sizes]
+    report = generated_report(*tables[:2], categories("abcdef"), holdout=tables[2] if holdout_rows else None)
     (compared,) = report._comparison.values()
     assert compared.num_rows == compared_rows
-    means = [
-        pairs.mean()
-        for pairs in (compared.reference_pairs, compared.synthetic_pairs, compared.independent_pairs)
-    ]
+    boxes = compared.reference_pairs, compared.synthetic_pairs, compared.independent_pairs
+    means = [pairs.mean() for pairs in boxes]
     assert max(means) - min(means) < 0.05  # 0.37 at 300 rows, 0.28 at all of them
-    assert f"every box compares {compared_rows} real rows with {compared_rows} others" in words_of(
-        html_of(report, tmp_path)
-    )
-
-
-def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
-    real, synthetic = tables
-    report = PlausibleDeniabilityReport(**QUICK, holdout=real[:100])
-    report.generate(real, synthetic, described, verbose=False)
-    (compared,) = report._comparison.values()
-    assert compared.num_rows == 100
-    same = PlausibleDeniabilityReport(
-        **QUICK, holdout=synthetic[:100]
-    )  # rows of one law: the boxes lie together
-    same.generate(real, synthetic, described, verbose=False)
-    (compared,) = same._comparison.values()
-    assert "every box compares 100 real rows with 100 others" in words_of(html_of(same, tmp_path))
-    assert np.mean(compared.synthetic_pairs) == pytest.approx(np.mean(compared.reference_pairs), rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"ledger": "ledger.json"}, r"ledger \(str\) must be a PrivacyLedger"),
-        ({"classifiers": ()}, r"classifiers \(\(\)\) must name at least one"),
-    ],
-)
-def test_wrong_arguments_are_named(options, words):
-    with pytest.raises(ValueError, match=words):
-        PlausibleDeniabilityReport(**{**QUICK, **options})
-
-
-def test_a_structure_of_other_columns_is_refused(tables, described):
-    report = PlausibleDeniabilityReport(**QUICK, structure={"city": ["nobody"]})
-    with pytest.raises(ValueError, match=r"structure names \['nobody'\]"):
-        report.generate(*tables, described, verbose=False)
+    said = f"every box compares {compared_rows} real rows with {compared_rows} others"
+    assert said in words_of(html_of(report, tmp_path))
 
 
 def test_one_run_has_no_interval_and_its_page_is_written(tables, described, tmp_path):
-    report = PlausibleDeniabilityReport(**{**QUICK, "num_runs": 1})
-    report.generate(*tables, described, verbose=False)
-    assert "Classifiers predict" in html_of(report, tmp_path)
-
-
-def test_a_perfect_classifier_of_one_run_has_an_axis(tmp_path):
+    """Also of a perfect classifier, which has an axis."""
     table = pd.DataFrame({"x": ["a", "b"] * 60, "y": ["p", "q"] * 60})
-    report = PlausibleDeniabilityReport(**{**QUICK, "num_runs": 1})
-    report.generate(table, table, {"columns": {c: {"sdtype": "categorical"} for c in "xy"}}, verbose=False)
-    assert report.get_details("Classifier Agreement")["Score"].tolist() == [1.0]
-    assert "Classifiers predict" in html_of(report, tmp_path)
-
-
-def test_half_a_generate_is_none(report, tables, described, tmp_path, monkeypatch):
-    def broken(*args, **options):
-        raise MemoryError
-
-    monkeypatch.setattr("sdv_plausible.evaluation.page.summary.summarise_comparison", broken)
-    with pytest.raises(MemoryError):
-        report.generate(*tables, described, verbose=False)
-    for publishable in (False, True):
-        with pytest.raises(ValueError, match="has not been generated"):
-            report.to_html(tmp_path / "page.html", publishable=publishable)
-
-
-def test_an_error_of_one_table_does_not_hide_another(tables, described, tmp_path):
-    one = pd.DataFrame({"a": ["x", "y"] * 40})
-    metadata = {"tables": {"one": {"columns": {"a": {"sdtype": "categorical"}}}, "people": described}}
-    report = PlausibleDeniabilityReport(**QUICK)
-    report.generate(
-        {"one": one, "people": tables[0]}, {"one": one, "people": tables[1]}, metadata, verbose=False
-    )
-    page = html_of(report, tmp_path)
-    assert page.count("Not computed:") == 2  # pairs and classifiers of the one column
-    assert "Not computed: None" not in page
+    perfect = generated_report(table, table, categories("xy"), num_runs=1)
+    assert perfect.get_details("Classifier Agreement")["Score"].tolist() == [1.0]
+    for report in (generated_report(*tables, described, num_runs=1), perfect):
+        assert "Classifiers predict" in html_of(report, tmp_path)
 
 
 def test_columns_named_by_numbers_are_those_of_the_metadata(tables):
     by_number = tables[0][["city", "grade"]].set_axis([0, 1], axis=1)
-    columns = {"columns": {"0": {"sdtype": "categorical"}, "1": {"sdtype": "categorical"}}}
-    report = PlausibleDeniabilityReport(**QUICK, holdout=by_number)
-    report.generate(by_number, by_number, columns, verbose=False)
+    report = generated_report(by_number, by_number, categories("01"), holdout=by_number)
     assert report.get_details("Column Distances")["Distance"].tolist() == [0, 0]

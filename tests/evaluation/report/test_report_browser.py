@@ -6,10 +6,8 @@ import subprocess
 from html import escape
 
 import pytest
-from report_cases import QUICK, html_of, many_columns
+from report_cases import generated_report, html_of, many_columns
 from reviewing import CHROMIUM, DRIVER, NO_BROWSER, browser
-
-from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium or google-chrome on the path")
@@ -21,13 +19,8 @@ def browse(page, profile):
         "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     )
     more = "--disable-component-update --disable-sync --enable-logging=stderr --v=0 --window-size=1280,900 --dump-dom"
-    done = subprocess.run(
-        [BROWSER, *options.split(), *more.split(), f"--user-data-dir={profile}", page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    command = [BROWSER, *options.split(), *more.split(), f"--user-data-dir={profile}", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
@@ -95,12 +88,10 @@ def test_the_page_fits_a_telephone_and_a_desk(report, tmp_path, width):
 
 @pytest.mark.slow
 @needs_browser
-@pytest.mark.parametrize("num_columns", [75])
-def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(num_columns, tmp_path):
+def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(tmp_path):
     """No picture in a section of dependences is wider than its place, so that none has to be scrolled sideways."""
-    table, metadata = many_columns(num_columns)
-    report = PlausibleDeniabilityReport(**QUICK)
-    report.generate(table, table, metadata, verbose=False)
+    table, metadata = many_columns(75)
+    report = generated_report(table, table, metadata)
     script = (
         "<script>onload = () => { document.title = 'hidden ' + [...document.querySelectorAll('.wide .scroll')]"
         ".filter(place => place.scrollWidth > place.clientWidth).length }</script>"
@@ -111,7 +102,5 @@ def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(num_columns, t
             (tmp_path / "report.html").write_text(
                 planted.replace("</main>", "</main>" + script), encoding="utf-8"
             )
-            found = re.search(
-                r"<title>hidden (\d)", browse(tmp_path / "report.html", tmp_path / "profile")[0]
-            )
-            assert (int(found.group(1)) > 0) is hidden
+            document, _ = browse(tmp_path / "report.html", tmp_path / "profile")
+            assert (int(re.search(r"<title>hidden (\d)", document).group(1)) > 0) is hidden

@@ -12,6 +12,12 @@ def _quick(untrained_classifiers: None) -> None:
 
 
 @pytest.fixture
+def no_report(monkeypatch):
+    """A fit alone: nothing is compared after it."""
+    monkeypatch.setattr("sdv_plausible.web.app.ordered_fit._compare", lambda *_: None)
+
+
+@pytest.fixture
 def sessions():
     with private_sessions(new_token) as found:
         yield found

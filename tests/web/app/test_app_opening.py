@@ -10,12 +10,12 @@ from sdv_plausible.table.files.one_file import read_file
 
 GOOD = b"town,age\nBern,31\nChur,47\n"
 LATIN = "town,age\nZürich,31\n".encode("cp1252")
-DUCKS = b"PAR1 but no Parquet PAR1"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
+def test_bad_tables(place):
+    browser = place.browser()
+    browser.open(content=GOOD)
+    for name, content, words in (
         ("t.csv", b"", "t.csv is empty"),
         ("t.csv", b"town,age\n", "no rows"),
         ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text"),
@@ -27,30 +27,25 @@ DUCKS = b"PAR1 but no Parquet PAR1"
         ("t.csv", b"Bern,31\nChur,47\n", "column 2 of the header line is a number or a date"),
         ("t.csv", b"town,age\nBern,31\nBern\n", "line 3 has 1 cells"),
         *[("t.csv", f"{header}\nBern;31\n".encode(), "header line") for header in DOUBTFUL.values()],
-        ("t.parquet", DUCKS, "cannot be read as Parquet"),
+        ("t.parquet", b"PAR1 but no Parquet PAR1", "cannot be read as Parquet"),
         ("t.xlsx", b"PK", "must end in .csv"),
-    ],
-)
-def test_bad_tables(place, name, content, words):
-    browser = place.browser()
-    browser.open(content=GOOD)
-    answer = browser.open(name, content)
-    assert answer.status_code == 422
-    assert "Nothing was opened" in answer.text
-    assert words in answer.text
-    assert str(place.sessions.root) not in answer.text
-    assert browser.session.review.table.names == ["town", "age"]  # the one before is still there
-    assert len(list(browser.session.folder.iterdir())) == 1
+    ):
+        answer = browser.open(name, content)
+        assert answer.status_code == 422
+        assert "Nothing was opened" in answer.text
+        assert words in answer.text
+        assert str(place.sessions.root) not in answer.text
+        assert browser.session.review.table.names == ["town", "age"]  # the one before is still there
+        assert len(list(browser.session.folder.iterdir())) == 1
     assert place.errors == []
 
 
 def test_other_forms_of_csv(place):
     browser = place.browser()
     assert browser.open(content=LATIN, encoding="cp1252").url.path.endswith("/columns/")
+    forms = {"na_values": "?\r\nNA", "decimal": "comma"}
     for chosen in ("semicolon", ""):
-        browser.open(
-            content=b"town;age\nBern;?\nChur;1,5\n", separator=chosen, na_values="?\r\nNA", decimal="comma"
-        )
+        browser.open(content=b"town;age\nBern;?\nChur;1,5\n", separator=chosen, **forms)
         assert browser.session.review.table.names == ["town", "age"]
         table = read_file(browser.session.review.table.files, {"age": {"sdtype": "numerical"}})
         assert table["age"].fillna(-1).tolist() == [-1, 1.5]
@@ -83,31 +78,22 @@ def test_by_path(place, tmp_path):
 
 def test_with_a_domain_file_and_a_code_book(place):
     browser = place.browser()
-    book = b"column,type,values\ntown,categorical,Bern|Chur\n"
     domain = json.dumps({"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}}).encode()
     browser.open(content=GOOD, domain=("d.json", domain))
     assert browser.session.review.file.columns["age"]["range_max"] == 99
     assert browser.session.review.file.columns["town"] == {"sdtype": None}
-    years = b"2019,2020\n1,2\n"
-    browser.open(content=years, domain=("d.json", domain.replace(b"age", b"2019")))
+    browser.open(content=b"2019,2020\n1,2\n", domain=("d.json", domain.replace(b"age", b"2019")))
     assert browser.session.review.table.names == ["2019", "2020"]  # as one is declared
-    answer = browser.open(content=GOOD, codebook=("book.xyz", book))
+    answer = browser.open(content=GOOD, codebook=("book.xyz", b"column,type\n"))
     assert "nothing reads code books" in answer.text
-    assert (
-        "{"
-        not in browser.open(content=GOOD, domain=("d.json", b"[1]")).text.split("Nothing was opened")[1][:80]
-    )
-
-
-def test_a_code_book_is_read(place):
-    browser = place.browser()
-    syntax = b"VALUE LABELS town 1 'Bern' 2 'Chur'.\n"
-    answer = browser.open(content=b"town,age\n1,31\n", codebook=("book.sps", syntax))
-    assert answer.status_code == 200
+    refused = browser.open(content=GOOD, domain=("d.json", b"[1]")).text
+    assert "{" not in refused.split("Nothing was opened")[1][:80]
+    syntax, coded = ("book.sps", b"VALUE LABELS town 1 'Bern' 2 'Chur'.\n"), b"town,age\n1,31\n"
+    assert browser.open(content=coded, codebook=syntax).status_code == 200
     assert browser.session.review.file.columns["town"]["range_values"] == [1, 2]
     assert "book.sps" in browser.get("columns/").text
     blank = json.dumps({"town": {"sdtype": None}, "age": {"sdtype": "id"}}).encode()
-    browser.open(content=b"town,age\n1,31\n", codebook=("book.sps", syntax), domain=("d.json", blank))
+    browser.open(content=coded, codebook=syntax, domain=("d.json", blank))
     assert browser.session.review.file.columns["town"]["range_values"] == [1, 2]
     assert browser.session.review.file.columns["age"] == {"sdtype": "id"}
 

@@ -5,6 +5,7 @@ import json
 import re
 from copy import copy
 from dataclasses import replace
+from multiprocessing import Pipe
 
 import pytest
 from apps import HOME, Place
@@ -26,50 +27,52 @@ def people(tmp_path):
     return write_people(tmp_path / "people.csv", 2000).read_bytes()
 
 
-@pytest.fixture
-def domain():
-    return ("domain.json", json.dumps({**COLUMNS}).encode())
+def opened(place, people, words=COLUMNS):
+    """A browser that has a table, and what is declared of it."""
+    browser = place.browser()
+    browser.open(content=people, domain=("domain.json", json.dumps({**words}).encode()))
+    browser.keep_columns()
+    return browser
 
 
-def told(fit):
-    fit.wait(100)
-    return fit.state, fit.error
+def begin(browser, *, to_the_end=True):
+    browser.post("begin", epsilon="1", rows="50")
+    if to_the_end:
+        browser.session.fit.wait(100)
+        assert (browser.session.fit.state, browser.session.fit.error) == ("done", "")
+
+
+def planned(browser, **texts):
+    return browser.post("planned", **{"epsilon": "1", "rows": "50", **texts}).text
 
 
 def check_look(browser):
     """After real rows were shown, other words or rules make no claim; the same ones do."""
-    again = browser.post("planned", epsilon="1", rows="50", rules="").text
-    assert NO_CLAIM not in again
-    rule = json.dumps([{"rule": "multiple", "column": "age", "step": 1}])
-    assert NO_CLAIM in browser.post("planned", rules=rule).text
-    browser.post("planned", rules="")
+    assert NO_CLAIM not in planned(browser, rules="")
+    assert NO_CLAIM in planned(browser, rules=json.dumps([{"rule": "multiple", "column": "age", "step": 1}]))
+    planned(browser, rules="")
     review = browser.session.review
     words = {**review.file.columns, "age": {**review.file.columns["age"], "range_max": 77}}
     assert review.file.edited == ()
     review.save(words, version(review.file))
     assert review.file.edited == ("age",)
-    assert NO_CLAIM in browser.post("planned", epsilon="1", rows="50").text
+    assert NO_CLAIM in planned(browser)
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_a_large_table_is_read_in_parts_without_being_asked(place, people, domain, large, monkeypatch):
+def test_a_large_table_is_read_in_parts_without_being_asked(place, people, large, monkeypatch):
     """Unless somebody says otherwise on the page of the budget."""
     if large:
         monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
-    browser = place.browser()
-    browser.open(content=people, domain=domain)
-    browser.keep_columns()
-    page = browser.get("budget").text
-    assert ('<option value="parts" selected>' in page) is large
-    assert (
-        "the row-by-row tests need" in html.unescape(browser.post("planned", test="randomized").text)
-    ) is large
-    whole = browser.post("planned", test="randomized", reading="whole").text
-    assert "the row-by-row tests need" not in html.unescape(whole)
+    browser = opened(place, people)
+    assert ('<option value="parts" selected>' in browser.get("budget").text) is large
+    refused = "the row-by-row tests need"
+    assert (refused in html.unescape(browser.post("planned", test="randomized").text)) is large
+    assert refused not in html.unescape(browser.post("planned", test="randomized", reading="whole").text)
 
 
-def test_from_an_upload_to_a_download(place, people, domain):
-    browser = place.browser()
+def test_from_an_upload_to_a_download(place, people):
+    browser, domain = place.browser(), ("domain.json", json.dumps({**COLUMNS}).encode())
     assert browser.open(content=people, domain=domain).url.path == f"{HOME}columns/"
     assert browser.keep_columns().url.path == f"{HOME}rules"
     assert browser.post("rules", person="", rows_per_person="1", rules="").url.path == f"{HOME}budget"
@@ -81,7 +84,8 @@ def test_from_an_upload_to_a_download(place, people, domain):
         assert "No warnings" not in browser.post("planned", table_rows=named).text
     assert "No warnings" in browser.post("planned", table_rows="10,000,000").text
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"
-    assert told(browser.session.fit) == ("done", "")
+    browser.session.fit.wait(100)
+    assert (browser.session.fit.state, browser.session.fit.error) == ("done", "")
     assert browser.get("progress").json()["state"] == "done"
     page = browser.get("result").text
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
@@ -91,9 +95,8 @@ def test_from_an_upload_to_a_download(place, people, domain):
     browser.session.fit.types = {"<age>": "numerical", "town": "categorical"}
     said = "Types by a vote of the cells: &lt;age&gt; numerical; town categorical."
     assert said in browser.get("result").text
-    browser.session.past.append(
-        replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
-    )
+    other = replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
+    browser.session.past.append(other)
     assert "Another fit to b.csv has charged total epsilon 1 " in browser.get("result").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
@@ -120,47 +123,36 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert browser.get("files/rows").status_code == 404
 
 
-def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, monkeypatch):
-    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
-    wrong = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["f", "m"]}}
-    browser = place.browser()
-    browser.open(content=people, domain=("domain.json", json.dumps(wrong).encode()))
-    browser.keep_columns()
-    browser.post("begin", epsilon="1", rows="50")
-    assert told(browser.session.fit) == ("done", "")
+@pytest.mark.usefixtures("no_report")
+def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people):
+    browser = opened(place, people, {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["f", "m"]}})
+    begin(browser)
     assert not browser.session.review.file.looked  # nobody has seen it yet
     assert "sex: most cells are outside" in browser.get("result").text
     assert set(browser.session.review.file.looked) == {"age", "sex", "town", "day"}  # of no row
     assert browser.session.review.file.looked_rules is None
 
 
-def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeypatch):
+@pytest.mark.usefixtures("no_report")
+def test_rules_that_a_fit_looked_through_are_written_down(place, people):
     """Its warnings are of what the rules make of the columns."""
-    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
-    browser = place.browser()
-    browser.open(content=people, domain=("domain.json", json.dumps(COLUMNS).encode()))
-    browser.keep_columns()
+    browser = opened(place, people)
     rules = [Multiple("age", 5).to_dict()]
     browser.post("rules", rules=json.dumps(rules), person="", rows_per_person="1")
-    browser.post("begin", epsilon="1", rows="50")
-    assert told(browser.session.fit) == ("done", "")
+    begin(browser)
     assert browser.session.review.file.looked_rules is None  # nobody has seen it yet
     browser.get("result")
     assert browser.session.review.file.looked_rules == tuple(map(digest, rules))
-    assert NO_CLAIM not in browser.post("planned", epsilon="1", rows="50").text
-    rules = json.dumps([Multiple("age", 10).to_dict()])
-    assert NO_CLAIM in browser.post("planned", rules=rules).text
+    assert NO_CLAIM not in planned(browser)
+    assert NO_CLAIM in browser.post("planned", rules=json.dumps([Multiple("age", 10).to_dict()])).text
 
 
 def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, monkeypatch):
     """Its look is at what was fitted: else a column is left out, looked at, and put in again with a claim."""
     monkeypatch.setattr(ordered_fit, "_compare", lambda done, _: done.write("full_report", "age: 18 to 77"))
-    browser = place.browser()
     words = {**COLUMNS, "age": {"sdtype": "numerical"}}
-    browser.open(content=people, domain=("domain.json", json.dumps(words).encode()))
-    browser.keep_columns()
-    browser.post("begin", epsilon="1", rows="50")
-    assert told(browser.session.fit) == ("done", "")
+    browser = opened(place, people, words)
+    begin(browser)
     review = browser.session.review
     review.save({name: words[name] for name in words if name != "age"}, version(review.file))
     assert "age" in browser.get("files/full_report").text
@@ -168,7 +160,7 @@ def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, 
     narrow = {"sdtype": "numerical", "range_min": 18, "range_max": 77}
     review.save({**words, "age": narrow}, version(review.file))
     assert review.file.edited == ("age",)
-    assert NO_CLAIM in browser.post("planned", epsilon="1", rows="50").text
+    assert NO_CLAIM in planned(browser)
 
 
 @pytest.mark.parametrize("how", ["fit", "compare"])
@@ -177,7 +169,7 @@ def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people,
     # Controls: the words that were looked at keep their claim, and a table of other columns knows of no look.
     monkeypatch.setattr(ordered_fit, "_compare", lambda done, _: done.write("inspection", "age: 18 to 77"))
 
-    def opened(browser, most, content=people):
+    def again(browser, most, content=people):
         words = {**COLUMNS, "age": {**COLUMNS["age"], "range_max": most}}
         browser.open(content=content, domain=("domain.json", json.dumps(words).encode()))
         browser.keep_columns()
@@ -185,38 +177,34 @@ def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people,
 
     def is_claimed(browser):
         browser.post("rules", rules="", person="", rows_per_person="1")
-        plan = browser.post("planned", epsilon="1", rows="50").text
+        plan = planned(browser)
         assert total() in plan or NO_CLAIM in plan
         return NO_CLAIM not in plan
 
-    browser = place.browser()
-    opened(browser, 99)
+    browser, other = place.browser(), place.browser()
+    again(browser, 99)
     if how == "fit":
-        browser.post("begin", epsilon="1", rows="50")
-        assert told(browser.session.fit) == ("done", "")
+        begin(browser)
         assert browser.get("files/inspection").status_code == 200
     else:
         browser.keep_columns("compare")
     seen = browser.session.review.file.looked
     assert seen
-    other = place.browser()
-    for again in (browser, other):
-        assert opened(again, 77).edited == ("age",)
-        assert not is_claimed(again)
-        assert opened(again, 99).looked == seen
-        assert is_claimed(again)
+    for one in (browser, other):
+        assert again(one, 77).edited == ("age",)
+        assert not is_claimed(one)
+        assert again(one, 99).looked == seen
+        assert is_claimed(one)
     browser.post("forget")
-    assert opened(browser, 77).edited == ("age",)
-    assert opened(browser, 77, people.replace(b"\n", b"\r\n")).edited == ("age",)  # the same, saved otherwise
+    assert again(browser, 77).edited == ("age",)
+    assert again(browser, 77, people.replace(b"\n", b"\r\n")).edited == ("age",)  # the same, saved otherwise
     header, rows = people.split(b"\n", 1)
-    other_table = header + b",more\n" + rows.replace(b"\n", b",1\n")
-    assert not opened(browser, 77, other_table).looked
+    assert not again(browser, 77, header + b",more\n" + rows.replace(b"\n", b",1\n")).looked
     assert is_claimed(browser)
 
 
-def test_refusals_are_beside_their_fields(place, people, domain):
-    browser = place.browser()
-    browser.open(content=people, domain=domain)
+def test_refusals_are_beside_their_fields(place, people):
+    browser = opened(place, people)
     answer = browser.post("rules", rules="{", person="nobody", rows_per_person="0")
     assert answer.status_code == 422
     assert all(f'id="{name}-refusal"' in answer.text for name in ("rules", "person", "rows_per_person"))
@@ -247,8 +235,6 @@ class Held:
     """A fit that goes on until it is ended."""
 
     def __init__(self):
-        from multiprocessing import Pipe
-
         self.heard, self.told = Pipe(duplex=False)
         self.told.send(("charged", "total epsilon 0.5 at delta 1e-09", ["domain", "model"]))
 
@@ -273,67 +259,54 @@ def held(sessions):
     return Place(sessions, start=start)
 
 
-def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
-    browser = held.browser()
-    browser.open(content=people, domain=domain)
-    browser.post("begin", epsilon="1", rows="50")
+def test_a_cancelled_fit_says_what_it_has_spent(held, people):
+    browser = opened(held, people)
+    begin(browser, to_the_end=False)
+    left = browser.session.fit.folder / FILES["rows"].name
+    left.write_text("rows of that fit")
     assert "Fitting" in browser.get("fit").text
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"  # one at a time
     text = browser.post("cancel").text
+    assert left.exists()  # what was released stays, until another fit begins
     assert "Nothing was released" in text
     assert "total epsilon 0.5 at delta 1e-09, for domain, model" in text
     assert "Count this as spent" in text
     assert browser.get("result").url.path == f"{HOME}fit"
     assert browser.get("files/rows").status_code == 404
     assert "has charged total epsilon 0.5" in browser.get("budget").text
-    browser.post("begin", epsilon="1", rows="50")
+    begin(browser, to_the_end=False)
+    assert not left.exists()
     browser.post("cancel")
     assert browser.get("budget").text.count("has charged total epsilon 0.5") == 2
 
 
-def test_nothing_of_an_earlier_fit_stays_in_its_folder(held, people, domain):
-    browser = held.browser()
-    browser.open(content=people, domain=domain)
-    browser.keep_columns()
-    browser.post("begin", epsilon="1", rows="50")
-    left = browser.session.fit.folder / FILES["rows"].name
-    left.write_text("rows of that fit")
-    browser.post("cancel")
-    assert left.exists()  # what was released stays, until another fit begins
-    browser.post("begin", epsilon="1", rows="50")
-    assert not left.exists()
-    browser.post("cancel")
-
-
-def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people, domain):
+def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people):
     """Else the same rows are opened again, and each fit looks like the first."""
-    browser = held.browser()
+    browser, other, domain = held.browser(), held.browser(), ("d.json", json.dumps({**COLUMNS}).encode())
     for again in range(3):
         browser.open("my.csv", people, domain=domain)
         assert browser.get("budget").text.count("An earlier fit to my.csv has charged") == again
-        browser.post("begin", epsilon="1", rows="50")
+        begin(browser, to_the_end=False)
         browser.post("cancel")
         if again:
             browser.post("forget")
-    other = held.browser()
     other.open("same.csv", people, domain=domain)
     told = other.get("budget").text
     assert told.count("An earlier fit to a table in another browser has charged total epsilon 0.5") == 3
     assert "my.csv" not in told
 
 
-def test_two_browsers_at_once(held, people, domain):
-    first, second = held.browser(), held.browser()
-    first.open("first.csv", people, domain=domain)
+def test_two_browsers_at_once(held, people):
+    first, second = opened(held, people), held.browser()
     second.open("second.csv", b"a,b\n1,2\n")
-    first.post("begin", epsilon="1", rows="50")
+    begin(first, to_the_end=False)
     assert "second.csv" not in first.get("budget").text
-    assert "first.csv" not in second.get("columns/").text
+    assert "people.csv" not in second.get("columns/").text
     assert second.get("fit").url.path == f"{HOME}budget"
     second.post("cancel")
-    assert isinstance(first.session.fit, RunningFit)
-    assert first.session.fit.state == "running"
     folder, fit = first.session.folder, first.session.fit
+    assert isinstance(fit, RunningFit)
+    assert fit.state == "running"
     assert "Closed" in first.post("close").text
     assert fit.state == "cancelled"
     assert not folder.exists()

@@ -7,18 +7,8 @@ from sdv_plausible.web.app.entrance import OUR_HEADERS, SESSION, Entrance
 from sdv_plausible.web.serving.guard import COOKIE
 
 TABLE = b"town,age\nBern,31\nChur,47\n"
-PAGES = (
-    "",
-    "columns/",
-    "rules",
-    "budget",
-    "fit",
-    "result",
-    "progress",
-    "files/rows",
-    "files/domain",
-    "app.js",
-)
+FILES = ("files/rows", "files/domain")
+PAGES = ("", "columns/", "rules", "budget", "fit", "result", "progress", *FILES, "app.js")
 POSTS = ("open", "columns/save", "rules", "plan", "planned", "begin", "cancel", "forget", "close")
 
 

@@ -9,21 +9,18 @@ from sdv_plausible.web.app import opening as uploads
 from sdv_plausible.web.app.opening import harmless
 
 
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        ("people.csv", "people.csv"),
-        ("Zürich 2024 (1).csv", "Zürich 2024 (1).csv"),
-        ("../../etc/passwd", "passwd"),
-        ("C:\\data\\people.csv", "people.csv"),
-        ("..", "table"),
-        (".bashrc", "bashrc"),
-        ("a\x1b[31m\n.csv", "a_[31m_.csv".replace("[", "_")),
-        ("x" * 300 + ".parquet", "x" * 80 + ".parquet"),
-    ],
-)
-def test_names(sent, kept):
-    assert harmless(sent) == kept
+def test_names():
+    for sent_, kept in {
+        "people.csv": "people.csv",
+        "Zürich 2024 (1).csv": "Zürich 2024 (1).csv",
+        "../../etc/passwd": "passwd",
+        "C:\\data\\people.csv": "people.csv",
+        "..": "table",
+        ".bashrc": "bashrc",
+        "a\x1b[31m\n.csv": "a__31m_.csv",
+        "x" * 300 + ".parquet": "x" * 80 + ".parquet",
+    }.items():
+        assert harmless(sent_) == kept
 
 
 def sent(place, texts=(), files=(), **headers):

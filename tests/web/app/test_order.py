@@ -22,35 +22,32 @@ def read(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("epsilon", "a"), ("epsilon", ""), ("rows", "0"), ("rows", "1.5"), ("rows", "inf"), ("rows", "1e15"), ("k", "x"),
-        ("table_rows", "-1"), ("model", "gan"), ("test", ""), ("person", "nobody"), ("rules", "{"),
-        ("rules", "{}"), ("rules", '[{"rule": "none"}]'), ("blank", "guess"),
-    ],
-)  # fmt: skip
-def test_refused_beside_its_field(read, name, text):
-    order, refusals = read(**{name: text})
-    assert order is None
-    assert list(refusals) == [name]
-    assert refusals[name].startswith((name, "rule "))
+def test_refused_beside_its_field(read):
+    wrong = {
+        "epsilon": ["a", ""], "rows": ["0", "1.5", "inf", "1e15"], "k": ["x"], "table_rows": ["-1"], "model": ["gan"],
+        "test": [""], "person": ["nobody"], "rules": ["{", "{}", '[{"rule": "none"}]'], "blank": ["guess"],
+    }  # fmt: skip
+    for name, text in ((name, text) for name, texts in wrong.items() for text in texts):
+        order, refusals = read(**{name: text})
+        assert (order, list(refusals)) == (None, [name])
+        assert refusals[name].startswith((name, "rule "))
 
 
-@pytest.mark.parametrize("text", ["-1", "nan"])
-def test_refused_by_the_synthesizer(read, text):
-    order, _ = read(epsilon=text)
-    with pytest.raises(ValueError, match="epsilon") as refused:
+def refused_by_plan(order, words):
+    """The field beside which a plan is refused."""
+    with pytest.raises(ValueError, match=words) as refused:
         order.plan()
-    assert place_of(refused.value, USUAL) == "epsilon"
+    return place_of(refused.value, USUAL)
 
 
 def test_a_plan(read):
+    assert read(**USUAL)[1] == {}
     order, refusals = read(table_rows="20,000")
     assert refusals == {}
     plan = order.plan()
     assert plan.ledger.total() == pytest.approx(1, rel=1e-3)
     assert plan.forecast.rows == 20_000
+    assert {refused_by_plan(read(epsilon=text)[0], "epsilon") for text in ("-1", "nan")} == {"epsilon"}
 
 
 def test_columns_left_blank(read):
@@ -90,29 +87,17 @@ def test_a_person_is_no_blank_and_a_vote_goes_with_one(read):
 
 
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
-    few, _ = read(test="randomized", rows="10")
-    many, _ = read(test="randomized", rows="1000")
-    assert few.plan().ledger.total() < many.plan().ledger.total()
-    paid, _ = read(test="randomized", rows="10", row_cap="1000")
-    assert paid.plan().ledger.total() == many.plan().ledger.total()
-    low, _ = read(test="randomized", rows="10", row_cap="9")
-    with pytest.raises(
-        ValueError, match=r"row_cap \(9\) must be at least the rows that are asked for \(10\)"
-    ) as refused:
-        low.plan()
-    assert place_of(refused.value, USUAL) == "row_cap"
+    def order(**texts):
+        return read(test="randomized", **{"rows": "10", **texts})[0]
 
-
-def test_rows_that_are_drawn_again_are_paid_for_if_it_is_said_how_many(read):
-    """At this door there was no way out."""
+    many = order(rows="1000").plan().ledger.total()
+    assert order().plan().ledger.total() < many == order(row_cap="1000").plan().ledger.total()
+    words = r"row_cap \(9\) must be at least the rows that are asked for \(10\)"
+    assert refused_by_plan(order(row_cap="9"), words) == "row_cap"
+    # Rows that are drawn again are paid for if it is said how many.
     rules = '[{"rule": "forbidden", "when": {"sex": "1", "town": "Bern"}}]'
-    order, refusals = read(test="randomized", rows="10", rules=rules)
-    assert refusals == {}
-    with pytest.raises(ValueError, match="drawn again: .* row_cap, such as 20") as refused:
-        order.plan()
-    assert place_of(refused.value, USUAL) == "test"
-    paid, _ = read(test="randomized", rows="10", rules=rules, row_cap="20")
-    assert "first 20 rows" in paid.plan().ledger.sentence()
+    assert refused_by_plan(order(rules=rules), "drawn again: .* row_cap, such as 20") == "test"
+    assert "first 20 rows" in order(rules=rules, row_cap="20").plan().ledger.sentence()
 
 
 def test_rules(read):
@@ -124,7 +109,3 @@ def test_rules(read):
             with_inequality("", pair)
     order, _ = read(rules='[{"rule": "forbidden", "combinations": [{"sex": "1", "town": "Bern"}]}]')
     assert order is None or "rules" in [entry.name for entry in order.plan().ledger.entries]
-
-
-def test_every_usual_text_is_taken(read):
-    assert read(**USUAL)[1] == {}

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -31,16 +32,23 @@ def review(table, tmp_path):
     return Review(drafted(table.names, COLUMNS), table, tmp_path / "domain.json", plan_of, is_saved=False)
 
 
-def test_nothing_is_written_before_a_save(review):
+def saved(review):
+    """It is written down, and what it reads."""
+    review.save(COLUMNS, version(review.file))
+    return review
+
+
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_nothing_is_written_before_a_save_and_another_version_is_not_overwritten(review):
     assert review.file.columns["age"] == COLUMNS["age"]
     assert not review.output.exists()
-    review.save(COLUMNS, version(review.file))
-    assert read_domain_file(review.output).columns == COLUMNS
-
-
-def test_another_version_is_not_overwritten(review):
     seen = version(review.file)
     review.save(COLUMNS, seen)
+    assert read_domain_file(review.output).columns == COLUMNS
+
     review.save({"id": {"sdtype": "id"}}, version(review.file))
     before = review.output.read_text()
     with pytest.raises(ValueError, match="was changed since this page was made"):
@@ -73,7 +81,7 @@ def test_a_draft_that_was_paid_for_repeats_no_look(table, tmp_path):
 
 
 def test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys):
-    review.save(COLUMNS, version(review.file))
+    saved(review)
     look = review.compare()
     assert set(look.columns) == {"age", "town"}
     assert look.columns["town"].values == ("town: 'Basel', ...",)
@@ -89,17 +97,12 @@ def test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys):
 
 def test_unreadable_cells_are_a_look(review):
     review.table.path.write_text("id,age,sex,town,day\nP1,many,1,Bern,2020-01-01\n")
-    review.save(COLUMNS, version(review.file))
-    assert review.compare().columns["age"].unreadable == 1
+    assert saved(review).compare().columns["age"].unreadable == 1
     assert "age" in read_domain_file(review.output).looked
 
 
 def test_a_look_that_cannot_be_written_down_shows_nothing(review, monkeypatch):
-    review.save(COLUMNS, version(review.file))
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
+    saved(review)
     monkeypatch.setattr(DomainFile, "save", full)
     with pytest.raises(OSError, match="No space left"):
         review.compare()
@@ -112,24 +115,21 @@ def test_a_planted_comparison_that_forgets_the_look_is_caught(review, tmp_path, 
 
 
 def test_an_edit_after_a_look_is_known(review):
-    review.save(COLUMNS, version(review.file))
-    review.compare()
+    """Also of a column that is taken out and put back."""
+    saved(review).compare()
+
+    def edited(**words):
+        review.save({**COLUMNS, **words}, version(review.file))
+        return read_domain_file(review.output)
+
     town = {**COLUMNS["town"], "range_values": ["Bern", "Chur", "Basel"]}
-    review.save({**COLUMNS, "town": town}, version(review.file))
-    file = read_domain_file(review.output)
+    file = edited(town=town)
     assert file.edited == ("town",)
     assert file.declarations()["town"]["provenance"] == "edited"
-    review.save({**COLUMNS, "town": {**town, "source": "the law of towns"}}, version(review.file))
-    assert read_domain_file(review.output).edited == ()
-
-
-def test_a_column_that_is_taken_out_and_put_back_keeps_its_look(review):
-    review.save(COLUMNS, version(review.file))
-    review.compare()
+    assert edited(town={**town, "source": "the law of towns"}).edited == ()
     without = {name: words for name, words in COLUMNS.items() if name != "town"}
     review.save(without, version(review.file))
-    review.save({**without, "town": {"range_values": ["Basel"]}}, version(review.file))
-    assert read_domain_file(review.output).edited == ("town",)
+    assert edited(town={"range_values": ["Basel"]}).edited == ("town",)
 
 
 def test_blanks_are_neither_compared_nor_planned(review):
@@ -144,14 +144,12 @@ def test_blanks_are_neither_compared_nor_planned(review):
 
 def test_codes_that_are_declared_as_numbers_are_counted(tmp_path):
     """Their zeros are lost, and nothing else said so."""
-    path = tmp_path / "towns.csv"
+    path, output = tmp_path / "towns.csv", tmp_path / "domain.json"
     path.write_text("county,share\n07001,0.5\n17001,0.1\n")
     columns = {name: {"range_min": 0.0, "range_max": 99_999.0} for name in ("county", "share")}
-    (tmp_path / "domain.json").write_text(json.dumps(columns))
-    output = tmp_path / "domain.json"
-    found = Review(
-        read_domain_file(output), Table(path, tuple(columns), {}), output, plan_of, is_saved=True
-    ).compare()
+    output.write_text(json.dumps(columns))
+    table = Table(path, tuple(columns), {})
+    found = Review(read_domain_file(output), table, output, plan_of, is_saved=True).compare()
     assert {name: column.codes for name, column in found.columns.items()} == {"county": 1}
 
 
@@ -170,23 +168,24 @@ def test_the_columns_are_the_tables_and_the_files(table, tmp_path):
     assert review.names == (*COLUMNS, "income")
 
 
-def test_parquet_cells_have_types_of_their_own(tmp_path):
-    table = Table(tmp_path / "people.parquet", ("age",), {})
-    assert table.path.suffix == ".parquet"
-    assert unreadable(table.files, {}) == {}
-
-
 def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):
     """Missing texts are said of either kind; what is of CSV files alone plays no part, and is refused."""
     pytest.importorskip("pyarrow")
     path, document = tmp_path / "t.parquet", {"sex": {"sdtype": "categorical"}}
     pd.DataFrame({"sex": ["f", "NA", "m"]}).to_parquet(path)
-    for name, mark in {"encoding": "latin-1", "separator": ";", "quote": "'"}.items():
-        for read in (columns_of, partial(read_file, types=document), partial(unreadable, types=document)):
-            with pytest.raises(ValueError, match=f"{name} .*plays no part in Parquet"):
-                read(Files(path, **{name: mark}))
+    assert unreadable(Table(path, ("sex",), {}).files, {}) == {}  # its cells have types of their own
+    typed = {"types": document}
+    reading = (
+        columns_of,
+        partial(read_file, **typed),
+        partial(unreadable, **typed),
+        partial(fit_source, domain=document),
+    )
+    for (name, mark), read in product(
+        {"encoding": "latin-1", "separator": ";", "quote": "'"}.items(), reading
+    ):
         with pytest.raises(ValueError, match=f"{name} .*plays no part in Parquet"):
-            fit_source(Files(path, **{name: mark}), domain=document)
+            read(Files(path, **{name: mark}))
     assert read_file(Files(path), document)["sex"].tolist() == ["f", "NA", "m"]
     found = read_file(Files(path, na_values=["", "NA"]), document)["sex"]
     assert found.isna().tolist() == [False, True, False]

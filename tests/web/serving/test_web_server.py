@@ -30,15 +30,18 @@ from sdv_plausible.web.serving.server import (
 )
 
 
-def test_tokens_are_long_and_new():
+def test_tokens_are_long_and_new_nothing_is_logged_and_no_proxy_is_believed():
     tokens = {new_token() for _ in range(50)}
     assert len(tokens) == 50
     assert all(re.fullmatch(r"[\w-]{43}", token) for token in tokens)
-
-
-def test_nothing_is_logged_and_no_proxy_is_believed():
     config = settings(Guard(None, Keys("t"), "h", print))
     assert (config.log_config, config.access_log, config.proxy_headers) == (None, False, False)
+
+
+def opened(address, *handlers):
+    """What a browser gets, and the means to ask for more."""
+    opener = urllib.request.build_opener(*handlers, urllib.request.ProxyHandler({}))
+    return opener.open(address, timeout=20), opener
 
 
 def test_the_program(tmp_path):
@@ -46,21 +49,17 @@ def test_the_program(tmp_path):
     with program(tmp_path) as (address, running):
         host, port = re.search(r"http://([\d.]+):(\d+)/", address).groups()
         assert host == LOOPBACK
-        opener = urllib.request.build_opener(
-            urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({})
-        )
-        with opener.open(address) as page:
+        page, opener = opened(address, urllib.request.HTTPCookieProcessor())
+        with page:
             text = page.read().decode()
             assert "token" not in page.url
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address.split("?")[0])
+            opened(address.split("?")[0])
         with refused.value as answer:
             assert answer.code == 403
         form = f"token={re.search('name=.token. value=.(.+?).>', text)[1]}".encode()
-        closing = urllib.request.Request(
-            address.split("?")[0] + "close", form, {"Origin": f"http://{host}:{port}"}
-        )
-        with opener.open(closing) as page:
+        origin, closing = {"Origin": f"http://{host}:{port}"}, address.split("?")[0] + "close"
+        with opener.open(urllib.request.Request(closing, form, origin)) as page:
             assert b"Closed" in page.read()
         said = running.stdout.read()
         assert running.wait(20) == 0
@@ -71,22 +70,14 @@ def test_the_program(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
 
 
-def answered(tmp_path, idle):
-    """What the owner gets while so many connections are open and silent."""
+def test_silent_connections_do_not_keep_the_owner_out(tmp_path):
     write_people(tmp_path / "people.csv")
     with program(tmp_path) as (address, _), ExitStack() as stack:
         host, port = re.search(r"http://([\d.]+):(\d+)/", address).groups()
-        for _ in range(idle):
+        for _ in range(250):  # open and silent
             stack.enter_context(socket.create_connection((host, int(port)), timeout=5))
-        opener = urllib.request.build_opener(
-            urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({})
-        )
-        with opener.open(address, timeout=20) as page:
-            return page.status
-
-
-def test_silent_connections_do_not_keep_the_owner_out(tmp_path):
-    assert answered(tmp_path, 250) == 200
+        with opened(address, urllib.request.HTTPCookieProcessor())[0] as page:
+            assert page.status == 200
 
 
 def test_the_oldest_silent_connection_makes_room(monkeypatch):
@@ -222,17 +213,13 @@ async def a_body_that_nobody_wants():
     return one
 
 
-@pytest.mark.parametrize(
-    "play",
-    [
-        silent,
-        a_byte_now_and_then,
-        half_a_second_header,
-        half_a_header_behind_a_request,
-        a_slow_body,
-        a_body_that_nobody_wants,
-    ],
-)
+SLOW = (
+    silent, a_byte_now_and_then, half_a_second_header, half_a_header_behind_a_request, a_slow_body,
+    a_body_that_nobody_wants,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("play", SLOW)
 def test_who_is_slow_is_dropped(play):
     async def ended():
         return (await play()).over()
@@ -287,24 +274,17 @@ def test_the_server_drops_half_a_header(monkeypatch):
             running.join()
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--private", "1"], "does not go with --private"),
-        (["--from-codebook", "book.csv"], "is what --web would open"),
-    ],
-)
-def test_what_does_not_go_with_it(tmp_path, monkeypatch, capsys, more, words):
+def test_what_does_not_go_with_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_people(tmp_path / "people.csv")
     for name in ("domain.json", "book.csv"):
         (tmp_path / name).write_text("{}")
-    assert main(["declare", "people.csv", "-o", "domain.json", "--web", *more]) == 2
-    assert words in capsys.readouterr().err
 
+    def refused(*told):
+        assert main(["declare", "people.csv", "--web", "-o", *told]) == 2
+        return capsys.readouterr().err
 
-def test_without_the_libraries(tmp_path, monkeypatch, capsys):
-    write_people(tmp_path / "people.csv")
+    assert "does not go with --private" in refused("domain.json", "--private", "1")
+    assert "is what --web would open" in refused("domain.json", "--from-codebook", "book.csv")
     monkeypatch.setattr("sdv_plausible.commands.declare.find_spec", lambda _: None)
-    assert main(["declare", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]) == 2
-    assert "sdv-plausible[app]" in capsys.readouterr().err
+    assert "sdv-plausible[app]" in refused("d.json")  # without the libraries
