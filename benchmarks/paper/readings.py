@@ -22,16 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.paper.causes import FORESTS
 from benchmarks.paper.classifiers import INPUTS
 from benchmarks.paper.linear import Contest, features
-from benchmarks.paper.settings import (
-    INNER_EPSILON,
-    LAMBDAS,
-    PRIVATE_MODELS,
-    SIZES,
-    TARGET,
-    TIMED_OMEGA,
-    Row,
-    Sizes,
-)
+from benchmarks.paper.settings import INNER_EPSILON, PRIVATE_MODELS, SIZES, TARGET, TIMED_OMEGA, Row, Sizes
 from benchmarks.paper.statistics import accuracies
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
