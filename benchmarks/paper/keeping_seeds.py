@@ -11,11 +11,11 @@ About three minutes of one core.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ import pandas as pd
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 
-from benchmarks.paper.store import commit
+from benchmarks.paper.store import Line, Store, commit
 from benchmarks.utility_scores import distances
 from benchmarks.utility_tables import CodedTable, adult
 from sdv_plausible import PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
@@ -91,23 +91,36 @@ def measured(table: CodedTable, total: float, kept: int, share: float, split: in
     }
 
 
-def read() -> list[dict[str, Any]]:
-    """Lines that were kept."""
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-
-
 def half_width(values: list[float]) -> float:
     """Half of a 95 % interval of the mean."""
     return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)) if len(values) > 1 else math.nan
 
 
-def values(lines: list[dict[str, Any]], total: float, tried: tuple[int, float], score: str) -> list[float]:
+def name(total: float, tried: tuple[int, float]) -> str:
+    """Name of a line."""
+    return f"total {total:g}, {tried[0]} kept, {tried[1]:.0%}"
+
+
+def values(lines: list[Line], total: float, tried: tuple[int, float], score: str) -> list[float]:
     """A score of a line, split by split."""
-    found = [x for x in lines if (x["of"], x["kept"], x["share"]) == (total, *tried)]
-    return [x[score] for x in sorted(found, key=lambda x: int(x["split"]))]
+    found = [line for line in lines if line["row"] == name(total, tried)]
+    return [line[score] for line in sorted(found, key=lambda line: int(line["repeat"]))]
 
 
-def table_of(lines: list[dict[str, Any]]) -> str:
+def differences(lines: list[Line], total: float, tried: tuple[int, float], score: str) -> list[float]:
+    """A score less that of the model alone at the same total, split by split."""
+    found, alone = (values(lines, total, which, score) for which in (tried, ALONE))
+    return [a - b for a, b in zip(found, alone, strict=False)]
+
+
+def is_better(lines: list[Line], total: float, tried: tuple[int, float], score: str) -> bool:
+    """Whether a line beats the model alone, its whole interval."""
+    found = differences(lines, total, tried, score)
+    better = float(np.mean(found)) * (1 if score == "forest" else -1)
+    return better > half_width(found)
+
+
+def table_of(lines: list[Line]) -> str:
     """Markdown: the model alone as it is, the other lines as differences from it on the same split, with 95 % intervals."""
     heads = ["total", "values kept", "share for the seeds", *SCORES.values(), "rows out of reach"]
     body = [heads, ["---"] * len(heads)]
@@ -121,8 +134,7 @@ def table_of(lines: list[dict[str, Any]]) -> str:
             for score in SCORES:
                 found, sign = values(lines, total, tried, score), ""
                 if tried != ALONE:
-                    alone = values(lines, total, ALONE, score)
-                    found, sign = list(np.subtract(found, alone[: len(found)])), "+"
+                    found, sign = differences(lines, total, tried, score), "+"
                 cells.append(f"{np.mean(found):{sign}.3f} ± {half_width(found):.3f}" if found else "")
             missing = values(lines, total, tried, MISSING)
             cells.append(f"{np.mean(missing):.1%}" if missing else "")
@@ -139,17 +151,18 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if options.fresh:
         RESULTS.unlink(missing_ok=True)
-    coded, there = adult(), {(x["of"], x["kept"], x["share"], x["split"]) for x in read()}
-    wanted = [(t, *tried, split) for split in range(SPLITS) for t, every in TRIED.items() for tried in every]
-    for total, kept, share, split in (one for one in wanted if one not in there):
+    coded, store = adult(), Store(RESULTS)
+    wanted = [(split, t, tried) for split in range(SPLITS) for t, every in TRIED.items() for tried in every]
+    for split, total, tried in wanted:
         if time.process_time() > 60 * options.minutes:
             print("stopped: the same command goes on here")
             break
-        line = {"of": total, "kept": kept, "share": share, "split": split}
-        scores = {name: round(x, 5) for name, x in measured(coded, total, kept, share, split).items()}
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**line, **scores, "commit": commit()}) + "\n")
-    print(table_of(read()))
+        store.once("keeping seeds", name(total, tried), split, partial(_kept, coded, total, tried, split))
+    print(table_of(store.lines))
+
+
+def _kept(table: CodedTable, total: float, tried: tuple[int, float], split: int) -> dict[str, Any]:
+    return {**measured(table, total, *tried, split), "made": {"commit": commit()}}
 
 
 if __name__ == "__main__":

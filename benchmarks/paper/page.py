@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paper import claims, differences
-from benchmarks.paper.claims import Stores
+from benchmarks.paper import claims, differences, keeping_seeds, readings
+from benchmarks.paper.claims import OWN_NORM_LAMBDAS, Stores
 from benchmarks.paper.data import NAMES
 from benchmarks.paper.published import TABLE3, TABLE4, TABLE5, Published
 from benchmarks.paper.report import (
@@ -32,13 +32,19 @@ MODELS = {  # of figures 1 and 2: column of the page -> row of the results
     "model, ε=1": "model, ε=1, 20 models", "model, ε=inf": "model, ε=inf",
     "ours (default), ε=1": "ours (default), ε=1", "random forest": "random forest, 280,000 rows",
 }  # fmt: skip
+READ = {  # the same of the readings
+    "ε=0.1 after amplification": "best arc, ε=0.1 after amplification",
+    "child after child: not noised": "child after child, not noised",
+    "ε=0.1 after amplification ": "child after child, ε=0.1 after amplification",
+}
 GAINS = {"not noised": "model, ε=inf", **{f"ε={e}": f"model, ε={e}, 20 models" for e in ("1", "0.1")}, "ours (default), ε=1": "ours (default), ε=1"}  # fmt: skip
 
 
 def stored(folder: Path = HERE) -> Stores:
-    """The stored results of both data sets."""
-    acs, simulated = (Store(folder / f"results_{data}.jsonl") for data in ("acs", "simulated"))
-    return acs, simulated
+    """The stored results of both data sets, of other readings, and of seeds at equal total."""
+    names = (*(f"results_{data}.jsonl" for data in ("acs", "simulated")), readings.NAME)
+    acs, simulated, others = (Store(folder / name) for name in names)
+    return Stores(acs, simulated, others, Store(keeping_seeds.RESULTS))
 
 
 def _scores(item: str, scores: dict[str, str], published: Published) -> Callable[[Stores], str]:
@@ -84,9 +90,11 @@ def _passing(stores: Stores) -> str:
 
 
 def _figure1(stores: Stores) -> str:
-    gains = [improvement(stores[1], row) for row in GAINS.values()]
+    *gains, ours = [improvement(stores[1], row) for row in GAINS.values()]
+    gains += [*(improvement(stores[2], row, "figure 1") for row in READ.values()), ours]
     body = [[name, *(f"{100 * gain[j]:+.1f}" for gain in gains)] for j, name in enumerate(NAMES)]
-    return table(["attribute", *GAINS], body)
+    *heads, last = GAINS
+    return table(["attribute", *heads, *(head.strip() for head in READ), last], body)
 
 
 def _figure2(stores: Stores) -> str:
@@ -112,6 +120,27 @@ def _table4_printed(stores: Stores) -> str:
         body.append(cells)
     heads = [(f"{s}: paper", _power(FITTING_LAMBDAS[s]), _power(LAMBDAS[i])) for s, i in chosen.items()]
     return table(["method", *(head for three in heads for head in three)], body)
+
+
+def _table4_own_norm(stores: Stores) -> str:
+    wide, own = stores[1], stores[2]
+    body = []
+    for row in own.rows("own norm"):
+        cells, lines = [row], own.of("own norm", row)
+        for score, value in OWN_NORM_LAMBDAS.items():
+            cells += [f"{TABLE4[row][score]}", at_fitting(wide.of("table4 printed", row), score)]
+            best = int(vectors(own.of("own norm", "not private"), score).mean(axis=0).argmax())
+            cells += [at_fitting(lines, score, position) for position in (LAMBDAS.index(value), best)]
+        body.append(cells)
+    heads = [
+        (f"{score}: paper", f"√98, {_power(FITTING_LAMBDAS[score])}", f"own norm, {_power(value)}", "own norm, the paper's rule")
+        for score, value in OWN_NORM_LAMBDAS.items()
+    ]  # fmt: skip
+    return table(["method", *(head for four in heads for head in four)], body)
+
+
+def _keeping_seeds(stores: Stores) -> str:
+    return keeping_seeds.table_of(stores[3].lines)
 
 
 def _table4(stores: Stores) -> str:
@@ -144,15 +173,29 @@ def _figure5(stores: Stores) -> str:
     body = [[name, *(cell(store, row) for store in stores)] for row, name in rows.items()]
     scanned = zip((SIZES["acs"].scanned, SIZES["simulated"].scanned), stores, strict=True)
     scans = [f"{number / seconds(store, 'scan').mean():,.0f}" for number, store in scanned]
-    return table(
-        ["step", "acs, s", "simulated, s"],
-        [*body, ["generic scan of the seeds, candidates per second", *scans]],
-    )
+    (fast,) = stores[2].of("scan")
+    body += [
+        ["generic scan of the seeds, candidates per second", *scans],
+        ["plain scan: one pass of numpy over packed prefixes, candidates per CPU second", "", f"{fast['scan']:,.0f}"],
+        ["look-up of prefix groups, candidates per CPU second", "", f"{fast['look-up']:,.0f}"],
+    ]  # fmt: skip
+    for number in (10_000, 1_000_000):
+        rate = number / seconds(stores[1], f"release {number}").mean()
+        body.append(
+            [
+                f"release {number:,} rows: rows per candidate of the plain scan",
+                "",
+                f"{rate / fast['scan']:,.0f}",
+            ]
+        )
+    return table(["step", "acs, s", "simulated, s"], body)
 
 
 def _made(stores: Stores) -> str:
     told: dict[str, list[str]] = {}
-    for data, store in zip(("acs", "simulated"), stores, strict=True):
+    for data, store in zip(
+        ("acs", "simulated", "other readings", "seeds at equal total"), stores, strict=True
+    ):
         number = {
             (line["item"], line["row"]): len(store.of(line["item"], line["row"])) for line in store.lines
         }
@@ -171,6 +214,7 @@ TABLES: dict[str, Callable[[Stores], str]] = {
     "table 3, accuracy": _scores("table3", _ACCURACY, TABLE3),
     "table 3, agreement": _scores("table3", {f"agreement {name}": name for name in _ACCURACY}, TABLE3),
     "table 4, the paper's rule": _table4_printed,
+    "table 4, own norm": _table4_own_norm,
     "table 4, our rule": _table4,
     "table 5": _scores("table5", {"RF": "RF", "Tree": "Tree"}, TABLE5),
     "figure 1": _figure1,
@@ -178,6 +222,7 @@ TABLES: dict[str, Callable[[Stores], str]] = {
     "figures 3 and 4": _distances,
     "figure 5": _figure5,
     "figure 6": _passing,
+    "keeping seeds": _keeping_seeds,
     "causes": differences.causes,
     "costs": differences.costs,
     "differences": differences.differences,
