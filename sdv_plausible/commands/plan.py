@@ -31,6 +31,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=float,
         help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
     )
+    add(
+        "--total",
+        type=float,
+        help="largest total epsilon, the privacy test included: plans the largest epsilon that keeps it",
+    )
     add_parameters(command)
     command.set_defaults(only_declared=False)
 
@@ -51,7 +56,9 @@ def run(options: argparse.Namespace) -> None:
         synth = synthesizer(options, metadata, **row_cap(options, options.rows))
     else:
         synth = synthesizer(options, voted.metadata, **row_cap(options, options.rows), **voted.arguments)
-    found = synth.plan(options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage)
+    found = synth.plan(
+        options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage, total=options.total
+    )
     say(options, str(found), document(found))
 
 

@@ -16,12 +16,13 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.fragments import fragment
 from sdv_plausible.utils.visible import visible
 
 _TITLE = "Plan (no row has been looked at)"
-HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
+HARDLY_ANY = 10.0  # total epsilon from which on a plan warns
 TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
 
 
@@ -114,7 +115,11 @@ def plan(
     if HARDLY_ANY < total < math.inf:
         found.append(
             f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
-            + (f", or row_cap ({cap}), or use test='release'" if (cap := settings.test.row_limit) else "")
+            + (
+                f", row_cap ({cap:,}) or epsilon0, or use test='release'"
+                if (cap := settings.test.row_limit)
+                else ""
+            )
         )
     return Plan(
         ledger=ledger,
@@ -123,6 +128,18 @@ def plan(
         warnings=tuple(found),
         epsilon=settings.epsilon,
     )
+
+
+def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
+    """Largest epsilon with which the whole release, the privacy test included, costs at most a total."""
+    check.positive("total", total, "try 1.0")
+    lowest, highest = TRIED_EPSILONS
+    if not (least := ledger_at(lowest).total()) <= total:
+        raise ValueError(
+            f"total ({total:g}) cannot be kept: at epsilon {lowest:g} the release costs {rounded_up(least)}. "
+            "print(plan()) shows what is charged; RandomizedTest.within makes a test that costs less"
+        )
+    return largest_within(lambda epsilon: ledger_at(epsilon).total(), total, lowest, highest, rtol=1e-5)
 
 
 def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:

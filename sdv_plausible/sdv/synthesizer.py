@@ -11,11 +11,12 @@ import pandas as pd
 from sdv_plausible.fit.arguments import VOTED, Arguments
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.object_state import fixed_parameters, is_path
-from sdv_plausible.fit.plan import Plan, epsilon_for
+from sdv_plausible.fit.plan import Plan, epsilon_for, epsilon_within
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.settings import TestName
 from sdv_plausible.privacy.checks import one_of, truth
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.written import read_rules
@@ -207,6 +208,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         *,
         table_rows: int | None = None,
         max_advantage: float | None = None,
+        total: float | None = None,
     ) -> Plan:
         """Say what a release would cost, before any row is looked at.
 
@@ -219,15 +221,29 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         max_advantage : float, optional
             Largest advantage that an attacker may have, in (0, 1): the plan is for the largest epsilon that
             keeps it, ``plan.epsilon``; give that to the synthesizer.
+        total : float, optional
+            Largest total epsilon of the whole release, the privacy test included, > 0: the plan is for the
+            largest epsilon that keeps it.
 
         Raises
         ------
         ValueError
-            If no epsilon keeps the advantage.
+            If no epsilon keeps the advantage, or the total, or both are given.
         """
-        if max_advantage is None:
+        if max_advantage is None and total is None:
             return self._planned(self.epsilon, num_rows, table_rows)
-        epsilon = epsilon_for(max_advantage, lambda trial: self._planned(trial, num_rows, None).ledger)
+        if max_advantage is not None and total is not None:
+            raise ValueError(
+                f"total ({total}) does not go with max_advantage ({max_advantage}): leave one out"
+            )
+
+        def ledger_at(epsilon: float) -> PrivacyLedger:
+            return self._planned(epsilon, num_rows, None).ledger
+
+        if max_advantage is not None:
+            epsilon = epsilon_for(max_advantage, ledger_at)
+        elif total is not None:
+            epsilon = epsilon_within(total, ledger_at)
         return self._planned(epsilon, num_rows, table_rows)
 
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:

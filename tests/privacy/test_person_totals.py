@@ -115,7 +115,7 @@ def made_for_one_row(case: str, rows: int) -> float:
     released = released_rows_loss(
         num_rows=test.row_cap, k=50, gamma=1.0, epsilon0=EPSILON0, delta=0.99 * seeds,
         pass_rate_floor=floor_by_construction(0.5, 50, EPSILON0, test.least_rows),
-        n_lower=test.least_rows, neighbours=Neighbours(rows=rows),
+        n_lower=test.least_rows, neighbours=Neighbours(rows=rows), seed_free_share=0.5,
     )  # fmt: skip
     b = math.exp(-0.1)
     size_failure = b ** (size_lower_bound_margin(0.1, 0.01 * seeds) + 1 - rows) / (1 + b)

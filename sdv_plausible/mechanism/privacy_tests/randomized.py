@@ -76,6 +76,57 @@ class RandomizedTest(RowByRowTest):
                 "neighbours, or leave it out"
             )
 
+    @classmethod
+    def within(
+        cls,
+        epsilon: float,
+        *,
+        rows: int,
+        least_rows: int,
+        k: int | None = None,
+        seed_free_share: float | None = None,
+        delta: float = 1e-9,
+        omega: int | None = None,
+    ) -> RandomizedTest:
+        """Make a test whose rows cost at most ``epsilon``, from public numbers alone; it takes some seconds.
+
+        Parameters
+        ----------
+        epsilon : float
+            What the rows and the check of ``least_rows`` may cost, > 0. The model's epsilon comes on top:
+            ``synth.plan(total=...)`` finds the one that keeps a total.
+        rows : int
+            Rows that will ever be released from one fit, >= 1.
+        least_rows : int
+            A public number that the table's rows surely reach, >= 1.
+        k : int, optional
+            Plausible seeds at the centre of the threshold. By default the smallest in reach: the smaller k
+            is, the more candidates pass.
+        seed_free_share : float, optional
+            Share of the candidates without a seed, in (0, 1]. By default 0.5, or where k is given the
+            smallest of 0.5, 0.6, ..., 0.9 and 0.95 that is in reach.
+        delta : float
+            Failure probability of the whole release, as the synthesizer has it; half of it is the seeds'.
+        omega : int, optional
+            Number of columns that are resampled.
+
+        Returns
+        -------
+        RandomizedTest
+            With the epsilon0 that makes its rows cheapest (docs/explanation/proofs/seed_test.md, Theorem 4).
+
+        Raises
+        ------
+        ValueError
+            If no such test costs so little.
+        """
+        from sdv_plausible.mechanism.privacy_tests.within import randomized_within  # which makes tests
+
+        return randomized_within(
+            epsilon, rows=rows, least_rows=least_rows, k=k, seed_free_share=seed_free_share, delta=delta,
+            omega=omega,
+        )  # fmt: skip
+
     @property
     def covers(self) -> str | None:
         """The rows of one fit."""
@@ -120,6 +171,7 @@ class RandomizedTest(RowByRowTest):
         if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
             from sdv_plausible.privacy.accounting.one_row import rows_loss
 
+            common["seed_free_share"] = 0.0 if far else self.seed_free_share  # of rows, not of latent points
             loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
         else:
             from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss

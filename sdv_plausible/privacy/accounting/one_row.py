@@ -24,7 +24,6 @@ from sdv_plausible.privacy.accounting.released_rows import (
     ReleasedRows,
     RowByRow,
     group_sizes,
-    largest_mass_increase,
     released_rows_loss,
 )
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
@@ -33,6 +32,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-15  # of a line next to where it crosses zero
 _LARGEST_RATIO = 700.0  # in logarithms
+_BELOW_ZERO = 40.0  # epsilon at which the line of all seeds is far below zero
 _COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
 _TRIED_UP_TO = 4 * _COMPOSED_UP_TO  # Theorem 3 has been seen at a quarter of Theorem 2, not below
 
@@ -55,9 +55,15 @@ class IndependentRows(RowByRow):
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Delta of one row at every epsilon >= 0, for removing and for adding."""
         eps = np.minimum(np.asarray(epsilon, dtype=np.float64), _LARGEST_RATIO)
-        lines = _lines(self.k, self.epsilon0, self.gamma, self.noise)
-        remove = np.minimum(1.0, lines.highest(np.exp(eps)) / self.passing_seeds)
-        mass = largest_mass_increase(self.k, self.epsilon0, self.gamma, self.noise)
+        lines, v = _lines(self.k, self.epsilon0, self.gamma, self.noise), self.without_seed
+        weight = (1 - v) * lines.highest(np.exp(eps))
+        if v:
+            log_p = float(log_pass_probability(self.n_lower, self.k, self.epsilon0, self.noise))
+            all_seeds = min(self.n_lower * math.exp(log_p), self.passing_seeds / self.seed_free_share)
+            line = self.without_seed_increase - np.expm1(np.minimum(eps, _BELOW_ZERO)) * all_seeds
+            weight += v * np.maximum(line, 0.0)
+        remove = np.minimum(1.0, weight / self.passing_seeds)
+        mass = self.mass_increase(self.gamma)
         add = np.maximum(0.0, -np.expm1(eps - math.log1p(mass / self.passing_seeds)))
         return remove, add
 
@@ -113,6 +119,7 @@ def rows_loss(
     n_lower: int,
     noise: Noise = "discrete_laplace",
     neighbours: Neighbours = ONE_ROW,
+    seed_free_share: float = 0.0,
 ) -> tuple[Loss, float]:
     """What to charge for N rows released under Privacy Test 2 by any seed-based model, and its epsilon alone.
 
@@ -124,6 +131,7 @@ def rows_loss(
     coin = released_rows_loss(
         num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, delta=delta,
         pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, neighbours=neighbours,
+        seed_free_share=seed_free_share,
     )  # fmt: skip
     if math.isinf(coin.epsilon):
         return InfiniteLoss(), math.inf
@@ -132,7 +140,7 @@ def rows_loss(
     if neighbours.rows == 1 and not neighbours.replace and coin.epsilon <= _TRIED_UP_TO:
         row = IndependentRows(
             num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0,
-            pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise,
+            pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
         )  # fmt: skip
         alone = compose([row], delta)
     epsilon = min(alone, coin.epsilon)
@@ -142,5 +150,5 @@ def rows_loss(
         return row, alone
     return ReleasedRows(
         num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=coin.t, unit=neighbours.rows,
-        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise,
+        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
     ), coin.epsilon  # fmt: skip

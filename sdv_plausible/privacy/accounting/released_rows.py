@@ -51,7 +51,8 @@ class RowByRow(Loss):
     ``num_rows`` >= 1 counts all calls with the same parameters together, or is the declared cap.
     ``pass_rate_floor`` in (0, 1] bounds the probability that one attempt is released from below, for both
     neighbours; with conditions, that it passes *and* meets the condition. ``n_lower`` >= 1 bounds the seeds
-    of the smaller neighbour from below.
+    of the smaller neighbour from below. ``seed_free_share`` in [0, 1] is the probability that a candidate has
+    no seed, so that all seeds are plausible (``docs/explanation/proofs/seed_test.md``, Theorem 4).
     """
 
     num_rows: int
@@ -60,6 +61,7 @@ class RowByRow(Loss):
     pass_rate_floor: float
     n_lower: int
     noise: Noise = "discrete_laplace"
+    seed_free_share: float = 0.0
 
     def __post_init__(self) -> None:
         check.whole("num_rows", self.num_rows, 1, "it is the number of rows released, or the declared cap")
@@ -70,6 +72,10 @@ class RowByRow(Loss):
         )
         check.whole("n_lower", self.n_lower, 1, "it bounds the number of seeds from below")
         check_noise(self.noise)
+        if self.seed_free_share:
+            check.rate(
+                "seed_free_share", self.seed_free_share, "it is the share of candidates without a seed"
+            )
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
             raise check.Refused.saying(
                 "k",
@@ -81,6 +87,23 @@ class RowByRow(Loss):
     def passing_seeds(self) -> float:
         """Lower bound on the number of seeds times the pass rate."""
         return self.n_lower * self.pass_rate_floor
+
+    @property
+    def without_seed(self) -> float:
+        """Share of the candidates without a seed, 0 unless all seeds are surely beyond the worst group."""
+        a = math.exp(-self.epsilon0)
+        return self.seed_free_share if self.n_lower >= max(self.k, 2 * a / (1 - a) + 1) else 0.0
+
+    @property
+    def without_seed_increase(self) -> float:
+        """Most that one seed adds to the weight of candidates without a seed, if all are."""
+        p = np.exp(log_pass_probability([self.n_lower, self.n_lower + 1], self.k, self.epsilon0, self.noise))
+        return 1 + self.n_lower * float(p[1] - p[0])
+
+    def mass_increase(self, gamma: float) -> float:
+        """Most that one seed adds to n times the pass rate."""
+        v, seeded = self.without_seed, largest_mass_increase(self.k, self.epsilon0, gamma, self.noise)
+        return (1 - v) * seeded + (v * self.without_seed_increase if v else 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +148,7 @@ class ReleasedRows(RowByRow):
         joined = np.arange(1.0, self.unit + 1)  # seeds of the unit in one partition of t - 1 others
         log_p = log_pass_probability(self.t - 1 + joined, self.k, self.epsilon0, self.noise)
         weight = float(((1 + self.gamma * (self.t - 1) / joined) * np.exp(log_p)).max())
-        return min(1.0, self.unit * weight / self.passing_seeds)
+        return min(1.0, self.unit * (1 - self.without_seed) * weight / self.passing_seeds)
 
     def small_partition_delta(self) -> float:
         """Probability that any of the rows comes through a partition below t."""
@@ -139,7 +162,7 @@ class ReleasedRows(RowByRow):
     def _pairs(self, resolution: float) -> BernoulliPairs:
         log_p = log_pass_probability([self.t, self.t + self.unit], self.k, self.epsilon0, self.noise)
         log_r = math.log1p(self.gamma * self.unit / self.t) + float(log_p[1] - log_p[0])
-        increase = self.unit * largest_mass_increase(self.k, self.epsilon0, self.gamma, self.noise)
+        increase = self.unit * self.mass_increase(self.gamma)
         odds = increase / (self.passing_seeds * (1 - self._small()))
         return cover(np.array([log_r]), np.log1p(np.array([odds])), resolution)
 
@@ -155,12 +178,13 @@ def released_rows_loss(
     n_lower: int,
     noise: Noise = "discrete_laplace",
     neighbours: Neighbours = ONE_ROW,
+    seed_free_share: float = 0.0,
 ) -> ReleasedRowsLoss:
     """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
-    # ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
-    # need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
-    # 6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite where no t
-    # is charged less than delta.
+    # ``docs/explanation/proofs/seed_test.md``, Theorems 2 and 4. Every t gives a valid bound, so the search
+    # over t need not be complete. A unit that is replaced is removed, and another one added (``persons.md``,
+    # Theorem 6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite
+    # where no t is charged less than delta.
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
@@ -173,6 +197,7 @@ def released_rows_loss(
             n_lower=n_lower,
             noise=noise,
             unit=neighbours.rows,
+            seed_free_share=seed_free_share,
         )
 
     check.share_of_delta("delta", delta)

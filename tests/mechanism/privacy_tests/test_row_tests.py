@@ -86,7 +86,7 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds():
         (checked, failed), (charged,) = size.losses, rows.losses
         wanted, _ = rows_loss(
             num_rows=100, k=50, gamma=gamma, epsilon0=1.0, delta=1e-6 - failed.delta, n_lower=900,
-            pass_rate_floor=floor_by_construction(0.4, 50, 1.0, 900),
+            pass_rate_floor=floor_by_construction(0.4, 50, 1.0, 900), seed_free_share=0.4,
         )  # fmt: skip
         assert charged == wanted
         assert checked == DiscreteLaplaceLoss(epsilon=SIZE_EPSILON)
@@ -191,6 +191,7 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
         "epsilon0": epsilon0,
         "neighbours": neighbours,
         "delta": delta,
+        "seed_free_share": 0.4,
     }
     floors = {n: floor_by_construction(0.4, k, epsilon0, n) for n in (others, 900, 900 - 2 * unit)}
     charged = {n: rows_loss(**common, n_lower=n, pass_rate_floor=floor)[0] for n, floor in floors.items()}
