@@ -165,13 +165,12 @@ def _one_difference(stores: Stores) -> bool:
 
 
 def _keeping(stores: Stores) -> bool:
-    """No line of seeds is better than the model alone in any score, its interval considered."""
+    """No line of seeds is better than the model alone in any score, and each is worse in distances; intervals considered."""
+    lines = [(total, tried) for total, every in keeping_seeds.TRIED.items() for tried in every[1:]]
+    found = stores[3].lines
     return not any(
-        keeping_seeds.is_better(stores[3].lines, total, tried, score)
-        for total, every in keeping_seeds.TRIED.items()
-        for tried in every[1:]
-        for score in keeping_seeds.SCORES
-    )
+        keeping_seeds.is_better(found, *line, score) for line in lines for score in keeping_seeds.SCORES
+    ) and all(keeping_seeds.is_farther(found, *line, score) for line in lines for score in ("1-way", "2-way"))
 
 
 SENTENCES: dict[str, Callable[[Stores], bool]] = {

@@ -120,6 +120,12 @@ def is_better(lines: list[Line], total: float, tried: tuple[int, float], score: 
     return better > half_width(found)
 
 
+def is_farther(lines: list[Line], total: float, tried: tuple[int, float], score: str) -> bool:
+    """Whether a distance of a line is above that of the model alone, its whole interval."""
+    found = differences(lines, total, tried, score)
+    return float(np.mean(found)) > half_width(found)
+
+
 def table_of(lines: list[Line]) -> str:
     """Markdown: the model alone as it is, the other lines as differences from it on the same split, with 95 % intervals."""
     heads = ["total", "values kept", "share for the seeds", *SCORES.values(), "rows out of reach"]

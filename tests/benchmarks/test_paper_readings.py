@@ -33,7 +33,7 @@ def lines(alone: list[float], kept: list[float], score: str) -> list[dict]:
 
 @pytest.mark.parametrize(
     ("score", "kept", "is_better"),
-    [("2-way", (0.4, 0.51), True), ("2-way", (0.6, 0.7), False), ("2-way", (0.4, 0.9), False), ("forest", (0.6, 0.71), True)],
+    [("2-way", (0.4, 0.51), True), ("2-way", (0.6, 0.7), False), ("2-way", (0.2, 0.65), False), ("forest", (0.6, 0.71), True)],
 )  # fmt: skip
 def test_a_line_is_better_if_its_whole_interval_of_differences_is(score, kept, is_better):
     made = lines([0.5, 0.61, 0.55], [*kept, (sum(kept) / 2)], score)
