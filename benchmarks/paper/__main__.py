@@ -9,7 +9,8 @@ a folder of its own. Every result is kept with the code and the settings that ma
 
 ``rerun`` measures everything of both data sets anew, in a folder aside (``benchmarks/results/paper``), item by item: what was
 cut off, or stopped after so many CPU minutes, goes on where it stopped while code and settings stay the same. When nothing is
-left it replaces the results, pages and plots here, and the tables of docs/explanation/paper_results.md.
+left it replaces the results, pages and plots here, and the tables of docs/explanation/paper_results.md. Other readings of what
+the paper prints (``benchmarks.paper.readings``) are among them; seeds at equal total (``benchmarks.paper.keeping_seeds``) are not.
 
 ``page`` writes those tables from the results that are stored, and names the sentences that no longer hold; a fast test asks both.
 """
@@ -27,7 +28,17 @@ from pathlib import Path
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
-from benchmarks.paper import causes, classifiers, generation, linear, page, plots, report, statistics
+from benchmarks.paper import (
+    causes,
+    classifiers,
+    generation,
+    linear,
+    page,
+    plots,
+    readings,
+    report,
+    statistics,
+)
 from benchmarks.paper.data import MissingDataError
 from benchmarks.paper.settings import SIZES
 from benchmarks.paper.store import MixedVersionsError, Store
@@ -123,6 +134,12 @@ def rerun(aside: Path, target: Path | None, options: argparse.Namespace) -> None
                     print(f"stopped before {item} of {data}, repeat {repeat}: the same command goes on there")
                     return
                 measure(study, store)
+    sizes = SIZES["quick" if options.quick else readings.DATA]
+    others = Store(aside / readings.NAME, sizes)
+    others.forget_other_versions()
+    if not readings.run(others, sizes, 60 * options.minutes):
+        print("stopped in the other readings: the same command goes on there")
+        return
     for data, store in stores.items():
         written(store, data, aside, quick=options.quick)
     for path in aside.glob("*_*.*") if target is not None else ():

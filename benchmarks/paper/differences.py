@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.paper.claims import CHILDREN, CLOSE, GRAPH, Stores, points
+from benchmarks.paper.claims import CHILDREN, CLOSE, GRAPH, Stores, guessed_agreement, own_norm, points
 from benchmarks.paper.published import TABLE3, TABLE4, TABLE5, Published
 from benchmarks.paper.report import percent, table, vectors
 from benchmarks.paper.settings import EPSILON0, FITTING_LAMBDAS, LAMBDAS, OMEGAS, SIZES, K
@@ -17,44 +17,55 @@ from sdv_plausible.privacy.accounting.one_row import rows_loss
 
 GROUPS = {"reals": ("reals",), "marginals": ("marginals",), "released rows": tuple(OMEGAS), **{name: (name,) for name in ("not private", "output perturbation", "objective perturbation")}}  # fmt: skip
 PRINTED: dict[str, Published] = {"table3": TABLE3, "table4 printed": TABLE4, "table5": TABLE5}
-Switch = Callable[[Store, str], list[float]]
+Switch = Callable[[Stores, str], list[float]]
 
 
 def _rows(item: str, *rows: str) -> Switch:
-    return lambda store, score: [points(store, item, row, score) for row in rows if store.of(item, row)]
+    return lambda stores, score: _found(stores[1], item, rows, score)
 
 
-def _released(store: Store, score: str) -> list[float]:
+def _found(store: Store, item: str, rows: Sequence[str], score: str) -> list[float]:
+    return [points(store, item, row, score) for row in rows if store.of(item, row)]
+
+
+def _released(stores: Stores, score: str) -> list[float]:
     name, measure = score.removeprefix("agreement "), "agreement" if score.startswith("agreement") else "accuracy"  # fmt: skip
     causes = _rows("causes", *(f"the example graph, {omega}, {name}" for omega in ("ω=9", "ω∈[5-11]")))
-    return _rows("table3", GRAPH)(store, score) + causes(store, measure)
+    return _rows("table3", GRAPH)(stores, score) + causes(stores, measure)
 
 
 def _weak_learner(row: str) -> Switch:
     switched = _rows("causes", *(f"AdaBoost on {size}, {row}" for size in ("4 leaves", "11 leaves")))
-    return lambda store, score: switched(store, "agreement")
+    return lambda stores, score: switched(stores, "agreement")
 
 
-def _forest(store: Store, score: str) -> list[float]:
-    return _rows("causes", "forest of 10 trees, marginals")(store, "agreement" if " " in score else "accuracy")  # fmt: skip
+def _weak_learner_on_both(stores: Stores, score: str) -> list[float]:
+    of_acs = _found(stores[0], "causes", [f"AdaBoost on 11 leaves, {GRAPH}"], "agreement")
+    return _weak_learner(GRAPH)(stores, score) + of_acs
+
+
+def _forest(stores: Stores, score: str) -> list[float]:
+    return _rows("causes", "forest of 10 trees, marginals")(stores, "accuracy")
 
 
 def _own_lambda(row: str) -> Switch:
-    def at(store: Store, score: str) -> list[float]:
+    def at(stores: Stores, score: str) -> list[float]:
         position = LAMBDAS.index(FITTING_LAMBDAS[score])
-        return [100 * float(vectors(store.of("table4 printed", row), score)[:, position].mean())]
+        return [100 * float(vectors(stores[1].of("table4 printed", row), score)[:, position].mean())]
 
     return at
 
 
 CAUSES: dict[tuple[str, str, str], tuple[str, Switch]] = {
     **{("table3", score, "released rows"): ("the authors' graph", _released) for name in ("Tree", "RF") for score in (name, f"agreement {name}")},
-    **{("table3", score, "marginals"): ("a forest of 10 trees", _forest) for score in ("RF", "agreement RF")},
+    ("table3", "RF", "marginals"): ("a forest of 10 trees", _forest),
+    ("table3", "agreement RF", "marginals"): ("the difference above: guesses of the paper's accuracy", lambda stores, score: [guessed_agreement(stores)]),
     ("table3", "agreement Ada", "reals"): ("weak learner of 4, 11 leaves", _weak_learner("reals")),
     ("table3", "agreement Ada", "marginals"): ("weak learner of 4, 11 leaves", _weak_learner("marginals")),
-    ("table3", "agreement Ada", "released rows"): ("weak learner of 4, 11 leaves, the authors' graph", _weak_learner(GRAPH)),
+    ("table3", "agreement Ada", "released rows"): ("weak learner of 4, 11 leaves, the authors' graph; 11 leaves on acs", _weak_learner_on_both),
     **{("table4 printed", score, "released rows"): ("the authors' graph; its search", _rows("table4 printed", GRAPH, CHILDREN)) for score in FITTING_LAMBDAS},
     **{("table4 printed", score, row): ("a λ for this classifier", _own_lambda(row)) for score in FITTING_LAMBDAS for row in ("not private", "output perturbation", "objective perturbation")},
+    ("table4 printed", "LR", "output perturbation"): ("a λ for this classifier; each row's own norm", lambda stores, score: [*_own_lambda("output perturbation")(stores, score), own_norm(stores, "output perturbation", score)]),
     **{("table5", score, "released rows"): ("the authors' graph", _rows("table5", GRAPH)) for score in ("RF", "Tree")},
 }  # fmt: skip
 
@@ -74,8 +85,8 @@ def differences(stores: Stores) -> str:
                 here = [points(store, item, row, score) for row in rows if row in published]
                 if not paper or np.abs(np.subtract(here, paper)).max() <= CLOSE:
                     continue
-                name, switch = CAUSES.get((item, score, group), ("", lambda store, score: []))
-                found, verdict = switch(store, score), "**unexplained**"
+                name, switch = CAUSES.get((item, score, group), ("", lambda stores, score: []))
+                found, verdict = switch(stores, score), "**unexplained**"
                 if found and min(found) - CLOSE <= np.mean(paper) <= max(found) + CLOSE:
                     verdict = "tested"
                 elif name and not found:
@@ -92,10 +103,10 @@ def differences(stores: Stores) -> str:
 def causes(stores: Stores) -> str:
     """Every cause that was switched, on both data sets."""
     order, body = "order of the children", []
-    for row in dict.fromkeys(row for store in stores for row in store.rows("causes") if row != order):
+    for row in dict.fromkeys(row for store in stores[:2] for row in store.rows("causes") if row != order):
         cells = [row]
         for score in ("accuracy", "agreement"):
-            found = [[line[score] for line in store.of("causes", row)] for store in stores]
+            found = [[line[score] for line in store.of("causes", row)] for store in stores[:2]]
             cells += [percent(values) if values else "" for values in found]
         body.append(cells)
     parts = (

@@ -76,10 +76,10 @@ def percent(values: Sequence[float], digits: int = 1) -> str:
     return f"{100 * np.mean(values):.{digits}f}{spread}"
 
 
-def improvement(store: Store, row: str) -> np.ndarray:
+def improvement(store: Store, row: str, item: str = "accuracy") -> np.ndarray:
     """Figure 1: relative decrease of error, (e_marginals - e_model) / e_marginals, per attribute; mean over repeats."""
-    base = "private marginals" if store.of("accuracy", "private marginals") else "marginals"
-    right, base_right = (vectors(store.of("accuracy", name)).mean(axis=0) for name in (row, base))
+    base = "private marginals" if store.of(item, "private marginals") else "marginals"
+    right, base_right = (vectors(store.of(item, name)).mean(axis=0) for name in (row, base))
     return np.asarray((right - base_right) / (1 - base_right))
 
 
@@ -256,8 +256,9 @@ def _table4_printed(store: Store, sizes: Sizes) -> list[str]:
     ]
 
 
-def at_fitting(lines: list[Line], score: str) -> str:
-    position = LAMBDAS.index(FITTING_LAMBDAS[score])
+def at_fitting(lines: list[Line], score: str, position: int | None = None) -> str:
+    """At the λ of ``FITTING_LAMBDAS``, or at another; in brackets the standard deviation of single draws."""
+    position = LAMBDAS.index(FITTING_LAMBDAS[score]) if position is None else position
     found = percent([line[score][position] for line in lines])
     spread = [line[f"{score} of one draw"][position] for line in lines if f"{score} of one draw" in line]
     return f"{found} ({100 * np.mean(spread):.1f})" if spread else found

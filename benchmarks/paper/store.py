@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 # What can change a number: not how results are shown, and no door, page or command of the package.
 SOURCES = (
     *(f"benchmarks/paper/{name}.py" for name in ("data", "settings", "synthesis", "statistics", "classifiers", "generation")),
-    *(f"benchmarks/paper/{name}.py" for name in ("linear", "private_linear", "diffprivlib_peer", "causes")),
+    *(f"benchmarks/paper/{name}.py" for name in ("linear", "private_linear", "diffprivlib_peer", "causes", "readings")),
     *(f"sdv_plausible/{room}" for room in ("datasets", "mechanism", "models", "privacy", "questions", "table/columns", "utils")),
     "sdv_plausible/fit/learning.py", "sdv_plausible/evaluation/distances.py",
 )  # fmt: skip

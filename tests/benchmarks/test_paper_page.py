@@ -82,7 +82,7 @@ def changed(row, factor):
         other.lines = [
             {k: scaled(v) for k, v in one.items()} if one["row"] == row else one for one in other.lines
         ]
-    return tuple(others)
+    return claims.Stores(*others)
 
 
 def test_what_no_longer_holds_is_seen():
@@ -91,7 +91,7 @@ def test_what_no_longer_holds_is_seen():
     judges = {
         name: claims.SENTENCES[name] for name in claims.SENTENCES if name != "the order is a hypothesis"
     }
-    judges |= {claim.text: lambda stores, claim=claim: claim.judge(stores[1])[0] for claim in claims.CLAIMS}
+    judges |= {claim.text: lambda stores, claim=claim: claim.judge(stores)[0] for claim in claims.CLAIMS}
     for row, factor in itertools.product(rows, (0.5, 0.9, 1.1, 2.0, 1e4)):
         others = changed(row, factor)
         judges = {name: judge for name, judge in judges.items() if judge(others) == judge(STORES)}
@@ -107,7 +107,7 @@ def test_the_order_is_judged_by_its_arcs():
 
 def test_the_stored_pages_are_made_of_what_is_stored_and_nothing_is_left_out_of_a_version():
     """Results of before versions were kept lack items; those of a version have all, so that no claim holds for want of them."""
-    for data, kept in zip(("acs", "simulated"), STORES, strict=True):
+    for data, kept in zip(("acs", "simulated"), STORES[:2], strict=True):
         if {*kept.versions()} != {store.UNKNOWN}:
             assert {line["item"] for line in kept.lines} == {*measures(quick=False), "table4 printed"}
             assert len(kept.commits()) == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sdv import single_table
+from sdv import multi_table, sequential, single_table
 from sdv.multi_table import HMASynthesizer
 from sdv.single_table import GaussianCopulaSynthesizer
 from sentences import NO_CLAIM
@@ -133,6 +135,34 @@ def test_models_without_likelihoods_and_of_several_tables_are_refused_with_the_a
             PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=getattr(single_table, name))
     with pytest.raises(ValueError, match=r"several tables.*sdv_models"):
         PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=HMASynthesizer)
+
+
+def test_the_page_names_every_model_of_sdv_and_whether_it_is_refused():
+    """One line each: refused, or what is promised; and what works in its place."""
+    page = (Path(__file__).parents[2] / "docs/explanation/sdv_models.md").read_text(encoding="utf-8")
+    told = {
+        name: [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        for name in re.findall(r"^\| `(\w+Synthesizer)`", line)
+    }
+    models = {
+        name: made
+        for module in (multi_table, sequential, single_table)
+        for name, made in vars(module).items()
+        if name.endswith("Synthesizer") and made.__module__.startswith("sdv.")
+    }
+    assert {*told} == {*models}
+    for name, made in models.items():
+        _, behind, promise, why, instead = told[name]
+        try:
+            SDVCopula(made)
+        except ValueError:
+            assert (behind, promise) == ("refused", "")
+        else:
+            assert behind == "yes"
+            assert "epsilon is infinite" in promise
+        assert why
+        assert instead
 
 
 def test_a_child_table_of_sdvs_hierarchy_is_refused(synth):
