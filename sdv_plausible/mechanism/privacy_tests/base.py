@@ -27,6 +27,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 
 Test = TypeVar("Test", bound="PrivacyTest")
+SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
 
 

@@ -120,12 +120,12 @@ class RandomizedTest(RowByRowTest):
         ValueError
             If no such test costs so little.
         """
-        from sdv_plausible.mechanism.privacy_tests.within import randomized_within  # which makes tests
+        from sdv_plausible.mechanism.privacy_tests.within import within  # where a total is asked for
 
-        return randomized_within(
-            epsilon, rows=rows, least_rows=least_rows, k=k, seed_free_share=seed_free_share, delta=delta,
-            omega=omega,
-        )  # fmt: skip
+        check.whole("rows", rows, 1)
+        made = cls(row_cap=rows, least_rows=least_rows, omega=omega)
+        found: RandomizedTest = within(epsilon, made, k, seed_free_share, delta)
+        return found
 
     @property
     def covers(self) -> str | None:

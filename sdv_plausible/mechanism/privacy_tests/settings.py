@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.base import SEED_DELTA_SHARE, PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
@@ -24,7 +24,6 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 TestName = Literal["release", "randomized", "deterministic"]
 MARGIN = 1e-6  # of an envelope's noise: how discrete noise adds up is computed to a ten millionth
-SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
 TESTS_BY_NAME: dict[str, type[PrivacyTest]] = {
     test.name: test for test in (ReleaseTest, RandomizedTest, DeterministicTest)
 }

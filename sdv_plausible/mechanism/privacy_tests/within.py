@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE
+from sdv_plausible.mechanism.privacy_tests.base import SEED_DELTA_SHARE
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW
 
+Test = Any  # a RandomizedTest, whose module imports this one
 MOST_K = 10**6
 WIDTHS = (0.6, 4.0)  # k times epsilon0 that is tried, in times of ln(rows / (delta least_rows share))
 BEYOND = (1.0, 1.04, 1.12)  # times the least that is in reach: the cheapest is near it
@@ -21,34 +22,23 @@ FINE = 1.03  # to which that, and k, are found
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of candidates without a seed, that are tried where k is given
 
 
-def randomized_within(
-    epsilon: float,
-    *,
-    rows: int,
-    least_rows: int,
-    k: int | None = None,
-    seed_free_share: float | None = None,
-    delta: float = 1e-9,
-    omega: int | None = None,
-) -> RandomizedTest:
-    """See :meth:`RandomizedTest.within`."""
+def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | None, delta: float) -> Test:
+    """See :meth:`~sdv_plausible.RandomizedTest.within`: ``made`` has the rows, at any k."""
     check.positive("epsilon", epsilon, "try 0.5")
-    check.whole("rows", rows, 1)
-    check.whole("least_rows", least_rows, 1)
     seeds_delta = SEED_DELTA_SHARE * check.delta("delta", delta, "try 1e-9")
 
-    def priced(k: int, share: float) -> tuple[RandomizedTest, float]:
-        made = RandomizedTest(k=k, omega=omega, seed_free_share=share, row_cap=rows, least_rows=least_rows)
-        return cheapest(made, seeds_delta)
+    def priced(k: int, share: float) -> tuple[Test, float]:
+        return cheapest(replace(made, k=k, seed_free_share=share), seeds_delta)
 
     share = 0.5 if seed_free_share is None else seed_free_share
+    rows = f"{made.row_cap:,} rows of a table of at least {made.least_rows:,}"
     if k is None:
-        k = _smallest(lambda k: priced(k, share)[1] <= epsilon, 1, min(MOST_K, least_rows))
+        k = _smallest(lambda k: priced(k, share)[1] <= epsilon, 1, min(MOST_K, made.least_rows))
         if k is None:
             raise ValueError(
-                f"epsilon ({epsilon:g}) is out of reach for {rows:,} rows of a table of at least "
-                f"{least_rows:,}, whatever k is: raise epsilon or seed_free_share ({share:g}), take fewer "
-                "rows, or raise least_rows if the public number is larger"
+                f"epsilon ({epsilon:g}) is out of reach for {rows}, whatever k is: raise epsilon or "
+                f"seed_free_share ({share:g}), take fewer rows, or raise least_rows if the public number is "
+                "larger"
             )
         return priced(k, share)[0]
     check.whole("k", k, 1)
@@ -58,12 +48,12 @@ def randomized_within(
         if cost <= epsilon:
             return found
     raise ValueError(
-        f"k ({k}) is out of reach: {rows:,} rows of a table of at least {least_rows:,} cost "
-        f"{rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or epsilon, or take fewer rows"
+        f"k ({k}) is out of reach: {rows} cost {rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or "
+        "epsilon, or take fewer rows"
     )
 
 
-def cheapest(test: RandomizedTest, delta: float) -> tuple[RandomizedTest, float]:
+def cheapest(test: Test, delta: float) -> tuple[Test, float]:
     """The same test with the epsilon0 that makes its rows cheapest, and their cost: infinite out of reach."""
 
     @cache
