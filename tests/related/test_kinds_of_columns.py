@@ -7,7 +7,6 @@ no column follows from others here.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import kinds
@@ -121,7 +120,7 @@ def _few_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "place", [pytest.param(one, marks=[pytest.mark.slow] * (one in FURTHER)) for one in PLACES]
 )
-def test_all_kinds_at_once_are_fitted_sampled_saved_and_checked(place: str, tmp_path: Path) -> None:
+def test_all_kinds_at_once_are_fitted_sampled_saved_and_checked(place, tmp_path):
     """One fit for each place, of a column of every kind that can be fitted."""
     table, kinds = PLACES[place][0], {name: TAKEN[name] for name in (SOME if place == IN_THREE else TAKEN)}
     tables, synth = tables_of(kinds, table), made(kinds, place)
@@ -160,7 +159,7 @@ def without_noise(drawn: pd.DataFrame, real: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_refused_costs_nothing_and_says_why(place: str, tmp_path: Path) -> None:
+def test_what_is_refused_costs_nothing_and_says_why(place, tmp_path):
     budget, faults = Budget(1e4, 1e-4, tmp_path / "budget"), []
     for name, kind in REFUSED.items():
         table, one = PLACES[place][0], {name: kind}
@@ -194,7 +193,7 @@ AFTER_THE_DRAW: dict[str, tuple[Any, str]] = {
 }
 
 
-def test_a_fault_after_the_draw_is_met_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_after_the_draw_is_met_before_it(tmp_path, monkeypatch):
     """A fit without rows comes first, and what it makes is used. Control: without that the budget pays."""
     one = {"seen": KINDS["moment as text, learned"]}
     budget, tables = Budget(1e4, 1e-4, tmp_path / "budget"), tables_of(one, "people")
@@ -213,12 +212,12 @@ def test_a_fault_after_the_draw_is_met_before_it(tmp_path: Path, monkeypatch: py
     assert budget.charged()["epsilon"] > 0.9
 
 
-def test_a_rehearsal_asks_nothing_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_asks_nothing_of_the_rows(tmp_path, monkeypatch):
     """What is fitted before the draw has no row: cells are read anew after it."""
     seen, honest = [], fitting.OwnColumns.read
     budget = Budget(1e4, 1e-4, tmp_path / "budget")
 
-    def read(self: Any, table: pd.DataFrame) -> pd.DataFrame:
+    def read(self, table):
         seen.append((len(table), budget.charged()["epsilon"] > 0))
         return honest(self, table)
 
@@ -237,7 +236,7 @@ def test_a_rehearsal_asks_nothing_of_the_rows(tmp_path: Path, monkeypatch: pytes
         ("people", "sibling.seen: date"),
     ],
 )
-def test_names_that_stand_for_parts_of_a_column_are_refused(table: str, taken: str) -> None:
+def test_names_that_stand_for_parts_of_a_column_are_refused(table, taken):
     one = {"seen": KINDS["moment as text, learned"]}
     metadata = metadata_of(one, "homes" if taken.startswith(("homes", "seen")) else "people")
     metadata["tables"][table]["columns"][taken] = {"sdtype": "id"}
@@ -248,7 +247,7 @@ def test_names_that_stand_for_parts_of_a_column_are_refused(table: str, taken: s
     assert taken in str(error.value)
 
 
-def test_every_semantic_type_and_word_of_declarations_is_met() -> None:
+def test_every_semantic_type_and_word_of_declarations_is_met():
     assert kinds.lacking() == []
     rest = {
         name: kind

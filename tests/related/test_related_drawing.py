@@ -254,7 +254,7 @@ def test_a_model_of_another_order_is_refused():
 
 @pytest.mark.parametrize("often", ["at most one", "exactly one"])
 @pytest.mark.parametrize("size", [0, 1, 2])
-def test_roles_where_no_family_has_that_many_children(size: int, often: str) -> None:
+def test_roles_where_no_family_has_that_many_children(size, often):
     roles = (Role(column="role", code=0, often=often),)
     assert len(drawn(np.full(3, size), roles)[0]) == 3 * size
     assert len(drawn(np.zeros(0, dtype=int), roles)[0]) == 0

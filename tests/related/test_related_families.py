@@ -92,7 +92,7 @@ def complaints(parents: tuple[Any, ...], children: tuple[Any, ...], most: int, f
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_every_line_is_of_one_family_on_all_small_tables(most: int) -> None:
+def test_every_line_is_of_one_family_on_all_small_tables(most):
     for parents, children in small_tables():
         found = together(list(parents), list(children), most)
         assert complaints(parents, children, most, found) == [], (parents, children)
@@ -129,7 +129,7 @@ PLANTED = {
 }
 
 
-def test_planted_children_counted_before_the_cap_are_seen() -> None:
+def test_planted_children_counted_before_the_cap_are_seen():
     found = together(["a"], ["a"] * 3, 2)
     assert complaints(("a",), ("a",) * 3, 2, found) == []
     homes = found.tables["homes"].assign(**{"number of people": 3})
@@ -138,7 +138,7 @@ def test_planted_children_counted_before_the_cap_are_seen() -> None:
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_planted_faults_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_faults_are_seen(planted, monkeypatch):
     PLANTED[planted](monkeypatch)
     most = 1 if planted == "no cap" else 2
     assert any(
@@ -207,12 +207,12 @@ def chain_complaints(homes: list[Any], people: list[tuple[Any, Any]], trips: lis
     return told
 
 
-def test_every_line_of_a_chain_is_of_one_family_on_all_small_tables() -> None:
+def test_every_line_of_a_chain_is_of_one_family_on_all_small_tables():
     for chain in small_chains():
         assert chain_complaints(*chain) == [], chain
 
 
-def test_families_are_tied_through_whoever_is_not_there() -> None:
+def test_families_are_tied_through_whoever_is_not_there():
     for chain in TIED_FROM_AFAR:
         assert chain_complaints(*chain) == [], chain
 
@@ -223,7 +223,7 @@ FOUR_TABLES = Tree(
 
 
 @pytest.mark.parametrize("tied_by", ["people", "trips"])
-def test_a_tie_in_any_table_makes_one_family(tied_by: str) -> None:
+def test_a_tie_in_any_table_makes_one_family(tied_by):
     """Two homes share a person, or their people share a trip: one row of the root, whoever is not there."""
     people = [("a", "x"), ("b", "x" if tied_by == "people" else "y")]
     trips = [("x", "t"), ("lost", "t"), ("lost", "u"), ("y", "u")] if tied_by == "trips" else [("x", "t")]
@@ -254,7 +254,7 @@ CHAIN_PLANTED: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.parametrize("planted", CHAIN_PLANTED)
-def test_planted_faults_of_chains_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_faults_of_chains_are_seen(planted, monkeypatch):
     CHAIN_PLANTED[planted](monkeypatch)
     assert any(chain_complaints(*chain) for chain in small_chains())
 
@@ -287,12 +287,12 @@ def p_value(found: Counter[Any], most: int) -> float:
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("most", [2, 3, 4])
-def test_choice_and_sibling_are_each_as_likely_in_any_order(most: int, backwards: bool) -> None:
+def test_choice_and_sibling_are_each_as_likely_in_any_order(most, backwards):
     assert p_value(chosen(most, backwards=backwards), most) > ALARM
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most: int) -> None:
+def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most):
     """Of four children of each of three parents, of whom only the first two parents have one with the role."""
     whose, can = np.repeat(np.arange(3), 4), np.tile([False, True], 6) & (np.arange(12) < 8)
     for seed in range(20):
@@ -302,10 +302,10 @@ def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most: in
         assert can[used[is_first]].all()
 
 
-def test_planted_the_sibling_next_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_the_sibling_next_in_the_file(monkeypatch):
     """Siblings in the order of the file: of four children always the same two are side by side."""
 
-    def in_order(whose: np.ndarray, coins: Coins) -> np.ndarray:
+    def in_order(whose, coins):
         order = np.argsort(whose, kind="stable")
         found = np.empty(len(whose), dtype=int)
         found[order] = np.roll(order.reshape(-1, 4), -1, axis=1).ravel()
@@ -315,8 +315,8 @@ def test_planted_the_sibling_next_in_the_file(monkeypatch: pytest.MonkeyPatch) -
     assert p_value(chosen(4), 4) < ALARM
 
 
-def test_planted_the_first_children_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
+def test_planted_the_first_children_of_the_file(monkeypatch):
+    def first(whose, secret, most):
         return smallest(whose, np.arange(len(whose)), most)
 
     smallest = families.smallest
@@ -324,7 +324,7 @@ def test_planted_the_first_children_of_the_file(monkeypatch: pytest.MonkeyPatch)
     assert p_value(chosen(3), 3) < ALARM
 
 
-def test_of_several_parents_of_one_key_each_is_as_likely() -> None:
+def test_of_several_parents_of_one_key_each_is_as_likely():
     homes = pd.DataFrame({"home": np.tile(np.arange(DRAWS), 3), "size": np.repeat(["p", "q", "r"], DRAWS)})
     found = brought_together(homes, pd.DataFrame({"of": [0]}), 2)
     used = found.tables["homes"]["size"].value_counts()
@@ -332,7 +332,7 @@ def test_of_several_parents_of_one_key_each_is_as_likely() -> None:
     assert stats.chisquare(used).pvalue > ALARM
 
 
-def test_of_people_of_one_key_one_whose_home_is_used_is_used_each_as_likely() -> None:
+def test_of_people_of_one_key_one_whose_home_is_used_is_used_each_as_likely():
     """An orphan takes nobody's place, and who has no key is used beside them."""
     home = np.arange(DRAWS)
     people = pd.DataFrame(
@@ -350,14 +350,14 @@ def test_of_people_of_one_key_one_whose_home_is_used_is_used_each_as_likely() ->
     assert stats.chisquare(found).pvalue > ALARM
 
 
-def test_the_checks_would_see_a_preference() -> None:
+def test_the_checks_would_see_a_preference():
     """One outcome twice as likely as the others is missed with a probability below ALARM."""
     for outcomes in (2, 3, 4, 6, 8):
         assert chi_square(DRAWS, [1] * outcomes, [2, *[1] * (outcomes - 1)], ALARM) < ALARM
 
 
 @pytest.mark.parametrize("sizes", [(2,), (1, 2), (3, 1, 2), (5,)])
-def test_every_sibling_is_as_likely(sizes: tuple[int, ...]) -> None:
+def test_every_sibling_is_as_likely(sizes):
     whose = np.repeat(np.arange(len(sizes)), sizes)  # of one file; many files stand one after the other
     starts = np.repeat(np.arange(DRAWS), len(whose))
     found = siblings(np.tile(whose, DRAWS) + len(sizes) * starts, Coins.from_os_entropy())
@@ -389,19 +389,19 @@ NO_NAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_one_key_however_it_is_stored(one: Any, other: Any) -> None:
+def test_one_key_however_it_is_stored(one, other):
     found = together([one], [other, other], 5)
     assert found.tables["homes"]["number of people"].tolist() == [2]
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_keys_that_differ_are_different_families(one: Any, other: Any) -> None:
+def test_keys_that_differ_are_different_families(one, other):
     found = together([one, other], [one, one, other], 5)
     assert found.tables["homes"]["number of people"].tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("missing", [*MISSING, *NO_NAME], ids=lambda cell: type(cell).__name__)
-def test_who_has_no_key_is_nobodys(missing: Any) -> None:
+def test_who_has_no_key_is_nobodys(missing):
     found = together(["x", missing, missing], ["x", missing, missing], 5)
     assert found.tables["homes"]["size"].tolist() == ["p0"]
     assert found.tables["people"]["age"].tolist() == ["c0"]
@@ -417,14 +417,14 @@ TEXTS = ["object", "str", "string", "category", "string[pyarrow]"]
     [(int, *both) for both in itertools.product(NUMBERS, NUMBERS)]
     + [(str, *both) for both in itertools.product(TEXTS, TEXTS)],
 )
-def test_keys_of_every_storage_meet(kind: type, of_parents: str, of_children: str) -> None:
+def test_keys_of_every_storage_meet(kind, of_parents, of_children):
     parents = pd.DataFrame({"home": pd.Series([3, 7, 11]).astype(kind).astype(of_parents)})
     children = pd.DataFrame({"of": pd.Series([7, 7, 3, 5]).astype(kind).astype(of_children)})
     found = brought_together(parents, children, 8)
     assert found.tables["homes"]["number of people"].tolist() == [1, 2, 0]
 
 
-def test_labels_of_rows_play_no_part() -> None:
+def test_labels_of_rows_play_no_part():
     homes, people = tables_of(["x", "y"], ["x", "x", "y"])
     for index in ([0, 0, 0], [9, 5, 2], pd.MultiIndex.from_tuples([(1, 1)] * 3)):
         found = brought_together(homes.set_axis([7, 7]), people.set_axis(index), 2)
@@ -433,7 +433,7 @@ def test_labels_of_rows_play_no_part() -> None:
 
 
 @pytest.mark.parametrize(("parents", "children"), [([], []), ([], ["x"]), (["x"], []), ([None], [None])])
-def test_empty_tables_are_tables(parents: list[Any], children: list[Any]) -> None:
+def test_empty_tables_are_tables(parents, children):
     found = together(parents, children, 3)
     assert len(found.tables["homes"]) == sum(key is not None for key in parents)
     assert len(found.tables["people"]) == len(found.siblings["people"]) == 0
@@ -442,7 +442,7 @@ def test_empty_tables_are_tables(parents: list[Any], children: list[Any]) -> Non
     }
 
 
-def test_whoever_stands_in_the_line_is_one_of_at_most_so_many_and_nobody_is_lost() -> None:
+def test_whoever_stands_in_the_line_is_one_of_at_most_so_many_and_nobody_is_lost():
     """Of every mask of who could stand there: all children up to the cap, and at most one in the line."""
     for size, most in itertools.product(range(5), range(1, 4)):
         whose = np.zeros(size, dtype=int)

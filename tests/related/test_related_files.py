@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -127,13 +126,13 @@ def read(said: Document) -> FamilyRelease:
     return FamilyRelease.from_bytes(json.dumps(said).encode())
 
 
-def test_the_file_as_it_was_written_is_read_and_draws(document: Document) -> None:
+def test_the_file_as_it_was_written_is_read_and_draws(document):
     assert [len(table) for table in read(document).sample(0).values()] == [0, 0, 0, 0]
     assert len(read(document).sample(30)["homes"]) == 30
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_every_lie_is_refused_before_anything_is_drawn(lie: str, document: Document, tmp_path: Path) -> None:
+def test_every_lie_is_refused_before_anything_is_drawn(lie, document, tmp_path):
     said = json.loads(json.dumps(document))
     change, words = LIES[lie]
     change(said)
@@ -144,9 +143,7 @@ def test_every_lie_is_refused_before_anything_is_drawn(lie: str, document: Docum
     assert "\n" not in str(error.value)
 
 
-def test_memory_is_asked_for_what_is_to_be_drawn_and_not_for_what_was_to_be_expected(
-    document: Document, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_is_asked_for_what_is_to_be_drawn_and_not_for_what_was_to_be_expected(document, monkeypatch):
     release, asked = read(document), []
     monkeypatch.setattr(Release, "check_memory", lambda one, number: asked.append(number))
     drawn = release.sample(40)
@@ -178,8 +175,8 @@ def with_losses(said: Document, losses: list[Document]) -> Document:
     ids=["pure", "Gaussian"],
 )
 def test_totals_of_all_tables_that_take_minutes_are_refused_before_any_is_added_up(
-    losses: list[Document], words: str, document: Document, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    losses, words, document, monkeypatch
+):
     """Control: each table alone is within the limits, and so is the honest file."""
     read(document)
     changed = with_losses(copy.deepcopy(document), losses)
@@ -194,9 +191,7 @@ def test_totals_of_all_tables_that_take_minutes_are_refused_before_any_is_added_
     assert "kinds" in verdict.why
 
 
-def test_tables_that_no_reader_takes_together_cost_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_that_no_reader_takes_together_cost_nothing(tmp_path, monkeypatch):
     """Whatever limit the reader has: here one that each table keeps, and all together do not."""
     budget = Budget(10.0, 1e-6, tmp_path / "b")
     synth = PlausibleDeniabilityMultiTableSynthesizer(

@@ -143,7 +143,7 @@ def changed(change: Change) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(case):
     change, words = REFUSED[case]
     for door in (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
         with pytest.raises(Refused) as told:
@@ -154,13 +154,13 @@ def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
 
 
 @pytest.mark.parametrize("metadata", NO_METADATA, ids=repr)
-def test_what_is_no_metadata_is_refused(metadata: Any) -> None:
+def test_what_is_no_metadata_is_refused(metadata):
     with pytest.raises(Refused, match="metadata .* must"):
         read_tree(metadata, 8)
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "8", None, MOST_CHILDREN + 1, True])
-def test_the_bound_on_children_is_a_public_whole_number(most: Any) -> None:
+def test_the_bound_on_children_is_a_public_whole_number(most):
     with pytest.raises(Refused, match="max_children"):
         read_tree(METADATA, most)
     with pytest.raises(Refused, match="max_children of people"):
@@ -168,7 +168,7 @@ def test_the_bound_on_children_is_a_public_whole_number(most: Any) -> None:
 
 
 @pytest.mark.parametrize("most", [{}, {"homes": 3}, {"people": 3, "pets": 3}])
-def test_bounds_are_of_the_tables_that_hang_on_others(most: Any) -> None:
+def test_bounds_are_of_the_tables_that_hang_on_others(most):
     with pytest.raises(Refused, match=r"a number, or one for each of people"):
         read_tree(METADATA, most)
     assert read_tree(METADATA, {"people": 3})[0].rows("people") == 3
@@ -188,7 +188,7 @@ def chain(length: int) -> dict[str, Any]:
     return {"tables": tables, "relationships": links}
 
 
-def test_of_a_chain_a_family_has_the_product_of_its_bounds() -> None:
+def test_of_a_chain_a_family_has_the_product_of_its_bounds():
     tree = read_tree(chain(4), {"t1": 2, "t2": 3, "t3": 5})[0]
     assert tree.tables == ("t0", "t1", "t2", "t3")
     assert [tree.rows(name) for name in tree.tables] == [1, 2, 6, 30]
@@ -206,13 +206,13 @@ def test_of_a_chain_a_family_has_the_product_of_its_bounds() -> None:
 
 
 @pytest.mark.parametrize("links", [(), ("ab", "ab"), ("bc", "ab"), ("ab", "cd"), ("ab", "ba")])
-def test_links_that_are_no_tree_are_refused_wherever_they_come_from(links: tuple[str, ...]) -> None:
+def test_links_that_are_no_tree_are_refused_wherever_they_come_from(links):
     """As from a file, which nobody checked."""
     with pytest.raises(ValueError, match="links"):
         Tree(links=tuple(Link(parent=a, child=b, primary_key="k", foreign_key="f", most=2) for a, b in links))
 
 
-def test_the_link_that_is_there() -> None:
+def test_the_link_that_is_there():
     tree, columns, keys = read_tree(METADATA, 8)
     (link,) = tree.links
     assert (link.parent, link.child, link.primary_key, link.foreign_key) == ("homes", "people", "home", "of")
@@ -225,7 +225,7 @@ def test_the_link_that_is_there() -> None:
     assert read_tree(listed, 8)[0] == tree
 
 
-def test_the_unit_is_the_same_after_a_file() -> None:
+def test_the_unit_is_the_same_after_a_file():
     family = read_tree(METADATA, 8)[0].family
     words = json.loads(json.dumps(asdict(family)))
     assert neighbours_of(words) == family != neighbours_of({"rows": 8, "person": "of"})
@@ -250,13 +250,13 @@ DECLARED = {
 
 
 @pytest.mark.parametrize("case", DECLARED)
-def test_declarations_that_fit_no_column_are_refused_before_anything_is_paid(case: str) -> None:
+def test_declarations_that_fit_no_column_are_refused_before_anything_is_paid(case):
     with pytest.raises(Refused) as told:
         PlausibleDeniabilityMultiTableSynthesizer(METADATA, domain=DECLARED[case])
     assert "\n" not in str(told.value)
 
 
-def test_a_child_without_a_column_to_model_is_refused() -> None:
+def test_a_child_without_a_column_to_model_is_refused():
     with pytest.raises(Refused, match="'people' must have a column that is modelled beside its keys"):
         PlausibleDeniabilityMultiTableSynthesizer(
             changed(lambda said: said["tables"]["people"]["columns"].pop("age"))
@@ -281,14 +281,14 @@ def _two_tables(column: str, **options: Any) -> PlausibleDeniabilityMultiTableSy
     return PlausibleDeniabilityMultiTableSynthesizer(metadata, domain=domain, types="declared", **options)
 
 
-def test_a_name_that_is_too_long_beside_a_row_is_refused_before_a_fit() -> None:
+def test_a_name_that_is_too_long_beside_a_row_is_refused_before_a_fit():
     """Its table's name and a point stand before it there. Control: two letters less."""
     with pytest.raises(ValueError, match=r"name 'H\.n+.* 1,001 letters.*: rename"):
         _two_tables("n" * 999)
     _two_tables("n" * 998)
 
 
-def test_a_delta_that_leaves_a_table_no_epsilon_is_refused_by_name() -> None:
+def test_a_delta_that_leaves_a_table_no_epsilon_is_refused_by_name():
     with pytest.raises(ValueError, match=r"delta \(0\.4\) must be smaller"):
         _two_tables("n", delta=0.4)
     _two_tables("n", delta=1e-3)

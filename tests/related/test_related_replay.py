@@ -11,7 +11,6 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,7 +188,7 @@ def check(case: str, *others: Tables) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) -> None:
+def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case):
     check(case, other_tables(), *([no_tables()] if case == "declared" else []))
 
 
@@ -227,15 +226,13 @@ SIDE_DOORS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("planted", SIDE_DOORS)
-def test_planted_side_doors_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_side_doors_are_seen(planted, monkeypatch):
     monkeypatch.setattr(synthesizer, "fit_families", SIDE_DOORS[planted])
     with pytest.raises(AssertionError, match=r"depend|asked of other rows|should be|differ"):
         check("declared", other_tables())
 
 
-def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_first(monkeypatch):
     synth = fit(first_tables(), domain=DOMAIN)
     first = synth.release()
     for wrong in ({}, {"homes": first_tables()["homes"]}, {**first_tables(), "people": pd.DataFrame()}):
@@ -255,7 +252,7 @@ def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_fi
     assert before >= {place for place, _ in leaves(synth) if "synth" in place}
 
 
-def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
+def test_a_release_of_two_fits_that_protect_no_family_is_none():
     release = fit(first_tables(), domain=DOMAIN).release()
     with pytest.raises(ValueError, match="of 0 to 2: give the release of one fit"):
         replace(release, tree=Tree(links=(replace(release.tree.links[0], most=2), *release.tree.links[1:])))
@@ -264,7 +261,7 @@ def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
         replace(release, tables={**release.tables, "homes": other.tables["homes"]})
 
 
-def test_no_two_tables_draw_from_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_two_tables_draw_from_one_stream(monkeypatch):
     """Two tables with the same noise would show their difference without any: keys of streams are all different.
 
     Planted: one stream for all.
@@ -272,7 +269,7 @@ def test_no_two_tables_draw_from_one_stream(monkeypatch: pytest.MonkeyPatch) -> 
     keys: list[bytes] = []
     honest = fitting.TableFit.run
 
-    def run(self: Any, families: Families, coins: Any, teller: Any) -> Any:
+    def run(self, families, coins, teller):
         keys.append(coins.spawn("any")._key)
         return honest(self, families, coins, teller)
 
@@ -292,7 +289,7 @@ def fails_of_rows(tables: dict[str, pd.DataFrame], *more: Any) -> Any:
     return brought_together(tables, *more) if tables["homes"].empty else 1 / 0
 
 
-def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path, monkeypatch):
     """Also where the fit then fails; and it is read again afterwards, and refuses another unit."""
     budget = Budget(2.5, 1e-5, tmp_path / "budget")
     synth = fit(first_tables(), domain=DOMAIN, epsilon=1.0, budget=budget)

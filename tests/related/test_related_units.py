@@ -236,12 +236,12 @@ def excess(base: Tables, tell: Told | None = None) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base in (0, 3)))
-def test_a_family_brings_so_many_lines_at_most_and_touches_no_other(base: int) -> None:
+def test_a_family_brings_so_many_lines_at_most_and_touches_no_other(base):
     assert list(excess(BASES[base])) == []
 
 
 @pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 3))
-def test_so_it_does_where_one_row_stands_in_its_parents_line(base: int) -> None:
+def test_so_it_does_where_one_row_stands_in_its_parents_line(base):
     found = together(BASES[base], told(roles=ROLES)).tables
     assert base in (0,) or found["homes"]["first of people.age"].notna().any()
     assert list(excess(BASES[base], told(roles=ROLES))) == []
@@ -262,14 +262,12 @@ put_beside, chosen = families.put_beside, families.chosen_rows
 
 
 @pytest.mark.parametrize(("name", "fault"), [("put_beside", _to_the_next), ("chosen_rows", _as_well)])
-def test_planted_rows_that_stand_elsewhere_or_count_twice_are_seen(
-    name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_rows_that_stand_elsewhere_or_count_twice_are_seen(name, fault, monkeypatch):
     monkeypatch.setattr(families, name, fault)
     assert any(excess(BASES[2], told(roles=ROLES)))
 
 
-def test_one_row_touches_its_familys_lines_alone() -> None:
+def test_one_row_touches_its_familys_lines_alone():
     """A row by itself is no unit: it moves no more lines than its family has, but they come and go."""
     rows = {
         "homes": ("lost", "own"),
@@ -314,7 +312,7 @@ MOVING = {
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_planted_lines_that_another_family_moves_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_lines_that_another_family_moves_are_seen(name, monkeypatch):
     monkeypatch.setattr(*MOVING[name])
     assert any(excess(BASES[2]))
 
@@ -374,7 +372,7 @@ def complaints(tell: Told, base: Tables, more: Tables, instead: Tables = NOTHING
 @pytest.mark.parametrize("more", range(len(FAMILIES)))
 @pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 3))
 @pytest.mark.parametrize("learned", [False, True])
-def test_so_it_is_where_one_row_stands_in_its_parents_line(base: int, more: int, learned: bool) -> None:
+def test_so_it_is_where_one_row_stands_in_its_parents_line(base, more, learned):
     if learned and (base, more) != (3, 0):
         return
     domain = {"people": {"sex": DOMAIN["people"]["sex"]}} if learned else DOMAIN
@@ -384,9 +382,7 @@ def test_so_it_is_where_one_row_stands_in_its_parents_line(base: int, more: int,
 @pytest.mark.parametrize("more", range(len(FAMILIES)))
 @pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 3))
 @pytest.mark.parametrize("domain", [DOMAIN, None], ids=["declared", "learned"])
-def test_no_family_moves_an_answer_further_and_all_cost_no_more_than_is_stated(
-    base: int, more: int, domain: Any
-) -> None:
+def test_no_family_moves_an_answer_further_and_all_cost_no_more_than_is_stated(base, more, domain):
     if domain is None and (base, more) != (3, 0):
         return
     assert complaints(told(domain=domain), BASES[base], FAMILIES[more]) == []
@@ -404,11 +400,11 @@ OTHER: Tables = {  # in other cells throughout
 @pytest.mark.parametrize(
     "instead", [OTHER, {"homes": [("old", "own")]}], ids=["other cells", "nothing hangs"]
 )
-def test_a_replaced_family_moves_no_answer_further_than_its_noise_is_for(base: int, instead: Tables) -> None:
+def test_a_replaced_family_moves_no_answer_further_than_its_noise_is_for(base, instead):
     assert complaints(told(neighbours="replace_one"), BASES[base], FAMILIES[0], instead) == []
 
 
-def test_noise_for_a_family_more_is_too_little_where_one_is_replaced() -> None:
+def test_noise_for_a_family_more_is_too_little_where_one_is_replaced():
     assert complaints(told(), BASES[2], FAMILIES[0], OTHER)
 
 
@@ -427,7 +423,7 @@ def sampled(**options: Any) -> Counter[int]:
     return Counter((found["people"]["sex"] == "f").groupby(found["people"]["of"]).sum())
 
 
-def test_every_home_has_the_one_person_of_a_role() -> None:
+def test_every_home_has_the_one_person_of_a_role():
     assert {*sampled(roles=ROLES)} == {1}
     assert {*sampled()} != {1}  # the control: nobody was told
 
@@ -457,12 +453,12 @@ def _both(patch: pytest.MonkeyPatch, planted: Any) -> None:
 
 
 @pytest.mark.parametrize("planted", STATED)
-def test_planted_totals_and_noise_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_totals_and_noise_are_seen(planted, monkeypatch):
     STATED[planted](monkeypatch)
     assert complaints(told(), BASES[3], FAMILIES[0])
 
 
-def test_planted_a_fit_of_children_for_one_row_is_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_a_fit_of_children_for_one_row_is_no_release(monkeypatch):
     monkeypatch.setattr(fitting, "Person", lambda column, _: Person(column, 1))
     with pytest.raises(ValueError, match="protect no one family"):
         fit_families(told(), together(BASES[3]), Coins.from_seed(5), Teller())
@@ -470,15 +466,13 @@ def test_planted_a_fit_of_children_for_one_row_is_no_release(monkeypatch: pytest
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("domain", [DOMAIN, None], ids=["declared", "learned"])
-def test_the_total_is_the_users_epsilon(epsilon: float, domain: Any) -> None:
+def test_the_total_is_the_users_epsilon(epsilon, domain):
     """Each fit keeps a part of delta back, so that shares alone would cost more: .995 to 1 of it is spent."""
     total = fitting.planned_ledger(told(epsilon=epsilon, delta=1e-9, domain=domain)).total()
     assert 0.995 * epsilon < total <= epsilon
 
 
-def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(monkeypatch):
     """Lemma 2 takes all numbers as independent: with one stream for both, codes of cells and the choice were one."""
     names = {"homes": "families", "people": "cells outside the domain", "trips": "parents", "cars": "persons"}
     said = json.loads(json.dumps(METADATA))
@@ -493,12 +487,12 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(
     parts: list[set[bytes]] = []
     draw = Coins._draw
 
-    def noted(coins: Coins, n_bytes: int) -> Any:
+    def noted(coins, n_bytes):
         parts[-1].add(coins._key)
         return draw(coins, n_bytes)
 
-    def new_part(honest: Any) -> Any:
-        def run(*given: Any) -> Any:
+    def new_part(honest):
+        def run(*given):
             parts.append(set())
             return honest(*given)
 
@@ -514,9 +508,7 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(
     assert not chosen & fitted
 
 
-def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(monkeypatch):
     """The plan is what a budget was drawn for."""
     tell = told()
     with monkeypatch.context() as patch:
@@ -529,9 +521,7 @@ def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(
 @pytest.mark.parametrize(
     ("roles", "lines_of_people", "alone"), [({}, [1, 2, 2], [True, False, False]), (ROLES, [2], [True])]
 )
-def test_simulated_parents_stand_beside_as_many_lines_as_they_have(
-    roles: Any, lines_of_people: list[int], alone: list[bool]
-) -> None:
+def test_simulated_parents_stand_beside_as_many_lines_as_they_have(roles, lines_of_people, alone):
     """Whoever stands in the parent's line has none, so that the other one of two is alone."""
     tell = told(roles=roles)
     link = next(link for link in tell.tree.links if link.child == "people")
@@ -544,7 +534,7 @@ def test_simulated_parents_stand_beside_as_many_lines_as_they_have(
     assert learner.alone.tolist() == alone
 
 
-def test_simulated_lines_are_the_first_of_all_in_a_public_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_lines_are_the_first_of_all_in_a_public_order(monkeypatch):
     """However few are sorted at a time: files of earlier versions, which sorted all, are verified still."""
     monkeypatch.setattr(simulation, "NUM_SIMULATED", 50)
     monkeypatch.setattr(simulation, "SORTED_TOGETHER", 64)
@@ -557,7 +547,7 @@ def test_simulated_lines_are_the_first_of_all_in_a_public_order(monkeypatch: pyt
         pd.testing.assert_frame_equal(simulation.lines_of_children(link, homes, has_first=False), wanted)
 
 
-def test_as_many_children_as_may_be_take_no_more_memory() -> None:
+def test_as_many_children_as_may_be_take_no_more_memory():
     """Only the lines that are kept are made: 4 million others would take 64 MB as positions alone."""
     link = next(link for link in told().tree.links if link.child == "people")
     homes = pd.DataFrame({link.count: [1000] * 4000})

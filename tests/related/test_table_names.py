@@ -54,9 +54,7 @@ def renamed(text: str, new: str, old: str = OLD) -> bytes:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_a_release_file_cannot_make_sample_write_elsewhere(
-    absolute: bool, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_release_file_cannot_make_sample_write_elsewhere(absolute, text, tmp_path, monkeypatch, capsys):
     victim, here = tmp_path / "victim" / "people.csv", tmp_path / "here"
     victim.parent.mkdir()
     here.mkdir()
@@ -71,7 +69,7 @@ def test_a_release_file_cannot_make_sample_write_elsewhere(
     assert [path.name for path in here.iterdir()] == ["f.release"]
 
 
-def test_every_bad_name_is_refused_at_load_and_by_verify(text: str, tmp_path: Path) -> None:
+def test_every_bad_name_is_refused_at_load_and_by_verify(text, tmp_path):
     file, failures = tmp_path / "f.release", []
     bad = [(renamed(text, name), repr(name)) for name in TABLE_NAMES if name]
     bad += [
@@ -96,7 +94,7 @@ def test_every_bad_name_is_refused_at_load_and_by_verify(text: str, tmp_path: Pa
         assert FamilyRelease.load(file).tree.tables == ("households", name)
 
 
-def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text: str, tmp_path: Path) -> None:
+def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text, tmp_path):
     """So that the names alone are what is refused above, by `verify`, too."""
     (tmp_path / "f.release").write_bytes(renamed(text, "people"))
     assert not verify(tmp_path / "f.release").refused
@@ -104,7 +102,7 @@ def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text: str, tmp_pa
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["households.csv", "people.csv"]
 
 
-def test_every_bad_name_in_metadata_is_refused_before_a_fit_pays() -> None:
+def test_every_bad_name_in_metadata_is_refused_before_a_fit_pays():
     failures = []
     for parent, child in [("homes", name) for name in TABLE_NAMES] + [(TABLE_NAMES[2], "people"), *COLLIDING]:
         for make in (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
@@ -120,7 +118,7 @@ def test_every_bad_name_in_metadata_is_refused_before_a_fit_pays() -> None:
         assert read_tree(metadata(name, "homes"), 8)[0].root == name
 
 
-def test_every_bad_name_of_one_table_is_refused_before_a_fit_pays() -> None:
+def test_every_bad_name_of_one_table_is_refused_before_a_fit_pays():
     failures = []
     for name in TABLE_NAMES:
         for make in (
@@ -138,7 +136,7 @@ def test_every_bad_name_of_one_table_is_refused_before_a_fit_pays() -> None:
     assert not failures
 
 
-def test_refusals_name_table_rule_and_way_out() -> None:
+def test_refusals_name_table_rule_and_way_out():
     with pytest.raises(Refused) as told:
         check_table_name("../people", "metadata")
     assert str(told.value) == (
@@ -151,7 +149,7 @@ def test_refusals_name_table_rule_and_way_out() -> None:
         check_table_names(["people", "homes", "People"], "metadata")
 
 
-def test_tables_are_written_into_one_new_folder(text: str, tmp_path: Path) -> None:
+def test_tables_are_written_into_one_new_folder(text, tmp_path):
     table = FamilyRelease.from_bytes(text.encode()).sample(3)[OLD]
     with pytest.raises(ValueError, match="must not hold any of"):
         write_tables({"../victim": table}, tmp_path / "new")
@@ -161,7 +159,7 @@ def test_tables_are_written_into_one_new_folder(text: str, tmp_path: Path) -> No
         check_new_folder(argparse.Namespace(output=tmp_path / "dangling"), "output")
 
 
-def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text: str, tmp_path: Path) -> None:
+def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text, tmp_path):
     """An empty one, which a rename would replace. Control: where there is none they are written."""
     tables = FamilyRelease.from_bytes(text.encode()).sample(3)
     (there := tmp_path / "there").mkdir()
@@ -173,7 +171,7 @@ def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text: str, tmp_pa
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
 
 
-def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path: Path) -> None:
+def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path):
     """SDV 2 names the file by the table; SDV 1 is given the file."""
     if not TAKES_DICT:
         pytest.skip("SDV 1 is given the file")

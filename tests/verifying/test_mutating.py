@@ -67,17 +67,17 @@ def complaints(kind: str, many: int | None, folder: Path) -> list[str]:
     return found
 
 
-def test_some_mutations_of_every_kind_are_verdicts(tmp_path: Path) -> None:
+def test_some_mutations_of_every_kind_are_verdicts(tmp_path):
     assert [one for kind in KINDS for one in complaints(kind, 3, tmp_path)] == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", [*KINDS, "families"])
-def test_every_mutation_is_a_verdict(kind: str, tmp_path: Path) -> None:
+def test_every_mutation_is_a_verdict(kind, tmp_path):
     assert complaints(kind, None, tmp_path) == []
 
 
-def test_a_detail_that_is_no_array_is_refused(tmp_path: Path) -> None:
+def test_a_detail_that_is_no_array_is_refused(tmp_path):
     """Of the kind that once ended in a traceback: a text without a shape."""
     changed = json.loads(honest("learned, strong"))
     runs = next(one for one in changed["answers"]["asked"] if one["kind"] == "runs")
@@ -86,8 +86,8 @@ def test_a_detail_that_is_no_array_is_refused(tmp_path: Path) -> None:
     assert states["answers paid by domain"] == states["learned columns from their answers"] == "refused"
 
 
-def test_a_judge_that_raises_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(*_: Any) -> Any:
+def test_a_judge_that_raises_would_be_seen(tmp_path, monkeypatch):
+    def judge(*_):
         raise AttributeError("shape")
 
     monkeypatch.setattr(checking, "verdict_of", judge)

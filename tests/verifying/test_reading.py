@@ -23,7 +23,7 @@ ARRAYS = ([], [0, 255], [-1, 3], [[1, 70_000]], [[[2**40]]], [0.5, -1e300], [[1.
 
 @pytest.mark.parametrize("values", ARRAYS)
 @pytest.mark.parametrize("readable", [False, True])
-def test_arrays_come_back(values: Any, readable: bool) -> None:
+def test_arrays_come_back(values, readable):
     told = np.array(values)
     found = array_of(encode(told, readable=readable))
     np.testing.assert_array_equal(found, told)
@@ -33,19 +33,19 @@ def test_arrays_come_back(values: Any, readable: bool) -> None:
 @pytest.mark.parametrize(
     "change", [{"dtype": "int16"}, {"shape": [3]}, {"data": "!"}, {"data": "AAAA"}, {"dtype": "float64"}]
 )
-def test_arrays_that_are_none_are_refused(change: dict[str, Any]) -> None:
+def test_arrays_that_are_none_are_refused(change):
     with pytest.raises(LieError, match="array"):
         array_of({**encode(np.array([1, 2])), **change})
 
 
 @pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":NaN}', '{"a":-Infinity}', '{"a":1e999}', "{"])
-def test_what_is_no_strict_json_is_refused(text: str) -> None:
+def test_what_is_no_strict_json_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         read(text.encode())
 
 
 @pytest.mark.parametrize("case", ["adaptive, row", "learned, strong", "k"])
-def test_both_forms_have_the_bytes_of_which_the_digest_is(case: str) -> None:
+def test_both_forms_have_the_bytes_of_which_the_digest_is(case):
     release = Release.from_bytes(honest(case).encode())
     for readable in (False, True):
         assert canonical(read(release.to_bytes(readable=readable))) == release.to_bytes()
@@ -62,7 +62,7 @@ def keywords(form: Any) -> set[str]:
     return {*form} | keywords(named) | keywords([inner for inner in rest if isinstance(inner, (dict, list))])
 
 
-def test_every_keyword_of_the_schema_is_read() -> None:
+def test_every_keyword_of_the_schema_is_read():
     """Control: words that say nothing of a value are told apart here, so that a new keyword is named."""
     said = {"$schema", "$id", "$defs", "title", "description", "contentEncoding"}
     known = {
@@ -74,7 +74,7 @@ def test_every_keyword_of_the_schema_is_read() -> None:
     assert {"oneOf", "not", "prefixItems"} <= keywords(schema())
 
 
-def test_breaches_name_the_entry_and_its_rule() -> None:
+def test_breaches_name_the_entry_and_its_rule():
     """Of one of several forms, too, where its kind is named. Control: of a kind that is none."""
     form = schema()
     for change, words in {
@@ -97,7 +97,7 @@ def test_breaches_name_the_entry_and_its_rule() -> None:
 
 
 @pytest.mark.parametrize(("case", "many"), [("learned, strong", 80), ("rules of all kinds", 8)])
-def test_files_are_refused_as_jsonschema_refuses_them(case: str, many: int) -> None:
+def test_files_are_refused_as_jsonschema_refuses_them(case, many):
     """Of damaged files those and no others. Control: some of each."""
     rng, validator, form = np.random.default_rng(1), Draft202012Validator(RELEASE_FILE), schema()
     ruled_text = ruled.fitted().release().to_bytes()
@@ -122,7 +122,7 @@ def test_files_are_refused_as_jsonschema_refuses_them(case: str, many: int) -> N
         [{"type": "GaussianLoss", "sensitivity_over_sigma": 1e300, "count": 1}],
     ],
 )
-def test_totals_that_take_minutes_are_refused(losses: list[Any]) -> None:
+def test_totals_that_take_minutes_are_refused(losses):
     """Two ledgers of related tables together, or one. Control: the entropies of a thousand columns."""
     ledger = {"entries": [{"losses": losses}]}
     with pytest.raises(LieError, match="are the most"):
@@ -130,7 +130,7 @@ def test_totals_that_take_minutes_are_refused(losses: list[Any]) -> None:
     check_sizes([{"entries": [{"losses": [{"type": "PureDP", "epsilon": 0.1, "count": 1_001_000}]}]}])
 
 
-def test_kinds_of_losses_are_counted_over_all_tables() -> None:
+def test_kinds_of_losses_are_counted_over_all_tables():
     """Control: one fewer, and uses of the same kind."""
     many = [{"type": "PureDP", "epsilon": 0.1 + i / 1000, "count": 1} for i in range(21)]
     with pytest.raises(LieError, match="42 kinds"):

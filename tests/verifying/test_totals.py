@@ -73,14 +73,14 @@ def of_program(losses: list[dict[str, Any]]) -> list[Any]:
     return [LOSSES[one["type"]](**{name: n for name, n in one.items() if name != "type"}) for one in losses]
 
 
-def test_every_kind_of_loss_has_a_case() -> None:
+def test_every_kind_of_loss_has_a_case():
     """Control: the kinds that files may hold."""
     assert {one["type"] for losses in KINDS.values() for one in losses} == {*LOSSES}
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-5])
 @pytest.mark.parametrize("kind", KINDS)
-def test_totals_agree(kind: str, delta: float) -> None:
+def test_totals_agree(kind, delta):
     """Closer than a verdict asks for: it then never hangs on the machine."""
     theirs, ours = compose(of_program(KINDS[kind]), delta), totals.total(KINDS[kind], delta)
     assert ours <= theirs * (1 + AGREES / 3) + 1e-9
@@ -125,18 +125,18 @@ HONEST: dict[str, tuple[list[dict[str, Any]], float]] = {
 
 
 @pytest.mark.parametrize("case", HONEST)
-def test_honest_totals_are_none_that_verify_refuses(case: str) -> None:
+def test_honest_totals_are_none_that_verify_refuses(case):
     losses, delta = HONEST[case]
     assert_honest(losses, delta)
     assert totals.total(losses, delta) >= 0
 
 
 @pytest.mark.parametrize("l1", [1, 3])
-def test_a_group_that_always_shows_has_no_total(l1: int) -> None:
+def test_a_group_that_always_shows_has_no_total(l1):
     assert math.isinf(totals.total([sizes(0.025, 1.0, l1), gaussian(0.2)], 0.5))
 
 
-def test_few_losses_are_summed_without_a_grid() -> None:
+def test_few_losses_are_summed_without_a_grid():
     """The closed form of one use of a pure loss next to Gaussian noise, by hand."""
     epsilon, mu, delta = 10.0, 0.02, 1e-9
     ours = totals.total([loss("PureDP", epsilon=epsilon, count=1), gaussian(mu)], delta)
@@ -147,7 +147,7 @@ def test_few_losses_are_summed_without_a_grid() -> None:
     assert at[1] < delta * 0.999
 
 
-def test_a_step_more_is_allowed_of_the_program_s_grid_alone() -> None:
+def test_a_step_more_is_allowed_of_the_program_s_grid_alone():
     """Nothing beside Gaussian noise, which has no grid there; little where there are many uses."""
     assert totals.program_excess([gaussian(1.0)]) == (totals.NUMERICAL, 0.0)
     charged, step = totals.program_excess([loss("PureDP", epsilon=0.01, count=10_000)])
@@ -155,7 +155,7 @@ def test_a_step_more_is_allowed_of_the_program_s_grid_alone() -> None:
     assert 0 < step < 2.1e-5
 
 
-def test_random_ledgers_have_the_program_s_total() -> None:
+def test_random_ledgers_have_the_program_s_total():
     """In both directions. Control: with three times the pure losses the totals are apart."""
     rng, apart = np.random.default_rng(6), 0
     for _ in range(11):
@@ -176,7 +176,7 @@ def test_random_ledgers_have_the_program_s_total() -> None:
     assert apart > 3
 
 
-def test_many_uses_are_never_below_the_truth() -> None:
+def test_many_uses_are_never_below_the_truth():
     """Reference: the transform of an exponentially tilted loss, whose rounding is relative."""
     epsilon, s, uses, delta = 0.14146185086333715, 30, 1290, 3e-12
     rate, atoms = epsilon / s, totals.laplace(epsilon, s)
@@ -186,7 +186,7 @@ def test_many_uses_are_never_below_the_truth() -> None:
     masses = np.fft.irfft(np.fft.rfft(np.bincount(at % size, tilted / tilted.sum(), size)) ** uses, size)
     losses = np.fft.fftfreq(size, 1 / size) * rate
 
-    def delta_at(total: float) -> float:
+    def delta_at(total):
         above = (losses > total) & (masses > 1e-15)
         left = masses[above] * np.exp(uses * log_sum - tilt * losses[above])
         return float(left @ -np.expm1(total - losses[above]))
@@ -195,7 +195,7 @@ def test_many_uses_are_never_below_the_truth() -> None:
     assert delta_at(ours) <= delta * 1.001 < delta_at(ours * 0.99)
 
 
-def test_what_the_program_charges_for_rounding_is_within_what_is_allowed() -> None:
+def test_what_the_program_charges_for_rounding_is_within_what_is_allowed():
     """At a delta where it shows. Control: without the allowance the totals are apart."""
     losses = KINDS["choices"]
     theirs = compose(of_program(losses), 1e-12)
@@ -204,13 +204,13 @@ def test_what_the_program_charges_for_rounding_is_within_what_is_allowed() -> No
 
 
 @pytest.mark.parametrize("change", [{"count": 10}, {"sensitivity_over_sigma": 0.06}])
-def test_another_loss_has_another_total(change: dict[str, float]) -> None:
+def test_another_loss_has_another_total(change):
     """The planted difference: one use more, or a tenth less noise."""
     changed = [{**KINDS["noise and failures"][0], **change}, *KINDS["noise and failures"][1:]]
     assert totals.total(changed, 1e-9) > totals.total(KINDS["noise and failures"], 1e-9) * (1 + 10 * AGREES)
 
 
-def test_a_split_is_amplified_alike() -> None:
+def test_a_split_is_amplified_alike():
     parts = {"structure": [gaussian(0.1, 3)], "parameters": [gaussian(0.2)], "seeds": []}
     for common in ([], [gaussian(0.05)]):
         split = RandomSplit.of((0.25, 0.25, 0.5), apart=True)
@@ -222,7 +222,7 @@ def test_a_split_is_amplified_alike() -> None:
         assert ours == pytest.approx(theirs, rel=AGREES / 3)
 
 
-def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum() -> None:
+def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum():
     """Several compose to less than their sum. Control: one stands for several, and for itself."""
     one, two = (
         [loss("ApproxDP", epsilon=0.0, delta=0.2, count=1)],
@@ -233,17 +233,17 @@ def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum() -
     assert not _stands_for([*two, gaussian(0.1)], [*one, gaussian(0.1)])
 
 
-def test_rho_beside_other_losses_has_no_total() -> None:
+def test_rho_beside_other_losses_has_no_total():
     with pytest.raises(verdict.OpenError, match="no total here"):
         totals.total([*KINDS["rho"], gaussian(0.1)], 1e-9)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.9, 2.5, 6.0, 33.3, 800.0, 30_000.0])
-def test_the_dominating_noise_is_the_same(sigma: float) -> None:
+def test_the_dominating_noise_is_the_same(sigma):
     assert totals.discrete_mu(sigma) == pytest.approx(discrete_gaussian_mu(sigma), rel=1e-7)
 
 
-def test_atoms_are_distributions_both_ways() -> None:
+def test_atoms_are_distributions_both_ways():
     """Masses sum to what does not fail, and reversed to at most 1."""
     for atoms in (
         totals.laplace(0.7, 1), totals.laplace(2.0, 4), totals.bounded_range(0.8), totals.sampled(0.2, 0.5),
@@ -255,7 +255,7 @@ def test_atoms_are_distributions_both_ways() -> None:
         assert (atoms.masses @ np.exp(-atoms.values)) <= 1 + 1e-6
 
 
-def test_units_margins_and_rounding_are_the_program_s() -> None:
+def test_units_margins_and_rounding_are_the_program_s():
     for rows, replace in ((1, False), (3, False), (1, True), (4, True)):
         theirs = Neighbours(rows=rows, replace=replace, person="p")
         ours = verdict.Unit(rows, replace, "p")
@@ -266,14 +266,14 @@ def test_units_margins_and_rounding_are_the_program_s() -> None:
         assert verdict.rounded_up(figure) == rounded_up(figure)
 
 
-def test_equal_losses_are_one_kind() -> None:
+def test_equal_losses_are_one_kind():
     """In one entry or in several they cost the same. Control: one use more costs more."""
     one, apart = loss("PureDP", epsilon=0.1, count=50), [loss("PureDP", epsilon=0.1, count=1)] * 50
     assert totals.total(apart, 1e-9) == totals.total([one], 1e-9) < totals.total([one, *apart[:1]], 1e-9)
     assert len(totals.Sorted.of(apart).others) == 1
 
 
-def test_a_power_is_taken_by_squares() -> None:
+def test_a_power_is_taken_by_squares():
     factor = np.exp(1j * np.linspace(0, 3, 9)) * np.linspace(0, 1, 9)
     for power in (1, 2, 7, 100):
         product = np.full(9, 2.0 + 0j)
@@ -281,7 +281,7 @@ def test_a_power_is_taken_by_squares() -> None:
         assert product == pytest.approx(2 * factor**power, abs=1e-13)
 
 
-def test_many_kinds_of_many_uses_have_the_program_s_total() -> None:
+def test_many_kinds_of_many_uses_have_the_program_s_total():
     """Twenty kinds of ten thousand uses, beside Gaussian noise: the program charges 4 % of delta for rounding."""
     losses = [loss("PureDP", epsilon=0.001 + i * 1e-5, count=10_000) for i in range(20)]
     for more in ([], [gaussian(0.18, 30)]):
@@ -289,7 +289,7 @@ def test_many_kinds_of_many_uses_have_the_program_s_total() -> None:
         assert totals.total([*losses, *more], 1e-9) == pytest.approx(theirs, rel=2e-3)
 
 
-def test_limits_are_the_program_s() -> None:
+def test_limits_are_the_program_s():
     """A file that one of both readers takes is none that the other refuses for its length."""
     for name in ("MOST_LOSSES", "MOST_KINDS", "MOST_SQUARES", "MOST_SIGMAS", "LEAST_SIGMA", "LARGE_SIGMA"):
         assert getattr(reading, name) == getattr(ledger, name), name

@@ -61,7 +61,7 @@ def questions(least: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("name", questions(9))
-def test_sensitivities_are_the_questions_own(name: str, unit: tuple[int, bool]) -> None:
+def test_sensitivities_are_the_questions_own(name, unit):
     """Of the noise as printed for single rows alone, as the product has it."""
     who, ours = UNITS[unit], Unit(*unit, "p")
     is_printed = name.startswith("printed")
@@ -76,7 +76,7 @@ def test_sensitivities_are_the_questions_own(name: str, unit: tuple[int, bool]) 
     assert questions(9)["entropies"].asked().details["grid"] == ENTROPY_GRID
 
 
-def test_thresholds_are_the_door_s() -> None:
+def test_thresholds_are_the_door_s():
     """Control: a count one below is refused."""
     assert answers.LEAST_HOLDERS == LEAST_HOLDERS
     for (rows, replace), who in UNITS.items():
@@ -116,19 +116,19 @@ NOT_PACKED = {
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_epsilons_are_taken_from_single_pieces(name: str) -> None:
+def test_epsilons_are_taken_from_single_pieces(name):
     """Lemma 2 (b): what is taken from a piece adds up to it at most."""
     answers._check_packed(*PACKED[name])
 
 
 @pytest.mark.parametrize("name", NOT_PACKED)
-def test_epsilons_that_no_piece_holds_are_refused(name: str) -> None:
+def test_epsilons_that_no_piece_holds_are_refused(name):
     with pytest.raises(LieError, match="where|cannot each be"):
         answers._check_packed(*NOT_PACKED[name])
 
 
 @pytest.mark.parametrize("name", ["counts", "number of rows", "distances", "entropies"])
-def test_answers_have_the_shape_of_their_question(name: str) -> None:
+def test_answers_have_the_shape_of_their_question(name):
     """A number too few or too many would have noise that nobody paid for, or none."""
     axes = [{"column": axis.column, "buckets": axis.buckets} for axis in AXES]
     question = questions(50)[name]
@@ -140,7 +140,7 @@ def test_answers_have_the_shape_of_their_question(name: str) -> None:
             answers._check_shape(0, {**answer, "values": np.zeros(other)}, axes)
 
 
-def test_a_more_even_pair_costs_more() -> None:
+def test_a_more_even_pair_costs_more():
     """Why it is not enough that the k largest cost no more than the k largest charges."""
     even, apart = (
         total([{"type": "PureDP", "epsilon": epsilon, "count": 1} for epsilon in pair], 0.2)
@@ -149,7 +149,7 @@ def test_a_more_even_pair_costs_more() -> None:
     assert even > 1.01 * apart
 
 
-def test_failures_are_matched_one_by_one() -> None:
+def test_failures_are_matched_one_by_one():
     """Each answer takes one that is as large as it needs. Control: the same with one large one the less."""
     check = answers._check_failures
     check([1e-9, 1e-12, 1e-12], Counter({1e-9: 1, 1e-12: 2}))
@@ -162,11 +162,11 @@ def test_failures_are_matched_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("moved", [1.0, 3.0])
-def test_gaussian_answers_add_up_in_both_terms(moved: float) -> None:
+def test_gaussian_answers_add_up_in_both_terms(moved):
     """A share of more than a piece needs more noise than its square asks for; one piece pays for any that add up."""
     pieces, mu = [(1 / 25, 100)], 2.0
 
-    def paid(found: list[tuple[float, float]], charged: list[tuple[float, int]], step: float = 1.0) -> None:
+    def paid(found, charged, step=1.0):
         answers._add_up([(*one, step) for one in found], charged)
 
     paid([(1.0, 5.0)] * 100, pieces)
@@ -190,7 +190,7 @@ def entries_of(*losses: GaussianLoss) -> list[LedgerEntry]:
     return [LedgerEntry(name="model", mechanism="", losses=losses, scope="the model")]
 
 
-def test_a_question_of_one_s_own_is_open() -> None:
+def test_a_question_of_one_s_own_is_open():
     answer = {"kind": "Mine", "noise": "discrete gaussian", "tables": [], "details": {}, "scale": 1.0}
     with pytest.raises(OpenError, match="its own"):
         answers._moved(0, answer, Unit(1, False, None), 1)
@@ -198,7 +198,7 @@ def test_a_question_of_one_s_own_is_open() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_least_rows_are_the_learner_s(unit: tuple[int, bool]) -> None:
+def test_least_rows_are_the_learner_s(unit):
     """Of either noise. Control: nothing is allowed without a failure, or by a size of another noise."""
     for noisy, failure in ((400, 1e-11), (70, 1e-3), (5_000_000, 1e-12)):
         size = {"values": np.array([noisy]), "scale": 38.9, "noise": "discrete gaussian"}
@@ -212,7 +212,7 @@ def test_least_rows_are_the_learner_s(unit: tuple[int, bool]) -> None:
         assert answers._least_rows(size, "discrete gaussian", 0.0, Unit(*unit, "p")) == 0
 
 
-def test_least_rows_as_printed_are_the_noisy_number_once_it_is_large() -> None:
+def test_least_rows_as_printed_are_the_noisy_number_once_it_is_large():
     """From the learner's own limit on. Control: one below it."""
     plan = PrintedPlan.make(4, ModelBudget(epsilon=1.0, delta=1e-9), learns_structure=True)
     assert plan.shares is not None
@@ -223,7 +223,7 @@ def test_least_rows_as_printed_are_the_noisy_number_once_it_is_large() -> None:
         assert allowed == (noisy if noisy >= plan.least_noisy_rows else 0)
 
 
-def test_every_answer_that_may_fail_needs_a_failure_that_is_charged() -> None:
+def test_every_answer_that_may_fail_needs_a_failure_that_is_charged():
     """Two columns of categories are no answers of one failure."""
     named = {
         "kind": "frequent values", "tables": [], "details": {"found": ["a"], "public": ["missing"]},

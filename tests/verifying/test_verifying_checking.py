@@ -47,7 +47,7 @@ def seen(content: bytes, folder: Path, public: Any = None) -> Verification:
     return verify(path, public=public)
 
 
-def test_every_option_has_a_case() -> None:
+def test_every_option_has_a_case():
     """And every model and unit. Control: a registry with one more."""
     assert agreeing.without_a_case() == []
     assert agreeing.guarded.models_without_a_case() == agreeing.guarded.units_without_a_case() == []
@@ -59,7 +59,7 @@ def test_every_option_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("case", fast_and_slow(CASES, lambda case: case in FAST))
-def test_releases_agree(case: str, tmp_path: Path) -> None:
+def test_releases_agree(case, tmp_path):
     """Every claim is ok, but for those that cannot be checked: these are never called ok."""
     found = seen(agreeing.made(case).to_bytes(), tmp_path, CASES[case].get("public"))
     states = {verdict.about: verdict.state for verdict in found.verdicts}
@@ -76,7 +76,7 @@ def test_releases_agree(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(path.stem for path in STORED.glob("*.release")))
-def test_files_of_older_versions_agree(kind: str) -> None:
+def test_files_of_older_versions_agree(kind):
     """Their models were made by another learner: that is no lie, and not ok either."""
     if kind == "latent":
         pytest.skip("its entries take seconds: the same is a slow case above")
@@ -87,7 +87,7 @@ def test_files_of_older_versions_agree(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", fast_and_slow(LIES, lambda name: LIES[name].case.split(",")[0] not in SLOW))
-def test_lies_are_refused_by_name(name: str, tmp_path: Path) -> None:
+def test_lies_are_refused_by_name(name, tmp_path):
     """Control: the file without the lie, in the test above. A consistent lie is read by the product."""
     lie = LIES[name]
     content = told(lie)
@@ -102,7 +102,7 @@ def test_lies_are_refused_by_name(name: str, tmp_path: Path) -> None:
     assert (lie.about, lie.state) in {(one.about, one.state) for one in found}, [*map(str, found)]
 
 
-def test_digits_that_no_answer_says_are_told_to_be_declared(tmp_path: Path) -> None:
+def test_digits_that_no_answer_says_are_told_to_be_declared(tmp_path):
     """Digits of a learned number may be declared: the verdict names the column. Control: the honest file."""
     for is_changed in (True, False):
         document = json.loads(honest("numbers"))
@@ -114,7 +114,7 @@ def test_digits_that_no_answer_says_are_told_to_be_declared(tmp_path: Path) -> N
         assert ("must be declared: 'pay' (digits)" in found.why) == is_changed
 
 
-def test_failures_of_millions_of_uses_are_counted_at_once() -> None:
+def test_failures_of_millions_of_uses_are_counted_at_once():
     """Each use was an item of a list before: a file of a few lines took all memory."""
     document = json.loads(honest("learned, strong"))
     charged = next(e for e in document["ledger"]["entries"] if e["name"] == "domain")["losses"]
@@ -125,7 +125,7 @@ def test_failures_of_millions_of_uses_are_counted_at_once() -> None:
     assert found["answers paid by domain"] == "ok"
 
 
-def test_every_kind_of_rule_is_named_in_the_ledger(tmp_path: Path) -> None:
+def test_every_kind_of_rule_is_named_in_the_ledger(tmp_path):
     """Word by word, as the file has it. Control: the lies about rules above."""
     release = ruled.fitted().release()
     assert {rule.kind for rule in release.rules.rule_set.rules} == {*RULE_KINDS}
@@ -133,7 +133,7 @@ def test_every_kind_of_rule_is_named_in_the_ledger(tmp_path: Path) -> None:
     assert found["rules in the ledger"] == f"it names the {len(ruled.RULES)} rules of the file"
 
 
-def test_values_in_types_of_storage_are_refused() -> None:
+def test_values_in_types_of_storage_are_refused():
     """The leak of an advisory: a category's values, of a column that no entry pays for. Control: those of its domain."""
     of_columns = {"ticket": ["John Smith"], "ward": ["A", "B", "C", "Z"]}
     for name, categories in {**of_columns, "stage": ["i", "ii", "iii"]}.items():
@@ -143,7 +143,7 @@ def test_values_in_types_of_storage_are_refused() -> None:
         assert states["domain"] == ("refused" if name in of_columns else "ok")
 
 
-def test_ledgers_that_take_minutes_to_add_up_are_refused_before() -> None:
+def test_ledgers_that_take_minutes_to_add_up_are_refused_before():
     """Each kept a reader busy, or took all memory, though the program refuses them at once."""
     laplace = {"type": "DiscreteLaplaceLoss", "epsilon": 0.1, "count": 1, "sensitivity": 3}
     many = [{**laplace, "epsilon": 0.001 * (1 + i / 3000)} for i in range(3000)]
@@ -162,7 +162,7 @@ def test_ledgers_that_take_minutes_to_add_up_are_refused_before() -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_every_check_is_needed(check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_is_needed(check, tmp_path, monkeypatch):
     """A lie that a check refuses is not refused by its name once the check is gone: its tests would see it."""
     name = next(name for name, lie in LIES.items() if lie.about == check and lie.case not in SLOW)
     monkeypatch.setitem(CHECKS, check, lambda _: "gone")
@@ -170,7 +170,7 @@ def test_every_check_is_needed(check: str, tmp_path: Path, monkeypatch: pytest.M
         test_lies_are_refused_by_name(name, tmp_path)
 
 
-def test_a_digest_that_was_told_is_compared(tmp_path: Path) -> None:
+def test_a_digest_that_was_told_is_compared(tmp_path):
     content = honest("adaptive, row").encode()
     release = Release.from_bytes(content)
     for told_digest, state in ((release.digest, "ok"), (release.digest[::-1], "refused")):
@@ -181,7 +181,7 @@ def test_a_digest_that_was_told_is_compared(tmp_path: Path) -> None:
     assert "form for people" in readable[1].why
 
 
-def test_what_is_no_file_is_one_verdict(tmp_path: Path) -> None:
+def test_what_is_no_file_is_one_verdict(tmp_path):
     for content in (
         b"",
         b"{",
@@ -198,7 +198,7 @@ def test_what_is_no_file_is_one_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damaged_files_are_verdicts(seed: int, tmp_path: Path) -> None:
+def test_damaged_files_are_verdicts(seed, tmp_path):
     """Whatever is in a file: nothing is raised, and no value of it is quoted at length."""
     rng, whole = np.random.default_rng(seed), json.loads(honest("learned, strong"))
     for _ in range(25):
@@ -207,7 +207,7 @@ def test_damaged_files_are_verdicts(seed: int, tmp_path: Path) -> None:
         assert all(len(str(verdict)) < 1500 for verdict in found.verdicts)
 
 
-def test_a_total_above_the_entries_is_not_called_ok() -> None:
+def test_a_total_above_the_entries_is_not_called_ok():
     """It may be an older version's, or an entry is missing: nobody can tell."""
     document = json.loads(honest("adaptive, row"))
     document["ledger"]["epsilon"] *= 1.01
@@ -216,7 +216,7 @@ def test_a_total_above_the_entries_is_not_called_ok() -> None:
     assert "an entry is missing" in total.why
 
 
-def test_a_model_of_another_version_is_not_called_ok(tmp_path: Path) -> None:
+def test_a_model_of_another_version_is_not_called_ok(tmp_path):
     """Whoever names another version to hide another model gets no ok for it."""
     document = json.loads(honest("independent, row"))
     document["model"] = json.loads(honest("epsilon, independent"))["model"]
@@ -225,7 +225,7 @@ def test_a_model_of_another_version_is_not_called_ok(tmp_path: Path) -> None:
     assert {v.about: v.state for v in found.verdicts}["model from its answers"] == "not checkable"
 
 
-def test_what_an_earlier_fit_paid_lends_nothing_and_refuses_nothing(tmp_path: Path) -> None:
+def test_what_an_earlier_fit_paid_lends_nothing_and_refuses_nothing(tmp_path):
     """One column was learned before, another one is learned now: two entries of one name (seen red)."""
     rng, path = np.random.default_rng(0), tmp_path / "domain.json"
     rows = pd.DataFrame({"age": rng.integers(18, 90, 2000), "town": rng.choice(["Bern", "Chur"], 2000)})
@@ -278,7 +278,7 @@ RULED = [
     ],
     ids=["person and rules", "voted", "published"],
 )
-def test_names_with_control_characters_are_the_same_names(options: Any, tmp_path: Path) -> None:
+def test_names_with_control_characters_are_the_same_names(options, tmp_path):
     """In a ledger they are written out. Control: another column is named there."""
     columns = {name: {k: v for k, v in words.items() if k == "sdtype"} for name, words in ODD_COLUMNS.items()}
     columns[odd("day")]["datetime_format"] = "%Y-%m-%d"
@@ -297,7 +297,7 @@ def test_names_with_control_characters_are_the_same_names(options: Any, tmp_path
 
 
 @pytest.mark.parametrize("cited", ["kind", "who"])
-def test_columns_that_are_cited_and_whose_values_are_learned_are_no_lie(cited: str, tmp_path: Path) -> None:
+def test_columns_that_are_cited_and_whose_values_are_learned_are_no_lie(cited, tmp_path):
     """Where the domain declares no value set. Control: the ledger names a column that is not there."""
     domain: Any = {"kind": {"sdtype": "categorical"}, "who": {"sdtype": "id"}}
     domain[cited]["source"] = "https://example.org"

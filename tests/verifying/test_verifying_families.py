@@ -68,7 +68,7 @@ def refused(document: Any, about: str, folder: Path) -> bool:
     return about in {one.about for one in verify(folder / "f.release").refused}
 
 
-def test_an_honest_file_agrees_with_itself(honest, tmp_path, capsys) -> None:
+def test_an_honest_file_agrees_with_itself(honest, tmp_path, capsys):
     """Models of children, too: their parents are simulated again from the releases in the same file."""
     (tmp_path / "f.release").write_bytes(documents.write(honest))
     whole = verify(tmp_path / "f.release")
@@ -274,7 +274,7 @@ LIES: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def test_lies_are_refused_by_name(tmp_path, monkeypatch) -> None:
+def test_lies_are_refused_by_name(tmp_path, monkeypatch):
     """Control: a file without a lie, and every lie changes something."""
     for module in SIMULATING:
         monkeypatch.setattr(module, "NUM_SIMULATED", FEW)
@@ -289,7 +289,7 @@ def test_lies_are_refused_by_name(tmp_path, monkeypatch) -> None:
     assert len(LIES) >= 40
 
 
-def test_no_total_is_stated_where_an_entry_ends_the_claim(honest, tmp_path) -> None:
+def test_no_total_is_stated_where_an_entry_ends_the_claim(honest, tmp_path):
     document = copy.deepcopy(honest)
     entry = next(e for e in document["tables"]["trips"]["ledger"]["entries"] if e["losses"])
     entry["losses"] = [{"type": "InfiniteLoss", "count": 1}]
@@ -298,16 +298,14 @@ def test_no_total_is_stated_where_an_entry_ends_the_claim(honest, tmp_path) -> N
     assert found.get("all tables' total", "not checkable") == "not checkable"
 
 
-def test_no_statement_is_checkable(honest, tmp_path) -> None:
+def test_no_statement_is_checkable(honest, tmp_path):
     (tmp_path / "f.release").write_bytes(documents.write(honest))
     (tmp_path / "key.pem").write_text("")
     found = verify(tmp_path / "f.release", key=tmp_path / "key.pem")
     assert {v.about: v.state for v in found.verdicts}["statement"] == "not checkable"
 
 
-def test_names_with_control_characters_are_the_same_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_with_control_characters_are_the_same_names(tmp_path, monkeypatch):
     """Of keys, of columns and of a value with a role; tables are called as files can be."""
     for module in SIMULATING:
         monkeypatch.setattr(module, "NUM_SIMULATED", FEW)

@@ -15,7 +15,7 @@ LETTERS = [
 SHAPES = ("{}", "{}b", "b{}", "a{}b", "co{}", "nul{}x")
 
 
-def test_both_statements_of_the_rule_agree() -> None:
+def test_both_statements_of_the_rule_agree():
     names = [
         *TABLE_NAMES,
         *ORDINARY_NAMES,

@@ -67,7 +67,7 @@ def is_as_stated(total: float, number: int) -> bool:
 
 
 @pytest.mark.parametrize("case", ["declared", "paper's learner", "seeds"])
-def test_answers_are_what_was_asked_with_noise_as_strong_as_stated(case: str) -> None:
+def test_answers_are_what_was_asked_with_noise_as_strong_as_stated(case):
     answers = loaded(case).answers
     total, number = squared_errors(case, answers)
     assert number > 300
@@ -79,7 +79,7 @@ def test_answers_are_what_was_asked_with_noise_as_strong_as_stated(case: str) ->
     assert not is_as_stated(*squared_errors(case, halved))
 
 
-def test_domain_questions_are_there_too() -> None:
+def test_domain_questions_are_there_too():
     answers = loaded("private").answers
     assert {"number of rows", "frequent values", "present and missing", "precision", "runs"} <= {
         a.asked.kind for a in answers
@@ -93,7 +93,7 @@ def test_domain_questions_are_there_too() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_read_is_what_the_sampler_keeps(case: str) -> None:
+def test_what_is_read_is_what_the_sampler_keeps(case):
     kept, read = shared(case)._sampler.answers, loaded(case).answers
     assert len(read) == len(kept)
     for one, other in zip(kept, read, strict=True):
@@ -110,7 +110,7 @@ def test_what_is_read_is_what_the_sampler_keeps(case: str) -> None:
             assert all((a.buckets == b.buckets).all() for a, b in zip(mine, theirs, strict=True))
 
 
-def test_answers_by_columns() -> None:
+def test_answers_by_columns():
     answers = loaded("declared").answers
     assert isinstance(answers, Answers)
     (age,) = answers.about("age", kind="counts")
@@ -121,14 +121,14 @@ def test_answers_by_columns() -> None:
     assert len(answers[:2]) == 2
 
 
-def test_parts_are_told() -> None:
+def test_parts_are_told():
     parts = {a.rows for a in loaded("independent, split").answers if "domain" not in a.paid_by}
     assert parts
     assert parts <= {"learning", "parameters", "structure"}
     assert {a.rows for a in loaded("declared").answers} == {"all"}  # and so are all that learn a domain
 
 
-def test_a_question_without_words_is_known_by_its_class() -> None:
+def test_a_question_without_words_is_known_by_its_class():
     class Mine:
         pass
 
@@ -138,10 +138,10 @@ def test_a_question_without_words_is_known_by_its_class() -> None:
     assert transcript.answers == (), "an exact answer is not kept"
 
 
-def test_no_answer_leaves_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_answer_leaves_unwritten(monkeypatch):
     """As many answers as were given noise are in the release: a method that forgets to write its answer down is caught."""
 
-    def noised(**options: Any) -> tuple[int, int]:
+    def noised(**options):
         drawn = []
         honest = Queryable._noisy
         with pytest.MonkeyPatch.context() as patch:
@@ -200,7 +200,7 @@ def finer() -> dict[str, Any]:
     return dict(json.loads(release.to_bytes()))
 
 
-def test_noise_on_a_finer_lattice_is_checked_and_computed_again(finer: dict[str, Any]) -> None:
+def test_noise_on_a_finer_lattice_is_checked_and_computed_again(finer):
     data = json.dumps(finer).encode()
     assert {verdict.state for verdict in check(data)} == {"ok"}
     assert replay_model(Release.from_bytes(data)).startswith("the answers lead to it again")
@@ -209,7 +209,7 @@ def test_noise_on_a_finer_lattice_is_checked_and_computed_again(finer: dict[str,
 
 
 @pytest.mark.parametrize("granularity", [None, 0.3, 0.75, 1, 2.0, -0.5, 2.0**-30, "0.5"])
-def test_another_granularity_is_refused(finer: dict[str, Any], granularity: Any) -> None:
+def test_another_granularity_is_refused(finer, granularity):
     """Left out, the noise is on whole numbers: stronger counts at a scale that costs more than was charged."""
     document = copy.deepcopy(finer)
     answer = min(document["answers"]["asked"], key=lambda one: one.get("granularity", 1.0))
@@ -221,7 +221,7 @@ def test_another_granularity_is_refused(finer: dict[str, Any], granularity: Any)
     assert "refused" in {verdict.state for verdict in check(json.dumps(document).encode())}
 
 
-def test_more_steps_than_doubles_hold_are_refused(finer: dict[str, Any]) -> None:
+def test_more_steps_than_doubles_hold_are_refused(finer):
     """They would change when saved again. Control: the most that doubles hold do not."""
     document = copy.deepcopy(finer)
     answer = min(document["answers"]["asked"], key=lambda one: one.get("granularity", 1.0))
@@ -237,7 +237,7 @@ def test_more_steps_than_doubles_hold_are_refused(finer: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("scale", [1e308, 1e101, 1e-101, 5e-324])
-def test_noise_whose_square_no_double_holds_is_refused(finer: dict[str, Any], scale: float) -> None:
+def test_noise_whose_square_no_double_holds_is_refused(finer, scale):
     document = copy.deepcopy(finer)
     document["answers"]["asked"][0]["scale"] = scale
     changed = json.dumps(document).encode()

@@ -25,7 +25,7 @@ def damaged(array: np.ndarray, **changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("readable", [False, True])
-def test_what_is_read_is_what_was_written(readable: bool) -> None:
+def test_what_is_read_is_what_was_written(readable):
     for array in ARRAYS:
         found = decode(encode(array, readable=readable))
         assert (found.shape, found.tolist()) == (array.shape, array.tolist())
@@ -33,7 +33,7 @@ def test_what_is_read_is_what_was_written(readable: bool) -> None:
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_numbers_are_finite(number: float) -> None:
+def test_numbers_are_finite(number):
     data = base64.b64encode(np.array([0.5, number]).tobytes()).decode()
     with pytest.raises(ValueError, match="not finite"):
         decode(damaged(np.array([0.5, 0.5]), data=data))
@@ -41,7 +41,7 @@ def test_numbers_are_finite(number: float) -> None:
         decode({"dtype": "float64", "shape": [2], "values": [0.5, number]})
 
 
-def test_a_text_is_as_long_as_its_array_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_as_long_as_its_array_before_it_is_decoded(monkeypatch):
     """So that no file makes a reader hold more than it says."""
     decoded = list[int]()
     honest = base64.b64decode
@@ -54,13 +54,13 @@ def test_a_text_is_as_long_as_its_array_before_it_is_decoded(monkeypatch: pytest
     assert decoded == []
 
 
-def test_a_text_has_one_spelling() -> None:
+def test_a_text_has_one_spelling():
     """Bits beyond the last byte are 0: else one array had several texts, and a release several digests."""
     assert encode(np.array([1]))["data"] == "AQ=="
     with pytest.raises(ValueError, match="base64 text of 1 bytes"):
         decode(damaged(np.array([1]), data="AR=="))
 
 
-def test_whole_numbers_are_in_the_shortest_type() -> None:
+def test_whole_numbers_are_in_the_shortest_type():
     with pytest.raises(ValueError, match="must have the dtype uint8"):
         decode({"dtype": "int64", "shape": [2], "values": [1, 2]})

@@ -20,7 +20,7 @@ def by_way_of_frames(call: Call, number: int) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rows_are_those_of_the_frames(case: str) -> None:
+def test_rows_are_those_of_the_frames(case):
     import pyarrow.parquet as pq
 
     call = Call.of(shared(case).release(allow_no_claim=True)._rows_from(), 300, 200, 1)
@@ -34,7 +34,7 @@ def test_rows_are_those_of_the_frames(case: str) -> None:
         assert not any(pa.types.is_dictionary(field.type) for field in found.schema)
 
 
-def test_texts_are_stored_once() -> None:
+def test_texts_are_stored_once():
     """A dictionary goes into the file as it is, with values that no row has: they are the domain's."""
     long = [letter * 10_000 for letter in "abc"]
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None] * 1000, pa.int8()), long)

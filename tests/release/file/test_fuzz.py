@@ -136,7 +136,7 @@ def run(number: int, start: int = 0, kinds: Any = DAMAGES) -> Counter[str]:
     return Counter(outcome(damaged(files(), random.Random(start + i), kinds)) for i in range(number))
 
 
-def test_some_damage_of_every_kind() -> None:
+def test_some_damage_of_every_kind():
     found = run(FEW)
     assert found["refused"] > FEW / 3
     assert found["accepted"] > FEW / 60, "some damage leaves a file well formed: the rows are looked at, too"
@@ -145,7 +145,7 @@ def test_some_damage_of_every_kind() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(PARTS))
-def test_ten_thousand_damaged_files(part: int) -> None:
+def test_ten_thousand_damaged_files(part):
     found = run(MANY // PARTS, start=10**6 + part * MANY // PARTS)
     assert found.total() == MANY // PARTS
     assert found["accepted"] > MANY / PARTS / 100
@@ -154,11 +154,11 @@ def test_ten_thousand_damaged_files(part: int) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"{}", b"[]", b"null", b'"', b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000]
 )
-def test_files_that_are_none(data: bytes) -> None:
+def test_files_that_are_none(data):
     assert outcome(data) == "refused"
 
 
-def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to() -> None:
+def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to():
     found = run(FEW, kinds=[damage_ledger])
     assert found["refused"] > FEW / 3
     assert found["accepted"] > FEW / 60
@@ -166,7 +166,7 @@ def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to() -> No
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(PARTS))
-def test_thousands_of_damaged_ledgers(part: int) -> None:
+def test_thousands_of_damaged_ledgers(part):
     number = MANY // 2 // PARTS
     assert run(number, start=10**6 + part * number, kinds=[damage_ledger])["accepted"] > 50 / PARTS
 
@@ -182,7 +182,7 @@ def run_rules(number: int, start: int = 0) -> Counter[str]:
     return Counter(outcome(damaged_rules(random.Random(start + i))) for i in range(number))
 
 
-def test_damaged_rules_are_refused_or_harmless() -> None:
+def test_damaged_rules_are_refused_or_harmless():
     found = run_rules(2 * FEW)
     assert found["refused"] > FEW / 3
     assert found["accepted"] > FEW / 60
@@ -190,7 +190,7 @@ def test_damaged_rules_are_refused_or_harmless() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(PARTS))
-def test_thousands_of_damaged_rules(part: int) -> None:
+def test_thousands_of_damaged_rules(part):
     number = MANY // 2 // PARTS
     assert run_rules(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
 
@@ -209,7 +209,7 @@ def run_answers(number: int, start: int = 0) -> Counter[str]:
     return Counter(outcome(damaged_answers(random.Random(start + i))) for i in range(number))
 
 
-def test_damaged_answers_are_refused_or_harmless() -> None:
+def test_damaged_answers_are_refused_or_harmless():
     found = run_answers(2 * FEW)
     assert found["refused"] > FEW / 3
     assert found["accepted"] > FEW / 60
@@ -217,7 +217,7 @@ def test_damaged_answers_are_refused_or_harmless() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(PARTS))
-def test_thousands_of_damaged_answers(part: int) -> None:
+def test_thousands_of_damaged_answers(part):
     number = MANY // 2 // PARTS
     assert run_answers(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
 
@@ -304,10 +304,10 @@ FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
 
 
 @pytest.mark.parametrize("check", FAULTS)
-def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
+def test_a_loader_with_a_check_less_is_caught(check):
     owner, name, fault, plants = FAULTS[check]
 
-    def with_fault(data: bytes) -> str:
+    def with_fault(data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(owner, name, fault)
             try:
@@ -322,7 +322,7 @@ def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
     assert outcome(caught) in ("refused", "accepted"), "the honest loader is right about it"
 
 
-def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loader_that_quotes_is_caught(monkeypatch):
     honest = Placed.refuse
     monkeypatch.setattr(
         Placed, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")

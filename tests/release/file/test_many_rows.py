@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -33,21 +32,19 @@ def expected(release: Release, tmp_path_factory: pytest.TempPathFactory) -> list
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_bytes_are_the_same_for_any_number_of_threads(
-    workers: int, release: Release, expected: list[bytes], tmp_path: Path
-) -> None:
+def test_bytes_are_the_same_for_any_number_of_threads(workers, release, expected, tmp_path):
     with ThreadPoolExecutor(workers) as executor:
         found = release.sample_to_parquet(tmp_path / "rows", 250, rows=100, random_state=1, executor=executor)
     assert [p.read_bytes() for p in found] == expected
 
 
-def test_bytes_are_the_same_for_processes(release: Release, expected: list[bytes], tmp_path: Path) -> None:
+def test_bytes_are_the_same_for_processes(release, expected, tmp_path):
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
         found = release.sample_to_parquet(tmp_path / "r", 250, rows=100, random_state=1, executor=executor)
     assert [p.read_bytes() for p in found] == expected
 
 
-def test_parts_are_one_table(release: Release, tmp_path: Path) -> None:
+def test_parts_are_one_table(release, tmp_path):
     frames = list(release.sample_parts(250, rows=100, random_state=1))
     assert [len(f) for f in frames] == [100, 100, 50]
     table = pd.concat(frames)
@@ -59,7 +56,7 @@ def test_parts_are_one_table(release: Release, tmp_path: Path) -> None:
     assert read[keys[0]].astype(str).tolist() == table[keys[0]].astype(str).tolist()
 
 
-def test_parts_have_coins_of_their_own(release: Release) -> None:
+def test_parts_have_coins_of_their_own(release):
     call = Call.of(release._rows_from(), 200, 100, 1)
     names = list(release.domain.names)
     one, two = call.part(0)[names], call.part(1)[names]
@@ -68,7 +65,7 @@ def test_parts_have_coins_of_their_own(release: Release) -> None:
     assert not fresh[0].equals(fresh[1])
 
 
-def test_a_call_is_read_once_in_a_process(release: Release) -> None:
+def test_a_call_is_read_once_in_a_process(release):
     call = Call.of(release._rows_from(), 200, 100, None)
     one, two = (pickle.loads(pickle.dumps(call)) for _ in range(2))
     assert one is two
@@ -78,11 +75,11 @@ def test_a_call_is_read_once_in_a_process(release: Release) -> None:
     assert pickle.loads(pickle.dumps(other)).parquet(0) != one.parquet(0)
 
 
-def test_few_parts_are_under_way() -> None:
+def test_few_parts_are_under_way():
     class Counting(Executor):
         open = most = 0
 
-        def submit(self, make: Any, *arguments: Any) -> Future[Any]:  # type: ignore[override]
+        def submit(self, make, *arguments):  # type: ignore[override]
             Counting.open += 1
             Counting.most = max(Counting.most, Counting.open)
             done: Future[Any] = Future()
@@ -91,7 +88,7 @@ def test_few_parts_are_under_way() -> None:
 
     call = Call({}, 1000, 10, Coins.from_seed(0))
 
-    def taken() -> Iterator[int]:
+    def taken():
         for number in made(call, lambda _, number: number, Counting()):
             Counting.open -= 1
             yield number
@@ -100,7 +97,7 @@ def test_few_parts_are_under_way() -> None:
     assert Counting.most <= 4
 
 
-def test_a_folder_with_something_in_it_is_left_alone(release: Release, tmp_path: Path) -> None:
+def test_a_folder_with_something_in_it_is_left_alone(release, tmp_path):
     (tmp_path / "a").write_text("mine")
     with pytest.raises(ValueError, match="new or empty"):
         release.sample_to_parquet(tmp_path, 10)
@@ -108,7 +105,7 @@ def test_a_folder_with_something_in_it_is_left_alone(release: Release, tmp_path:
 
 
 @pytest.mark.parametrize("wrong", [{"num_rows": -1}, {"num_rows": 5, "rows": 0}])
-def test_numbers_are_checked(wrong: dict[str, int], release: Release) -> None:
+def test_numbers_are_checked(wrong, release):
     with pytest.raises(ValueError, match="rows"):
         next(release.sample_parts(**wrong))
 
@@ -125,9 +122,7 @@ WHOLE_TABLES: dict[str, Callable[[Any, int], object]] = {
 
 
 @pytest.mark.parametrize("way", WHOLE_TABLES)
-def test_a_table_that_does_not_fit_in_memory_is_refused_before_a_row_is_drawn(
-    way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_does_not_fit_in_memory_is_refused_before_a_row_is_drawn(way, monkeypatch):
     synth = shared()
     with pytest.raises(ValueError, match=r"num_rows \(1000000000\) needs about .* GiB .*sample_parts"):
         WHOLE_TABLES[way](synth, 10**9)  # no machine that runs this has half a terabyte
@@ -138,16 +133,14 @@ def test_a_table_that_does_not_fit_in_memory_is_refused_before_a_row_is_drawn(
     assert len(next(synth.release().sample_parts(1000, rows=400, random_state=1))) == 400
 
 
-def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_refuses_it_too(tmp_path, capsys):
     shared().release().save(tmp_path / "x.release")
     words = ["sample", str(tmp_path / "x.release"), "-o", str(tmp_path / "x.csv"), "-n", "1000000000"]
     assert main(words) == 2
     assert "GiB of memory are there" in capsys.readouterr().err
 
 
-def test_no_less_memory_is_foreseen_than_the_rows_take(
-    release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_less_memory_is_foreseen_than_the_rows_take(release, monkeypatch):
     """Texts that rows share counted once, as they are in memory."""
     rows = release.sample(2000, random_state=1)
     made_up = [name for name in rows if str(name) not in release.rules.whole(release.domain)]
@@ -159,5 +152,5 @@ def test_no_less_memory_is_foreseen_than_the_rows_take(
     release.check_memory(2000)
 
 
-def test_a_machine_says_what_memory_it_has() -> None:
+def test_a_machine_says_what_memory_it_has():
     assert 2**26 < sampling.memory() < 2**50

@@ -71,7 +71,7 @@ def saved(synth: PlausibleDeniabilitySynthesizer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_saved_object_holds_what_the_file_holds_and_no_more(case: str) -> None:
+def test_the_saved_object_holds_what_the_file_holds_and_no_more(case):
     """An object made from the file's bytes alone has the same state: so all of it is in the file."""
     synth = shared(case)
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
@@ -90,7 +90,7 @@ def test_the_saved_object_holds_what_the_file_holds_and_no_more(case: str) -> No
         lambda synth: synth._sampler.answers[0].asked.__dict__.update(kind="800 rows"),
     ],
 )
-def test_what_a_saved_object_hides_is_found(hide: Any) -> None:
+def test_what_a_saved_object_hides_is_found(hide):
     synth = fitted()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
     hide(synth)
@@ -98,7 +98,7 @@ def test_what_a_saved_object_hides_is_found(hide: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_a_synthesizer(case: str, tmp_path: Any) -> None:
+def test_it_is_a_synthesizer(case, tmp_path):
     synth = shared(case)
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(synth.release())
     assert rebuilt.privacy_ledger().to_json() == synth.privacy_ledger().to_json()
@@ -121,7 +121,7 @@ def test_it_is_a_synthesizer(case: str, tmp_path: Any) -> None:
     assert again.release() == synth.release()
 
 
-def test_it_can_be_fitted_anew() -> None:
+def test_it_can_be_fitted_anew():
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(shared("partly private").release())
     plan = rebuilt.plan(100)
     assert str(plan) == str(shared("partly private").plan(100))
@@ -130,13 +130,13 @@ def test_it_can_be_fitted_anew() -> None:
     assert rebuilt.release() != shared("partly private").release()
 
 
-def test_parameters_in_the_place_of_the_releases() -> None:
+def test_parameters_in_the_place_of_the_releases():
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(shared().release(), epsilon=2.0)
     assert rebuilt.epsilon == 2.0
     assert rebuilt.privacy_ledger().total() < 1.0
 
 
-def test_what_a_rebuilt_one_is_told_is_no_setting_of_the_release() -> None:
+def test_what_a_rebuilt_one_is_told_is_no_setting_of_the_release():
     """Its ledger and its model are of the fit: so are its settings, until there is another fit."""
     release = shared().release()
     told = {"epsilon": 0.1, "model": "random", "test": ReleaseTest(k=900), "locales": ["de_DE"]}
@@ -146,20 +146,20 @@ def test_what_a_rebuilt_one_is_told_is_no_setting_of_the_release() -> None:
     assert {again.release().settings[name] for name in ("epsilon", "k", "model")} == {0.1, 900, "random"}
 
 
-def test_unknown_settings_are_refused() -> None:
+def test_unknown_settings_are_refused():
     release = shared().release()
     object.__setattr__(release, "settings", {**release.settings, "from_the_future": 1})
     with pytest.raises(ValueError, match="from_the_future"):
         PlausibleDeniabilitySynthesizer.from_release(release)
 
 
-def test_it_returns_what_the_fit_was_given() -> None:
+def test_it_returns_what_the_fit_was_given():
     synth = fitted()
     synth.fit({"table": table()})
     assert set(PlausibleDeniabilitySynthesizer.from_release(synth.release()).sample(3)) == {"table"}
 
 
-def test_infinite_epsilon_comes_back() -> None:
+def test_infinite_epsilon_comes_back():
     release = fitted(epsilon=math.inf).release(allow_no_claim=True)
     assert (
         PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(release.to_bytes())).epsilon
@@ -195,7 +195,7 @@ def test_types_that_were_voted_for_are_voted_for_again_whatever_is_given(tmp_pat
 
 
 @pytest.mark.parametrize("about", ["learned earlier", "detected", "declared"])
-def test_what_a_domain_cost_is_not_left_out_by_another_one(about: str) -> None:
+def test_what_a_domain_cost_is_not_left_out_by_another_one(about):
     """A fit anew with a declared domain would not pay again for what the release holds of it."""
     rows = pd.DataFrame({"age": [20, 30, 40] * 700, "city": ["Basel", "Bern", "Genf"] * 700})
     columns = {"age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}}
@@ -224,7 +224,7 @@ DETECTED = {"sdtype": "id", "regex_format": "AX-[0-9]{4}", "detected": True}
 
 
 @pytest.mark.parametrize("kind", ["word", "file"])
-def test_what_was_detected_of_an_id_ends_the_claim_at_every_door_and_stays(kind: str) -> None:
+def test_what_was_detected_of_an_id_ends_the_claim_at_every_door_and_stays(kind):
     """A pattern that a program read off the ids is in the rows, though no model sees the column."""
     age = {"sdtype": "numerical", "range_min": 0, "range_max": 6}
     words = {key: value for key, value in DETECTED.items() if key != "detected"}
@@ -247,7 +247,7 @@ def test_what_was_detected_of_an_id_ends_the_claim_at_every_door_and_stays(kind:
 
 
 @pytest.mark.parametrize("how", ["rules", "words"])
-def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how: str, tmp_path):
+def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how, tmp_path):
     """Rules and words that were changed after a look are the release's as they are."""
     from sdv_plausible.rules import Inequality
     from sdv_plausible.table.declared.domain_file import DomainFile
@@ -260,7 +260,7 @@ def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how: str, tmp_path):
     DomainFile(columns=words).save(path)
     metadata = metadata_from_columns(columns)
 
-    def made(most: int) -> PlausibleDeniabilitySynthesizer:
+    def made(most):
         return PlausibleDeniabilitySynthesizer(metadata, domain=path, rules=[Inequality("x", "y", most=most)])
 
     made(20).check(rows, show=str)
@@ -289,7 +289,7 @@ def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how: str, tmp_path):
     assert PlausibleDeniabilitySynthesizer.from_release(honest.release()).plan().ledger.claims_privacy
 
 
-def test_a_learner_that_no_file_holds_leaves_the_release_as_it_was() -> None:
+def test_a_learner_that_no_file_holds_leaves_the_release_as_it_was():
     """The settings that its ledger counts with are repeated, not those of the learner in its place."""
     from sdv_plausible import PaperNetwork, ReleaseTest
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,7 @@ MODELLED = list(DECLARED)
 
 
 @pytest.mark.parametrize(("case", "readable"), each_once(CASES, [False, True]))
-def test_what_is_read_is_what_was_written(case: str, readable: bool, tmp_path: Any) -> None:
+def test_what_is_read_is_what_was_written(case, readable, tmp_path):
     release = shared(case).release()
     path = tmp_path / "x.release"
     digest = release.save(path, readable=readable)
@@ -54,7 +53,7 @@ def test_what_is_read_is_what_was_written(case: str, readable: bool, tmp_path: A
 
 
 @pytest.mark.parametrize(("case", "readable"), each_once(CASES, [True, False]))
-def test_files_are_of_the_published_schema(case: str, readable: bool) -> None:
+def test_files_are_of_the_published_schema(case, readable):
     schema = RELEASE_FILE
     Draft202012Validator.check_schema(schema)
     document = json.loads(shared(case).release().to_bytes(readable=readable))
@@ -64,7 +63,7 @@ def test_files_are_of_the_published_schema(case: str, readable: bool) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case: str) -> None:
+def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case):
     """Values and types of modelled columns, to the last bit; and the types of the invented ones."""
     synth = copy.deepcopy(shared(case))  # calls are counted
     release = Release.from_bytes(synth.release().to_bytes())
@@ -80,7 +79,7 @@ def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case: str) -> N
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rows_are_in_the_domain_and_keys_are_distinct(case: str) -> None:
+def test_rows_are_in_the_domain_and_keys_are_distinct(case):
     release = shared(case).release()
     rows = release.sample(40)
     assert list(rows.columns) == list(COLUMNS)
@@ -97,7 +96,7 @@ def test_rows_are_in_the_domain_and_keys_are_distinct(case: str) -> None:
     assert len(empty) == 0
 
 
-def test_rows_are_fresh_unless_a_state_is_given() -> None:
+def test_rows_are_fresh_unless_a_state_is_given():
     release = shared().release()
     one, two = release.sample(50, random_state=5), release.sample(50, random_state=5)
     pd.testing.assert_frame_equal(one, two)
@@ -105,7 +104,7 @@ def test_rows_are_fresh_unless_a_state_is_given() -> None:
     assert not release.sample(50)["email"].equals(release.sample(50)["email"])
 
 
-def test_rows_given_values() -> None:
+def test_rows_given_values():
     release = shared("paper's learner").release()
     rows = release.sample(200, given={"city": "Zürich", "age": 44})
     assert set(rows["city"]) == {"Zürich"}
@@ -135,7 +134,7 @@ def test_rows_given_values() -> None:
         always_bern.sample(5, given={"city": "Zürich"})
 
 
-def test_equal_releases_have_equal_bytes_and_others_do_not() -> None:
+def test_equal_releases_have_equal_bytes_and_others_do_not():
     one = shared().release()
     assert one.to_bytes() == shared().release().to_bytes()
     assert hash(one) == hash(shared().release())
@@ -145,7 +144,7 @@ def test_equal_releases_have_equal_bytes_and_others_do_not() -> None:
     assert one != "a release"
 
 
-def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path: Any) -> None:
+def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path):
     path = tmp_path / "x.release"
     digest = shared().release().save(path)
     changed = json.loads(path.read_text())
@@ -163,7 +162,7 @@ def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path: Any) -> N
         Release.load(path, max_bytes=100)
 
 
-def test_number_labels_and_key_pairs_survive() -> None:
+def test_number_labels_and_key_pairs_survive():
     columns = {"0": {"sdtype": "categorical"}, "1": {"sdtype": "numerical"}, "2": {"sdtype": "id"}}
     frame = pd.DataFrame({0: ["a", "b"] * 100, 1: range(200), 2: range(200)})
     synth = PlausibleDeniabilitySynthesizer(
@@ -185,7 +184,7 @@ def test_number_labels_and_key_pairs_survive() -> None:
 
 
 @pytest.mark.parametrize("test", ["randomized", "deterministic"])
-def test_records_are_not_exported(test: str) -> None:
+def test_records_are_not_exported(test):
     synth = fitted(test=test, k=40, delta=1e-6, least_rows=200, row_cap=100)
     with pytest.raises(ValueError, match="keeps seed records.*fit with test='release'"):
         synth.release(allow_no_claim=True)
@@ -194,7 +193,7 @@ def test_records_are_not_exported(test: str) -> None:
 @pytest.mark.parametrize(
     "options", [{"random_state": 1}, {"domain": None, "undeclared": "infer"}, {"epsilon": math.inf}]
 )
-def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
+def test_no_claim_is_exported_on_demand_alone(options):
     synth = fitted(**options)
     with pytest.raises(ValueError, match="no privacy claim.*allow_no_claim"):
         synth.release()
@@ -209,11 +208,11 @@ def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
     )
 
 
-def test_exact_answers_are_not_written_down() -> None:
+def test_exact_answers_are_not_written_down():
     assert len(fitted(epsilon=math.inf).release(allow_no_claim=True).answers) == 0
 
 
-def test_other_peoples_code_is_not_exported() -> None:
+def test_other_peoples_code_is_not_exported():
     columns = {"low": {"sdtype": "numerical"}, "high": {"sdtype": "numerical"}}
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns))
     synth.add_constraints([Inequality(low_column_name="low", high_column_name="high")])
@@ -222,13 +221,13 @@ def test_other_peoples_code_is_not_exported() -> None:
         synth.release(allow_no_claim=True)
 
 
-def test_nothing_fitted_is_nothing_to_release() -> None:
+def test_nothing_fitted_is_nothing_to_release():
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS))
     with pytest.raises(Exception, match="fit first"):
         synth.release()
 
 
-def test_values_without_a_form_are_named() -> None:
+def test_values_without_a_form_are_named():
     columns = {"z": {"sdtype": "categorical"}}
     with pytest.raises(ValueError, match="column 'z': .*a value of type complex has no form in a file"):
         PlausibleDeniabilitySynthesizer(
@@ -236,7 +235,7 @@ def test_values_without_a_form_are_named() -> None:
         )
 
 
-def test_half_letters_are_named() -> None:
+def test_half_letters_are_named():
     """Before a row is looked at: what is paid for must be able to leave."""
     columns = {"z": {"sdtype": "categorical"}}
     with pytest.raises(ValueError, match="half a character"):
@@ -248,7 +247,7 @@ def test_half_letters_are_named() -> None:
 # ---- the form ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_file_holds_no_secret_and_no_code() -> None:
+def test_the_file_holds_no_secret_and_no_code():
     synth = shared("seeds")
     text = synth.release().to_bytes().decode()
     key = synth._sampler.coins._key
@@ -258,7 +257,7 @@ def test_the_file_holds_no_secret_and_no_code() -> None:
         assert word not in text, word
 
 
-def test_the_readable_form_says_it_in_the_order_that_people_read() -> None:
+def test_the_readable_form_says_it_in_the_order_that_people_read():
     text = shared("paper's learner").release().to_bytes(readable=True).decode()
     assert list(json.loads(text)) == [
         "format", "ledger", "schema", "domain", "model", "seeds", "rules", "answers", "settings", "versions",
@@ -269,7 +268,7 @@ def test_the_readable_form_says_it_in_the_order_that_people_read() -> None:
     assert '"data"' not in text
 
 
-def test_every_section_is_needed() -> None:
+def test_every_section_is_needed():
     document = json.loads(shared().release().to_bytes())
     for section in document:
         less = {name: value for name, value in document.items() if name != section}
@@ -277,7 +276,7 @@ def test_every_section_is_needed() -> None:
             Release.from_bytes(documents.write(less))
 
 
-def test_ledgers_hold_nothing_that_the_file_leaves_out() -> None:
+def test_ledgers_hold_nothing_that_the_file_leaves_out():
     """Whoever gives the ledger a further attribute must give it a place in the file."""
     assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "limit", "neighbours", "_entries"}
     assert _Release is Release

@@ -95,7 +95,7 @@ def check_stored(kind: str) -> Release:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_stored_files_are_read(kind: str) -> None:
+def test_stored_files_are_read(kind):
     release, stored = check_stored(kind), document(kind)["ledger"]
     assert release.ledger.claims_privacy == (kind != "no_claim")
     assert release.ledger.sentence(as_written=True) == stored["sentence"]
@@ -106,7 +106,7 @@ def test_stored_files_are_read(kind: str) -> None:
         assert (card.lead, said) == (release.ledger.meaning(), stored["sentence"])
 
 
-def test_a_limit_that_stands_there_stays() -> None:
+def test_a_limit_that_stands_there_stays():
     """And with it the digest. Control: none is none."""
     changed = document()
     changed["ledger"]["limit"] = 2.5
@@ -129,7 +129,7 @@ def reword(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_stored_files_are_read_after_a_rewording(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_files_are_read_after_a_rewording(kind, monkeypatch):
     reword(monkeypatch)
     release, stored = check_stored(kind), document(kind)["ledger"]
     card = release.card()
@@ -142,7 +142,7 @@ def test_stored_files_are_read_after_a_rewording(kind: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("worded", [False, True])
-def test_a_stored_domain_is_read(worded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_domain_is_read(worded, monkeypatch):
     if worded:
         reword(monkeypatch)
     earlier = earlier_losses(KINDS["learned"]["domain"], ONE_ROW)
@@ -201,7 +201,7 @@ def _texts(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
-def test_words_that_a_file_makes_up_are_shown_nowhere(kind: str, tmp_path: Path, capsys: Any) -> None:
+def test_words_that_a_file_makes_up_are_shown_nowhere(kind, tmp_path, capsys):
     changed = document(kind)
     changed["ledger"] |= LIES
     shown = "".join(doors(loaded(changed), tmp_path)) + capsys.readouterr().out
@@ -225,25 +225,21 @@ def forged(document: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
-def test_texts_of_entries_are_quoted_by_every_door(kind: str, tmp_path: Path, capsys: Any) -> None:
+def test_texts_of_entries_are_quoted_by_every_door(kind, tmp_path, capsys):
     """In the file's words alone. Control: they are there, in quotation marks."""
     shown = [*doors(loaded(forged(document(kind))), tmp_path), capsys.readouterr().out]
     assert sum(text.count(FORGED) for text in shown) > 20
     assert [text for text in shown if FORGED in QUOTED.sub("", text)] == []
 
 
-def test_texts_that_are_not_quoted_would_be_caught(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_are_not_quoted_would_be_caught(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ledgers.PrivacyLedger, "is_recorded", property(lambda _: False, lambda *_: None))
     with pytest.raises(AssertionError):
         test_texts_of_entries_are_quoted_by_every_door("default", tmp_path, capsys)
 
 
-def test_words_of_the_file_that_are_shown_would_be_caught(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def believing(*parts: Any) -> Any:
+def test_words_of_the_file_that_are_shown_would_be_caught(tmp_path, capsys, monkeypatch):
+    def believing(*parts):
         ledger, said = sections.read_ledger(*parts)
         ledger.covers = said.covers
         return ledger, said
@@ -277,20 +273,18 @@ def check_total(kind: str, factor: float) -> None:
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 1 - 2e-6, 1 - 5e-7, 1.0, 1 + 5e-7, 3.0, 1e12])
 @pytest.mark.parametrize("kind", ["default", "split"])
-def test_a_total_is_never_below_what_the_entries_add_up_to_nor_what_was_stated(
-    kind: str, factor: float
-) -> None:
+def test_a_total_is_never_below_what_the_entries_add_up_to_nor_what_was_stated(kind, factor):
     check_total(kind, factor)
 
 
-def test_a_total_that_is_believed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_total_that_is_believed_is_caught(monkeypatch):
     monkeypatch.setattr(sections, "TOLERANCE", 2.0)
     with pytest.raises(pytest.fail.Exception):
         check_total("default", 0.5)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1 - 2e-6, 1.0, 2.0])
-def test_a_learned_domain_is_read_by_the_same_rule(factor: float) -> None:
+def test_a_learned_domain_is_read_by_the_same_rule(factor):
     changed = json.loads(KINDS["learned"]["domain"].read_text(encoding="utf-8"))
     stated = changed["learned"]["ledger"]["epsilon"] * factor
     changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
@@ -301,7 +295,7 @@ def test_a_learned_domain_is_read_by_the_same_rule(factor: float) -> None:
         assert f"at epsilon {stated:.3g} " in earlier_losses(changed, ONE_ROW).entries[0].mechanism
 
 
-def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone() -> None:
+def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone():
     """The finer account of a split holds for the paper's learner; the coarser one is above it."""
     changed = document("split")
     changed["settings"] |= {"structure": None}
@@ -441,7 +435,7 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", CORRUPT)
-def test_a_ledger_that_cannot_be_is_refused_when_it_is_read(case: str) -> None:
+def test_a_ledger_that_cannot_be_is_refused_when_it_is_read(case):
     kind, change, words = CORRUPT[case]
     changed = document(kind)
     assert loaded(copy.deepcopy(changed)).card().title
@@ -451,7 +445,7 @@ def test_a_ledger_that_cannot_be_is_refused_when_it_is_read(case: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_no_number_is_none_in_a_file() -> None:
+def test_no_number_is_none_in_a_file():
     changed = document()
     in_entries(sensitivity_over_sigma=math.pi)(changed)
     for constant in (b"NaN", b"Infinity"):
@@ -459,7 +453,7 @@ def test_no_number_is_none_in_a_file() -> None:
             Release.from_bytes(write(changed).replace(b"3.141592653589793", constant))
 
 
-def test_what_costs_something_is_a_line_of_the_table() -> None:
+def test_what_costs_something_is_a_line_of_the_table():
     """An entry that is called like a sentence of the ledger is not left out of it."""
     changed = document()
     entry(changed, "parameters")["name"] = "as printed"
@@ -478,9 +472,7 @@ def test_what_costs_something_is_a_line_of_the_table() -> None:
         ("split", {"model": "bayesian_network"}, {"split": None}),
     ],
 )
-def test_parameters_of_another_fit_are_in_no_file(
-    kind: str, other: dict[str, Any], wrong: dict[str, Any]
-) -> None:
+def test_parameters_of_another_fit_are_in_no_file(kind, other, wrong):
     release = Release.load(STORED / f"{kind}.release")
     assert PlausibleDeniabilitySynthesizer.from_release(release).release().ledger.total() == total_of(kind)
     again = PlausibleDeniabilitySynthesizer.from_release(release, **other)  # for a fit to come
@@ -503,13 +495,13 @@ def unpaid(model: str) -> Any:
     return changed
 
 
-def test_a_model_that_nothing_pays_for_is_refused() -> None:
+def test_a_model_that_nothing_pays_for_is_refused():
     with pytest.raises(ValueError, match="must pay for the model that was learned"):
         loaded(unpaid("independent"))
     assert loaded(unpaid("uniform")).ledger.total() == 0  # of which nothing was learned
 
 
-def test_options_without_effect_are_named() -> None:
+def test_options_without_effect_are_named():
     """Files of version 0.1 may have some. Control: files as they are written have none."""
     changed = document("default")
     assert (

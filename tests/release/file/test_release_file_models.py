@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,13 +79,13 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registered, "_TYPES", {})
 
 
-def test_an_unregistered_model_is_refused_with_the_way_out(registry: None) -> None:
+def test_an_unregistered_model_is_refused_with_the_way_out(registry):
     release = fitted(model=SharesLearner()).release()
     with pytest.raises(ValueError, match=r"Shares are not registered: register_model_type\(name, Shares"):
         release.to_bytes()
 
 
-def test_a_registered_model_goes_in_and_out(registry: None) -> None:
+def test_a_registered_model_goes_in_and_out(registry):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     synth = fitted(model=SharesLearner())
     data = synth.release().to_bytes()
@@ -112,7 +111,7 @@ def test_a_registered_model_goes_in_and_out(registry: None) -> None:
         lambda arrays: arrays.update({"0": np.array([1, 2])}),
     ],
 )
-def test_arrays_that_make_no_such_model_are_refused(registry: None, damage: Any) -> None:
+def test_arrays_that_make_no_such_model_are_refused(registry, damage):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     release = fitted(model=SharesLearner()).release()
     arrays = Shares.to_arrays(release.model)
@@ -122,7 +121,7 @@ def test_arrays_that_make_no_such_model_are_refused(registry: None, damage: Any)
         Release.from_bytes(release.to_bytes())
 
 
-def test_arrays_of_no_finite_numbers_are_refused(registry: None) -> None:
+def test_arrays_of_no_finite_numbers_are_refused(registry):
     register_model_type("shares", Shares, lambda model: {"0": np.log(np.zeros(2) + 0.0)}, Shares.from_arrays)
     release = fitted(model=SharesLearner(), epsilon=2.0).release()
     with (
@@ -132,7 +131,7 @@ def test_arrays_of_no_finite_numbers_are_refused(registry: None) -> None:
         release.to_bytes()
 
 
-def test_what_may_be_registered(registry: None) -> None:
+def test_what_may_be_registered(registry):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     register_model_type("shares/2", Shares, Shares.to_arrays, Shares.from_arrays)
     assert registered.type_named("shares") is None
@@ -146,13 +145,13 @@ def test_what_may_be_registered(registry: None) -> None:
         register_model_type("", Shares, Shares.to_arrays, Shares.from_arrays)
 
 
-def test_check_model_looks_at_the_round_trip(registry: None) -> None:
+def test_check_model_looks_at_the_round_trip(registry):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     model = Shares([np.array([0.2, 0.8]), np.array([0.1, 0.2, 0.7])])
     check_model(model, (2, 3))
     check_learner(SharesLearner())
 
-    def loses(arrays: Any) -> Shares:
+    def loses(arrays):
         made = copy.deepcopy(Shares.from_arrays(arrays))
         made.shares[0] = made.shares[0][::-1]
         return made
@@ -163,7 +162,7 @@ def test_check_model_looks_at_the_round_trip(registry: None) -> None:
 
 
 @pytest.mark.parametrize("lacking", [-1, 0])
-def test_a_network_that_lacks_a_column_is_refused(lacking: int) -> None:
+def test_a_network_that_lacks_a_column_is_refused(lacking):
     """The last column is nobody's parent where all are independent: what is left is a network, of fewer columns."""
     document = json.loads(fitted(structure="independent").release().to_bytes())
     document["model"]["tables"].sort(
@@ -185,7 +184,7 @@ def test_every_named_model_has_a_form_in_files():
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if makes(make_learner(n)) is not BayesianNetwork])
-def test_arrays_of_every_named_model_are_checked(name: str) -> None:
+def test_arrays_of_every_named_model_are_checked(name):
     """A file may be hostile: one array short of a number, or with one that is none. Control: as they were."""
     model = fitted(model=name)._sampler.model
     kind = next(k for n in registered._OURS if (k := registered.type_named(n)).made is type(model))
@@ -210,7 +209,7 @@ def product() -> Release:
     return fitted(model=AdaptiveNetwork(max_cost=4)).release()
 
 
-def test_a_product_goes_in_and_out_and_draws_the_same_rows(product: Release) -> None:
+def test_a_product_goes_in_and_out_and_draws_the_same_rows(product):
     read = Release.from_bytes(product.to_bytes())
     kept = [t for t in read.model.tables if isinstance(t, LogLinearConditional)]
     assert kept
@@ -259,7 +258,7 @@ def _array(values: Any) -> dict[str, Any]:
         (lambda d: _conditional(d).update(base=_array(-decode(_conditional(d)["base"]))), "not negative"),
     ],
 )
-def test_damaged_products_are_refused(product: Release, damage: Callable[[Any], Any], what: str) -> None:
+def test_damaged_products_are_refused(product, damage, what):
     document = json.loads(product.to_bytes())
     damage(document)
     with pytest.raises(ValueError, match=f"model.*{what}"):

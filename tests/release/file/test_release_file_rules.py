@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ def read(changed: dict[str, Any]) -> Release:
     return Release.from_bytes(json.dumps(changed).encode())
 
 
-def test_files_with_rules_are_of_the_published_schema_and_come_back() -> None:
+def test_files_with_rules_are_of_the_published_schema_and_come_back():
     whole = document()
     assert {item["rule"]["rule"] for item in whole["rules"]} == set(KINDS)
     Draft202012Validator(RELEASE_FILE).validate(whole)
@@ -74,12 +73,12 @@ def change(kind: str, path: list[Any], value: Any) -> dict[str, Any]:
         ("allowed", ["made"], "x"),
     ],
 )
-def test_what_does_not_fit_is_refused(kind: str, path: list[Any], value: Any) -> None:
+def test_what_does_not_fit_is_refused(kind, path, value):
     with pytest.raises(ValueError, match="^rules|^the file|rules"):
         read(change(kind, path, value))
 
 
-def test_a_column_is_made_once_and_in_order() -> None:
+def test_a_column_is_made_once_and_in_order():
     whole = document()
     whole["rules"].append(whole["rules"][0])
     with pytest.raises(ValueError, match="must make new columns"):
@@ -90,7 +89,7 @@ def test_a_column_is_made_once_and_in_order() -> None:
         read(whole)
 
 
-def test_a_made_column_over_all_centuries_is_read_again(tmp_path: Path) -> None:
+def test_a_made_column_over_all_centuries_is_read_again(tmp_path):
     """No value is drawn inside its bin: it may be wider than 64 bits, as noise made it once in thirty fits."""
     columns = {name: {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"} for name in ("a", "b")}
     domain = {"a": {**columns["a"], "range_min": "1700-01-01", "range_max": "2200-01-01"}, "b": columns["b"]}
@@ -127,7 +126,7 @@ def rows_of(columns: dict[str, Any], n: int = 120) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("case", FAR)
-def test_what_is_paid_for_can_be_written_and_read(case: str) -> None:
+def test_what_is_paid_for_can_be_written_and_read(case):
     """Each fit was paid, and its file was never to be read again."""
     columns, rule = FAR[case]
     release = fit_source(rows_of(columns), domain={"age": AGE, **columns}, rules=[rule], model="independent")
@@ -138,7 +137,7 @@ def test_what_is_paid_for_can_be_written_and_read(case: str) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["refused", "planted: not tried"])
-def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path, monkeypatch) -> None:
+def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path, monkeypatch):
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     columns, rule = FAR["a value of many letters"]
     monkeypatch.setattr("sdv_plausible.table.cells.values.LONGEST_TEXT", 1_000)  # some limit of a file
@@ -148,7 +147,7 @@ def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path,
     if late:
         monkeypatch.setattr("sdv_plausible.release.file.sections.check_written", lambda _: None)
 
-    def paid_and_read() -> None:
+    def paid_and_read():
         domain = {"age": AGE, "c": {"sdtype": "categorical"}}
         made = fit_source(rows_of(columns), domain=domain, rules=[rule], budget=budget)
         Release.from_bytes(made.to_bytes())
@@ -158,7 +157,7 @@ def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path,
     assert (budget.charged()["epsilon"] > 0) == late
 
 
-def test_a_name_that_no_file_can_hold_stands_in_for_nothing() -> None:
+def test_a_name_that_no_file_can_hold_stands_in_for_nothing():
     names = [letter * 600 for letter in "ab"]
     columns = {name: {**AGE, "range_is_nullable": False} for name in names}
     with pytest.raises(ValueError, match=r"a column of 1,2\d\d letters"):

@@ -28,12 +28,12 @@ def read(codes: np.ndarray, sizes: np.ndarray) -> ReleasedPrefixes:
     return found
 
 
-def test_what_is_read_is_what_was_written() -> None:
+def test_what_is_read_is_what_was_written():
     found = read(CODES, SIZES)
     assert (found.kept, found.prefixes.tolist(), found.sizes.tolist()) == (2, CODES.tolist(), SIZES.tolist())
 
 
-def test_no_columns_have_the_size_one() -> None:
+def test_no_columns_have_the_size_one():
     assert read(np.zeros((1, 0), dtype=int), np.ones(1, dtype=int)).sizes.tolist() == [1]
 
 
@@ -47,6 +47,6 @@ def test_no_columns_have_the_size_one() -> None:
         (np.zeros((1, 0), dtype=int), [298], "for no columns the one size 1"),
     ],
 )  # fmt: skip
-def test_groups_that_no_release_has_are_refused(codes: np.ndarray, sizes: Any, rule: str) -> None:
+def test_groups_that_no_release_has_are_refused(codes, sizes, rule):
     with pytest.raises(ValueError, match=rule):
         read(codes, np.array(sizes))

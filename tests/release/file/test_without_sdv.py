@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from releases import shared
@@ -40,7 +39,7 @@ def run(path: Path, digest: str, *more: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.mark.parametrize("case", ["private", "seeds, range"])
-def test_neither_sdv_nor_torch_is_needed(case: str, tmp_path: Any) -> None:
+def test_neither_sdv_nor_torch_is_needed(case, tmp_path):
     path = tmp_path / "x.release"
     done = run(path, shared(case).release().save(path))
     assert done.returncode == 0, done.stderr
@@ -50,14 +49,14 @@ def test_neither_sdv_nor_torch_is_needed(case: str, tmp_path: Any) -> None:
     assert phone
 
 
-def test_faker_is_not_needed_either(tmp_path: Any) -> None:
+def test_faker_is_not_needed_either(tmp_path):
     path = tmp_path / "x.release"
     done = run(path, shared().release().save(path), "faker", "pyarrow_hotfix")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("email-000001 P00000 phone_number-000001\n")
 
 
-def test_the_block_is_one(tmp_path: Any) -> None:
+def test_the_block_is_one(tmp_path):
     """The synthesizer itself does need SDV."""
     code = (
         PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)

@@ -190,7 +190,7 @@ def test_too_many_cells():
         margins(told, wide, ["a", "b"])
 
 
-def test_rows_of_one_person_are_no_sample() -> None:
+def test_rows_of_one_person_are_no_sample():
     """400 people with ten equal rows each: a share's limits from independent rows hold it in half of the fits."""
     people = pd.DataFrame({"who": np.repeat(np.arange(400), 10), "a": np.repeat(["u", "v"], 2000)})
     domain = {"a": {"sdtype": "categorical", "range_values": ["u", "v"]}}

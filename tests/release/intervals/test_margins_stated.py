@@ -43,7 +43,7 @@ def answer(
     )  # fmt: skip
 
 
-def test_columns_that_no_table_is_over_are_added_up_where_most_counts_are_best() -> None:
+def test_columns_that_no_table_is_over_are_added_up_where_most_counts_are_best():
     """One guess does not spoil a table; what a learner of ours chose is not added up."""
     guess = [2.0, 2.0, 2.0, 2.0, 2.0, 900.0]
     given = [answer((0, 2), 30.0, more=1), answer((0, 1), 400.0, scales=guess)]
@@ -55,7 +55,7 @@ def test_columns_that_no_table_is_over_are_added_up_where_most_counts_are_best()
     assert set(margins([answer((0, 1), 2.0, stated=False)], DOMAIN, "a")["basis"]) == {"not identified"}
 
 
-def test_of_one_table_twice_the_exact_one_speaks() -> None:
+def test_of_one_table_twice_the_exact_one_speaks():
     given = [answer((0,), 5.0, more=9), answer((0,), 0.5, "rounded"), answer((0,), 0.5, "rounded", more=1)]
     found = margins(given, DOMAIN, "a")
     for end in ("estimate", "lower", "upper"):
@@ -63,7 +63,7 @@ def test_of_one_table_twice_the_exact_one_speaks() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_several_laws_are_averaged_by_their_variances(first: int) -> None:
+def test_several_laws_are_averaged_by_their_variances(first):
     """And the law of the longest tails speaks, of the mean's variance, with half a count for its rounding."""
     given = [answer((0,), 30.0, "discrete laplace", more=17), answer((0,), 40.0)]
     found = margins([given[first], given[1 - first]], DOMAIN, "a")
@@ -74,7 +74,7 @@ def test_several_laws_are_averaged_by_their_variances(first: int) -> None:
 
 
 @pytest.mark.parametrize("scales", [None, [30.0, 30.0, 31.0]])
-def test_proportions_know_noise_and_sampling(scales: Any) -> None:
+def test_proportions_know_noise_and_sampling(scales):
     """Of any law: wider than either alone. Planted: limits of exact counts are narrower."""
     noise: Noise = "discrete laplace" if scales is None else "discrete gaussian"
     given = [answer((0,), 30.0, noise, scales=scales)]
@@ -85,7 +85,7 @@ def test_proportions_know_noise_and_sampling(scales: Any) -> None:
     assert (found["proportion_upper"] > np.maximum(high, found["upper"] / rows) + 0.005).all()
 
 
-def test_the_number_of_rows_knows_the_longer_tails_of_laplace_noise() -> None:
+def test_the_number_of_rows_knows_the_longer_tails_of_laplace_noise():
     """Of one count at a small probability they are beyond any Gaussian's of that variance."""
     table = measured_tables([answer((0,), 30.0, "discrete laplace", scales=[30.0, 1e-3, 1e-3])])
     estimate, low, high = rows_between(table, 1, 1e-6)

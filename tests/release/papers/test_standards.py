@@ -378,7 +378,7 @@ def test_every_value_is_told_of_somewhere(declared):
     ] == []
 
 
-def test_values_of_a_file_are_no_markdown() -> None:
+def test_values_of_a_file_are_no_markdown():
     """Descriptions are read as Markdown. Control: a plain value stands as it is."""
     names = ["[free](http://example.org)", "<b>x</b>", "plain"]
     rows = pd.DataFrame({"x": names * 20})
