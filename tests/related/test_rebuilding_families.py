@@ -25,17 +25,19 @@ def fitted():
 
 
 def test_it_samples_as_the_one_that_was_fitted_and_was_told_the_same(fitted, tmp_path):
-    fitted.save(tmp_path / "f.release")
-    release = FamilyRelease.load(tmp_path / "f.release")
+    release = FamilyRelease.load(tmp_path / "f.release", fitted.save(tmp_path / "f.release"))
     again = PlausibleDeniabilityMultiTableSynthesizer.from_release(release)
     for name, table in again.sample(40, random_state=3).items():
-        pd.testing.assert_frame_equal(table, fitted.sample(40, random_state=3)[name])
-    assert again.privacy_ledger().total() == fitted.privacy_ledger().total()
+        for door in (release, fitted):
+            pd.testing.assert_frame_equal(table, door.sample(40, random_state=3)[name])
+    assert again.privacy_ledger().total() == release.ledger.total() == fitted.privacy_ledger().total()
+    assert 0.99 * 3 < fitted.plan().total() <= 3
+    assert "by another one (the number of families is public)" in str(release.ledger)
+    assert release.ledger.neighbours.replace
     told, given = again.get_parameters(), fitted.get_parameters()
-    assert {k: told[k] for k in told if k not in ("domain", "epsilon", "max_children")} == {
-        k: given[k] for k in given if k not in ("domain", "epsilon", "max_children")
-    }
-    assert told["max_children"] == {"persons": 5}
+    learned = {"domain", "epsilon", "max_children"}
+    assert {k: told[k] for k in {*told} - learned} == {k: given[k] for k in {*given} - learned}
+    assert (given["locales"], told["max_children"]) == (["de_DE"], {"persons": 5})
     assert 0.99 * 3 <= told["epsilon"] <= 3
     assert again.column_types() == fitted.column_types()
     document = families_like_metadata()

@@ -43,11 +43,7 @@ def found(tree, **columns):
         (["a", "b"], ["a"] * 5 + ["b"] * 3, {"people.of: are more": 4}),
         (["a", "a"], ["a"] * 3, {"homes.home: repeat the": 1, "people.of: are more": 1}),
         (["7", "H 1", "ÄB"], [7, "h1", "äb", "8"], {"people.of: name no": 4, "people.of: of these": 3}),
-        (
-            ["007", "-0.0"],
-            ["7", 7.0, Decimal("7.00"), "0"],
-            {"people.of: name no": 4, "people.of: of these": 3},
-        ),
+        (["007", "-0.0"], ["7", 7.0, Decimal("7.00"), "0"], {"people.of: name no": 4, "people.of: of these": 3}),
         (["1" * 30 + "2"], ["1" * 30 + "3"], {"people.of: name no": 1}),
         (["7.5"], ["7", "75"], {"people.of: name no": 2}),
         (
@@ -56,7 +52,7 @@ def found(tree, **columns):
             {"people.of: name no": 2},
         ),
     ],
-)
+)  # fmt: skip
 def test_every_rule_is_counted(homes, people, wanted):
     told = found(Tree(links=(PEOPLE,)), homes={"home": homes}, people={"of": people})
     assert {f"{c}: {words}": n for c, ones in told.items() for words, n in ones} == wanted
@@ -81,25 +77,18 @@ def test_what_is_counted_is_what_a_fit_leaves_out():
     people = made["persons"].astype({"household_id": object})
     people.loc[people.index % 7 == 0, "household_id"] = None
     people.loc[people.index % 11 == 0, "household_id"] = "nobody's"
-    tree = Tree(
-        links=(Link(parent="households", child="persons", primary_key=HOME, foreign_key=HOME, most=2),)
-    )
-    tables = {"households": homes, "persons": people}
+    persons = Link(parent="households", child="persons", primary_key=HOME, foreign_key=HOME, most=2)
+    tables, tree = {"households": homes, "persons": people}, Tree(links=(persons,))
     told = [one for one in check_keys(tables, tree) if not one.problem.startswith("of these")]
     used = brought_together(tables, tree, Coins.from_os_entropy()).tables
     for name, rows in tables.items():
         counted = sum(one.cells for one in told if one.column.startswith(f"{name}."))
         assert counted == len(rows) - len(used[name]) > 0
-
-
-def test_rows_that_keys_below_tie_are_what_a_fit_leaves_out():
-    tree = Tree(links=(PEOPLE, TRIPS))
+    # Rows that keys below tie, too.
     people = pd.DataFrame({"key": [1, 2, 1, 2, 3], "of": ["a", "a", "b", "b", "c"]})
-    tables = {
-        "homes": pd.DataFrame({"home": ["a", "b", "c", "c"]}), "people": people, "trips": pd.DataFrame({"by": [1]}),
-    }  # fmt: skip
-    told = [one.cells for one in check_keys(tables, tree) if one.column == "homes.home"]
-    assert told == [1, 1]
+    homes, trips = pd.DataFrame({"home": ["a", "b", "c", "c"]}), pd.DataFrame({"by": [1]})
+    tables, tree = {"homes": homes, "people": people, "trips": trips}, Tree(links=(PEOPLE, TRIPS))
+    assert [one.cells for one in check_keys(tables, tree) if one.column == "homes.home"] == [1, 1]
     assert len(brought_together(tables, tree, Coins.from_os_entropy()).tables["homes"]) == 2
 
 
@@ -131,12 +120,21 @@ def test_what_fits_is_said_to_fit_and_a_table_that_is_not_there_is_refused(table
         synthesizer().check({"households": tables["households"]})
 
 
-def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(tables, tmp_path):
-    declared = families_like_domain()
+def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(tables, tmp_path, monkeypatch):
+    """What cannot be written down is not shown."""
     paths = {name: tmp_path / f"{name}.json" for name in tables}
     for name, path in paths.items():
-        path.write_text(json.dumps(declared[name]))
+        path.write_text(json.dumps(families_like_domain()[name]))
     lines = []
+
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
+        with pytest.raises(OSError, match="Read-only"):
+            synthesizer(domain=paths).check(tables, lines.append)
+    assert not lines
     synthesizer(domain=paths).check(tables, lines.append)
     assert sum(line.startswith("Written down in ") for line in lines) == 2
     assert synthesizer(domain=paths).plan().claims_privacy
@@ -144,20 +142,6 @@ def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(t
     document["columns"]["age"]["range_max"] += 1
     paths["persons"].write_text(json.dumps(document))
     assert not synthesizer(domain=paths).plan().claims_privacy
-
-
-def test_what_cannot_be_written_down_is_not_shown(tables, tmp_path, monkeypatch):
-    path = tmp_path / "persons.json"
-    path.write_text(json.dumps(families_like_domain()["persons"]))
-    synth, lines = synthesizer(domain={"persons": path}), []
-
-    def refuse(*_, **__):
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
-    with pytest.raises(OSError, match="Read-only"):
-        synth.check(tables, lines.append)
-    assert not lines
 
 
 def test_a_fit_names_the_table_in_what_it_tells_and_never_what_stands_beside_or_what_hangs_on_rows(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,24 +36,22 @@ def attribute(name: str, values: tuple[str, ...], *, nullable: bool = False) -> 
 
 def made(roles: tuple[Role, ...] = ()) -> Drawing:
     """A model that knows the laws: columns of the child, of its parent, of a sibling."""
-    domain = Domain(
-        (
-            attribute("role", VALUES),
-            attribute("home.p", ("u", "v")),
-            attribute("sibling.role", VALUES, nullable=True),
-        )
-    )
+    sibling = attribute("sibling.role", VALUES, nullable=True)
+    domain = Domain((attribute("role", VALUES), attribute("home.p", ("u", "v")), sibling))
     alone = PAIRS.sum(axis=2)  # of a child that has no sibling
     given = np.concatenate([PAIRS / PAIRS.sum(axis=1, keepdims=True), alone[:, :, None]], axis=2)
     table = np.moveaxis(given, 1, 2).reshape(-1, 3)  # lines: parent, then sibling
-
-    home = ConditionalTable(child=1, parents=(), buckets=(), probabilities=np.array([[0.5, 0.5]]))
     first = np.column_stack([alone, [0, 0]])  # nobody is missing who is beside
-    sibling = ConditionalTable(child=2, parents=(1,), buckets=(np.arange(2),), probabilities=first)
-    lines = (np.arange(2), np.arange(4))
-    own = ConditionalTable(child=0, parents=(1, 2), buckets=lines, probabilities=table)
-    network = BayesianNetwork([home, sibling, own])
+    network = BayesianNetwork([law(1, [[0.5, 0.5]]), law(2, first, 1), law(0, table, 1, 2)])
     return Drawing(model=network, domain=domain, parents=("p",), link=LINK, roles=roles)
+
+
+def law(child: int, probabilities: Any, *parents: int) -> ConditionalTable:
+    """A table given the parent's value, and the sibling's."""
+    buckets = tuple(np.arange({1: 2, 2: 4}[j]) for j in parents)
+    return ConditionalTable(
+        child=child, parents=parents, buckets=buckets, probabilities=np.array(probabilities)
+    )
 
 
 def drawn(sizes: np.ndarray, roles: tuple[Role, ...] = (), seed: int = 1) -> tuple[pd.Series, np.ndarray]:
@@ -90,16 +90,16 @@ def test_a_child_alone_has_the_law_of_a_child_without_a_sibling():
         assert np.abs(given - law[:, None]).max(axis=0).min() > 1.9 * allowed
 
 
-@pytest.mark.parametrize("fault", ["no sibling", "no parent"])
-def test_planted_children_that_do_not_know_whose_they_are_are_seen(fault, monkeypatch):
-    if fault == "no sibling":
-        monkeypatch.setattr(Drawing, "_given", Drawing._first)
-    else:
-        encoded = Drawing._encoded
-        monkeypatch.setattr(
-            Drawing, "_encoded", lambda *a: {j: np.zeros_like(codes) for j, codes in encoded(*a).items()}
-        )
-    assert farthest(*drawn(np.full(FAMILIES, 2))) > 1
+def test_planted_children_that_do_not_know_whose_they_are_are_seen(monkeypatch):
+    """Neither a sibling, then no parent."""
+    encoded = Drawing._encoded
+    for name, fault in (
+        ("_given", Drawing._first),
+        ("_encoded", lambda *a: {j: np.zeros_like(codes) for j, codes in encoded(*a).items()}),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Drawing, name, fault)
+            assert farthest(*drawn(np.full(FAMILIES, 2))) > 1
 
 
 def test_every_family_has_as_many_children_as_it_should():
@@ -142,12 +142,12 @@ def spouses_of_four(monkeypatch) -> float:
 
 
 def test_as_many_families_have_a_role_as_if_nobody_gave_way(monkeypatch):
-    """Whoever is drawn last is the spouse, if nobody is yet: surely, whatever was drawn before."""
+    """Whoever is drawn last is the spouse, if nobody is yet: surely, whatever was drawn before.
+
+    Planted: roles that do not look at who came before. The chance that every one of 500 families has a spouse by
+    chance, 5 of 6 each, is below 1e-39.
+    """
     assert spouses_of_four(monkeypatch) == 1
-
-
-def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch):
-    """The chance that every one of 500 families has a spouse by chance, 5 of 6 each, is below 1e-39."""
     seats = Drawing._seats
 
     def blind(*given):
@@ -160,21 +160,16 @@ def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch)
 
 def standing(ages: list[str | None]) -> list[str]:
     """Ages of the heads of families of 0, 1, 2, ... children, whose parents' lines say these."""
-    domain = Domain(
-        (
-            attribute("role", VALUES),
-            attribute("age", ("young", "old")),
-            *(attribute(f"home.{name}", ("young", "old"), nullable=True) for name in (FIRST,)),
-            attribute("sibling.role", VALUES, nullable=True),
-            attribute("sibling.age", ("young", "old"), nullable=True),
-        )
+    own, beside = (attribute("role", VALUES), attribute("age", ("young", "old"))), ("young", "old")
+    siblings = (
+        attribute("sibling.role", VALUES, nullable=True),
+        attribute("sibling.age", beside, nullable=True),
     )
+    domain = Domain((*own, attribute(f"home.{FIRST}", beside, nullable=True), *siblings))
     alike = {j: np.full((1, n), 1 / n) for j, n in enumerate(domain.cardinalities)}
     for j, n in ((3, 4), (4, 3)):  # nobody is missing who is beside
         alike[j] = np.array([[*[1 / (n - 1)] * (n - 1), 0]])
-    network = BayesianNetwork(
-        [ConditionalTable(child=j, parents=(), buckets=(), probabilities=alike[j]) for j in (2, 3, 4, 0, 1)]
-    )
+    network = BayesianNetwork([law(j, alike[j]) for j in (2, 3, 4, 0, 1)])
     drawing = Drawing(model=network, domain=domain, parents=(FIRST,), link=LINK, roles=ROLES)
     sizes = np.arange(len(ages))
     found = drawing.children(pd.DataFrame({FIRST: ages}), sizes, Coins.from_seed(1))
@@ -189,11 +184,9 @@ FIRST = LINK.of_first("age")
 AGES: list[str | None] = [None, *["young", "old", "old", "young"] * 5]
 
 
-def test_whoever_stands_in_the_parents_line_comes_first():
+def test_whoever_stands_in_the_parents_line_comes_first(monkeypatch):
+    """Planted: the heads of other families."""
     assert standing(AGES) == AGES[1:]
-
-
-def test_planted_heads_of_other_families_are_seen(monkeypatch):
     firsts = Drawing._firsts
     monkeypatch.setattr(Drawing, "_firsts", lambda *given: np.roll(firsts(*given), 1, axis=0))
     assert standing(AGES) != AGES[1:]
@@ -204,57 +197,40 @@ def test_a_family_with_children_and_nobody_in_the_line_has_a_head_all_the_same()
     assert {*standing([None] * 21)} == {"young", "old"}
 
 
-def test_parents_of_another_fit_have_nobody_in_their_line():
-    good = made()
-    age = attribute("age", ("young", "old"))
-    domain = Domain((*good.domain.attributes, age))
-    law = np.full((1, 2), 1 / 2)
-    table = ConditionalTable(child=3, parents=(), buckets=(), probabilities=law)
-    network = BayesianNetwork([*good.model.tables, table])
-    with pytest.raises(ValueError, match="is not in the parents' lines"):
-        Drawing(model=network, domain=domain, parents=("p",), link=LINK, roles=ROLES)
-
-
 KNOWN = {"role": attribute("role", VALUES), "name": None}
+REFUSED: list[tuple[Any, str]] = [
+    ([], "must be a mapping of columns"), ({"role": "head"}, "must be a mapping of columns"),
+    ({"rule": {}}, "a modelled column of the children's table"), ({"name": {"x": "at most one"}}, "must be declared"),
+    ({"role": {"head": "one"}}, "exactly one"), ({"role": {"aunt": "at most one"}}, "no such value"),
+    ({"role": dict.fromkeys(VALUES, "at most one")}, "must be left"),
+    ({"role": {"head": "exactly one", "spouse": "exactly one"}}, "one value alone"),
+]  # fmt: skip
 
 
-def test_roles_are_read_with_the_codes_of_their_values():
-    told = {"role": {"head": "exactly one", "spouse": "at most one"}}
-    assert read_roles(told, KNOWN) == ROLES
+def test_roles_are_read_with_the_codes_of_their_values_and_refused_where_they_cannot_be():
+    assert read_roles({"role": {"head": "exactly one", "spouse": "at most one"}}, KNOWN) == ROLES
     assert read_roles({}, KNOWN) == ()
+    for roles, words in REFUSED:
+        with pytest.raises((Refused, ValueError), match=words):
+            read_roles(roles, KNOWN)
 
 
-@pytest.mark.parametrize(
-    ("roles", "words"),
-    [
-        ([], "must be a mapping of columns"),
-        ({"role": "head"}, "must be a mapping of columns"),
-        ({"rule": {}}, "a modelled column of the children's table"),
-        ({"name": {"x": "at most one"}}, "must be declared"),
-        ({"role": {"head": "one"}}, "exactly one"),
-        ({"role": {"aunt": "at most one"}}, "no such value"),
-        ({"role": dict.fromkeys(VALUES, "at most one")}, "must be left"),
-        ({"role": {"head": "exactly one", "spouse": "exactly one"}}, "one value alone"),
-    ],
-)
-def test_roles_that_cannot_be_are_refused(roles, words):
-    with pytest.raises((Refused, ValueError), match=words):
-        read_roles(roles, KNOWN)
-
-
-def test_a_model_of_another_order_is_refused():
+def test_models_of_another_order_or_fit_are_refused():
     good = made()
-    tables = [good.model.tables[i] for i in (0, 1, 2)]
-    alone = ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.full((1, 3), 1 / 3))
+    home, sibling, own = good.model.tables
+    ages = Domain((*good.domain.attributes, attribute("age", ("young", "old"))))
+    more = BayesianNetwork([home, sibling, own, law(3, np.full((1, 2), 1 / 2))])
+    with pytest.raises(ValueError, match="is not in the parents' lines"):
+        Drawing(model=more, domain=ages, parents=("p",), link=LINK, roles=ROLES)
+    alone = law(0, np.full((1, 3), 1 / 3))
     with pytest.raises(ValueError, match="after those of parent and sibling"):
-        Drawing(model=BayesianNetwork([alone, *tables[:2]]), domain=good.domain, parents=("p",), link=LINK)
+        Drawing(model=BayesianNetwork([alone, home, sibling]), domain=good.domain, parents=("p",), link=LINK)
     with pytest.raises(ValueError, match="must be of one fit"):
         Drawing(model=good.model, domain=good.domain, parents=("q",), link=LINK)
 
 
-@pytest.mark.parametrize("often", ["at most one", "exactly one"])
-@pytest.mark.parametrize("size", [0, 1, 2])
-def test_roles_where_no_family_has_that_many_children(size, often):
-    roles = (Role(column="role", code=0, often=often),)
-    assert len(drawn(np.full(3, size), roles)[0]) == 3 * size
-    assert len(drawn(np.zeros(0, dtype=int), roles)[0]) == 0
+def test_roles_where_no_family_has_that_many_children():
+    for size, often in itertools.product((0, 1, 2), ("at most one", "exactly one")):
+        roles = (Role(column="role", code=0, often=often),)
+        assert len(drawn(np.full(3, size), roles)[0]) == 3 * size
+        assert len(drawn(np.zeros(0, dtype=int), roles)[0]) == 0

@@ -68,50 +68,36 @@ def swapped(said: Document) -> None:
 
 
 LIES: dict[str, tuple[Callable[[Document], object], str]] = {
-    "a home may have a thousand million people": (
-        numbers("homes", "number of people", [0, 1, 10**9]),
-        "of 0 to 2",
-    ),
+    "a home may have a thousand million people": (numbers("homes", "number of people", [0, 1, 10**9]), "of 0 to 2"),
     "fewer than no people": (numbers("homes", "number of people", [-5, 0, 1]), "of 0 to 2"),
     "another number of trips in the middle": (numbers("people", "number of trips", [0, 1, 3]), "of 0 to 2"),
     "other values of the parent": (
-        lambda said: column(said, "people", "homes.tenure").update(values=["a", "b"]),
-        "has other values",
+        lambda said: column(said, "people", "homes.tenure").update(values=["a", "b"]), "has other values",
     ),
     "other values of the sibling": (
-        lambda said: column(said, "people", "sibling.sex").update(values=["m", "f"]),
-        "has other values",
+        lambda said: column(said, "people", "sibling.sex").update(values=["m", "f"]), "has other values",
     ),
     "a key that is not there": (link(0, primary_key="lost"), "keys of 'homes'"),
     "a key that is modelled": (key, "keys of 'homes'"),
     "a foreign key that is modelled": (link(2, foreign_key="mode"), "keys of 'people' and 'trips'"),
     "a foreign key that is another's": (link(0, foreign_key="person"), "protect no one family"),
-    "more children than any may have": (
-        link(0, most=MOST_CHILDREN + 1),
-        "must be a whole number from 1 to 1000",
-    ),
+    "more children than any may have": (link(0, most=MOST_CHILDREN + 1), "must be a whole number from 1 to 1000"),
     "more rows than any family may have": (
         lambda said: (
             [one.update(most=MOST_CHILDREN) for one in said["links"]]
             and said["links"].append({**said["links"][-1], "parent": "trips", "child": "stops"})
-        ),
-        "at most 1,000,000 rows",
+        ), "at most 1,000,000 rows",
     ),
-    "other bounds of the same product": (
-        lambda said: (link(0, most=4)(said), link(2, most=1)(said)),
-        "of 0 to 4",
-    ),
+    "other bounds of the same product": (lambda said: (link(0, most=4)(said), link(2, most=1)(said)), "of 0 to 4"),
     "links from the leaves": (lambda said: said["links"].reverse(), "must lead from the root"),
     "no links": (lambda said: said["links"].clear(), "must be at least one"),
     "a table too few": (lambda said: said["tables"].pop("cars"), "must have exactly the entries"),
     "a table too many": (
-        lambda said: said["tables"].update(more=said["tables"]["cars"]),
-        "must have exactly the entries",
+        lambda said: said["tables"].update(more=said["tables"]["cars"]), "must have exactly the entries",
     ),
     "two tables exchanged": (swapped, "keys of 'homes' and 'cars'"),
     "a table under another one's name": (
-        lambda said: said["tables"]["cars"]["schema"].update(table="trips"),
-        "table 'cars' must be of that name",
+        lambda said: said["tables"]["cars"]["schema"].update(table="trips"), "table 'cars' must be of that name",
     ),
     "another relation": (lambda said: said.update(neighbours="replace_one"), "protect no one family"),
     "another delta": (lambda said: said["tables"]["cars"]["ledger"].update(delta=1e-5), "ledger"),
@@ -119,7 +105,7 @@ LIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "a value has two roles": (roles(ROLE, ROLE), "must be left"),
     "a role of the root": (lambda said: said["roles"].update(homes=[ROLE]), "must be one of"),
     "a role of what stands beside": (roles({**ROLE, "column": "homes.tenure"}), "before a child's others"),
-}
+}  # fmt: skip
 
 
 def read(said: Document) -> FamilyRelease:
@@ -131,16 +117,18 @@ def test_the_file_as_it_was_written_is_read_and_draws(document):
     assert len(read(document).sample(30)["homes"]) == 30
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_every_lie_is_refused_before_anything_is_drawn(lie, document, tmp_path):
-    said = json.loads(json.dumps(document))
-    change, words = LIES[lie]
-    change(said)
-    (tmp_path / "f.release").write_text(json.dumps(said))
-    with pytest.raises(ValueError, match="is not a release of related tables, or is damaged") as error:
-        FamilyRelease.load(tmp_path / "f.release")
-    assert words in str(error.value)
-    assert "\n" not in str(error.value)
+def test_every_lie_is_refused_before_anything_is_drawn(document, tmp_path):
+    faults = []
+    for lie, (change, words) in LIES.items():
+        said = copy.deepcopy(document)
+        change(said)
+        (tmp_path / "f.release").write_text(json.dumps(said))
+        with pytest.raises(ValueError, match="is not a release of related tables, or is damaged") as error:
+            FamilyRelease.load(tmp_path / "f.release")
+        faults += (
+            [] if words in str(error.value) and "\n" not in str(error.value) else [(lie, str(error.value))]
+        )
+    assert faults == []
 
 
 def test_memory_is_asked_for_what_is_to_be_drawn_and_not_for_what_was_to_be_expected(document, monkeypatch):

@@ -102,38 +102,29 @@ def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text, tmp_path):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["households.csv", "people.csv"]
 
 
-def test_every_bad_name_in_metadata_is_refused_before_a_fit_pays():
-    failures = []
-    for parent, child in [("homes", name) for name in TABLE_NAMES] + [(TABLE_NAMES[2], "people"), *COLLIDING]:
-        for make in (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
-            try:
-                make(metadata(parent, child))
-            except Refused as error:
-                if error.field != "metadata" or "\n" in str(error) or len(str(error)) > 400:
-                    failures.append((parent, child, str(error)))
-            else:
-                failures.append((parent, child, "taken"))
+def test_every_bad_name_is_refused_before_a_fit_pays():
+    """In metadata, and of one table by itself."""
+    failures, columns = [], {"age": {"sdtype": "numerical"}}
+    several: tuple[Any, ...] = (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer)
+    alone: tuple[Any, ...] = (
+        lambda name: PlausibleDeniabilitySynthesizer(metadata_from_columns(columns, name)),
+        lambda name: fit_source(None, columns, table_name=name),
+        lambda name: fit_answers([], columns, table_name=name),
+    )
+    pairs = [("homes", name) for name in TABLE_NAMES] + [(TABLE_NAMES[2], "people"), *COLLIDING]
+    tried = [("metadata", make, pair, metadata(*pair)) for pair in pairs for make in several]
+    tried += [("table_name", make, name, name) for name in TABLE_NAMES for make in alone]
+    for field, make, case, given in tried:
+        try:
+            make(given)
+        except Refused as error:
+            if error.field != field or "\n" in str(error) or len(str(error)) > 400:
+                failures.append((case, str(error)))
+        else:
+            failures += [(case, "taken")] if field == "metadata" else []
     assert not failures
     for name in ORDINARY_NAMES:
         assert read_tree(metadata(name, "homes"), 8)[0].root == name
-
-
-def test_every_bad_name_of_one_table_is_refused_before_a_fit_pays():
-    failures = []
-    for name in TABLE_NAMES:
-        for make in (
-            lambda n: PlausibleDeniabilitySynthesizer(
-                metadata_from_columns({"age": {"sdtype": "numerical"}}, n)
-            ),
-            lambda n: fit_source(None, {"age": {"sdtype": "numerical"}}, table_name=n),
-            lambda n: fit_answers([], {"age": {"sdtype": "numerical"}}, table_name=n),
-        ):
-            try:
-                make(name)
-            except Refused as error:
-                if error.field != "table_name":
-                    failures.append((name, str(error)))
-    assert not failures
 
 
 def test_refusals_name_table_rule_and_way_out():
@@ -150,25 +141,21 @@ def test_refusals_name_table_rule_and_way_out():
 
 
 def test_tables_are_written_into_one_new_folder(text, tmp_path):
+    """Nor does a rename replace an empty one that was made meanwhile. Control: where there is none they are written."""
     table = FamilyRelease.from_bytes(text.encode()).sample(3)[OLD]
     with pytest.raises(ValueError, match="must not hold any of"):
         write_tables({"../victim": table}, tmp_path / "new")
     assert [*tmp_path.iterdir()] == []
+    (there := tmp_path / "there").mkdir()
+    with pytest.raises(FileExistsError):
+        write_tables({"people": table}, there)
+    assert [*tmp_path.iterdir()] == [there]
+    assert [*there.iterdir()] == []
+    write_tables({"people": table}, tmp_path / "new")
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="must be a new folder"):
         check_new_folder(argparse.Namespace(output=tmp_path / "dangling"), "output")
-
-
-def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text, tmp_path):
-    """An empty one, which a rename would replace. Control: where there is none they are written."""
-    tables = FamilyRelease.from_bytes(text.encode()).sample(3)
-    (there := tmp_path / "there").mkdir()
-    with pytest.raises(FileExistsError):
-        write_tables(tables, there)
-    assert [*tmp_path.iterdir()] == [there]
-    assert [*there.iterdir()] == []
-    write_tables({"people": tables[OLD]}, tmp_path / "new")
-    assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
 
 
 def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path):
