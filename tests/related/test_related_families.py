@@ -120,12 +120,8 @@ PLANTED: dict[str, tuple[Any, ...]] = {
     "siblings of other families": (families, "siblings", _next_row),
     "orphans are somebody's": (families._Names, "places", _of_orphans),
     "missing keys are one key": (families, "identities", _missing_too),
-    "families that share a person are two": (
-        families._Names,
-        "family",
-        lambda names: names.own[names.tree.root],
-    ),
-}
+    "families that share a person are two": (families._Names, "family", lambda names: names.own[names.tree.root]),
+}  # fmt: skip
 OF_CHAINS = "families that share a person are two"
 
 

@@ -278,11 +278,8 @@ def test_global_seed_is_left_alone(fitted):
 
 @pytest.mark.parametrize(
     ("households", "persons"),
-    [
-        ("[a-z]{2,5}", {"sdtype": "id", "regex_format": "P[0-9]{1}"}),
-        ("P[0-9]{1}", {"sdtype": "email", "pii": True}),
-    ],
-)
+    [("[a-z]{2,5}", {"sdtype": "id", "regex_format": "P[0-9]{1}"}), ("P[0-9]{1}", {"sdtype": "email", "pii": True})],
+)  # fmt: skip
 def test_keys_of_both_tables_are_distinct_whatever_they_are_written_like(households, persons):
     """Texts of two letters would not be: of 600 some would be the same but for a chance below 1e-50."""
     document = families_like_metadata()

@@ -78,12 +78,8 @@ def test_the_code_is_what_sha256sum_says(signed):
     lines = "find . -type f -not -path '*__pycache__*' -printf '%P\\n' | LC_ALL=C sort | xargs sha256sum | sha256sum"
     try:
         found = subprocess.run(
-            ["sh", "-c", lines],
-            cwd=Path(sdv_plausible.__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+            ["sh", "-c", lines], cwd=Path(sdv_plausible.__file__).parent, capture_output=True, text=True, check=True,
+        )  # fmt: skip
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("find, sort and sha256sum of GNU are not here")
     statement = by_hand(signed / "out.release.intoto.jsonl", signed / "key.pem.pub")

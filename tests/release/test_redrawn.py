@@ -109,16 +109,8 @@ def test_answers_about_some_of_the_rows_are_not_drawn_again(synth):
 
     def drawn(of):
         return redrawn_models(
-            AdaptiveNetwork(),
-            model,
-            of,
-            domain,
-            2,
-            "table",
-            Coins.from_seed(0),
-            rows_per_unit=1,
-            is_public=False,
-        )
+            AdaptiveNetwork(), model, of, domain, 2, "table", Coins.from_seed(0), rows_per_unit=1, is_public=False,
+        )  # fmt: skip
 
     assert len(drawn(answers)) == 2
     with pytest.raises(ValueError, match="no split"):

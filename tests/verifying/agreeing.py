@@ -18,12 +18,9 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 COLUMNS = {
-    "ticket": {"sdtype": "id"},
-    "ward": {"sdtype": "categorical"},
-    "stage": {"sdtype": "categorical"},
-    "days": {"sdtype": "numerical"},
-    "kept": {"sdtype": "boolean"},
-}
+    "ticket": {"sdtype": "id"}, "ward": {"sdtype": "categorical"}, "stage": {"sdtype": "categorical"},
+    "days": {"sdtype": "numerical"}, "kept": {"sdtype": "boolean"},
+}  # fmt: skip
 DECLARED: dict[str, Any] = {
     "ward": {"range_values": ["A", "B", "C"], "range_is_nullable": False},
     "stage": {"range_values": ["i", "ii", "iii"], "range_is_nullable": False},
@@ -43,13 +40,10 @@ def table(n: int = 400, seed: int = 5) -> pd.DataFrame:
     stage = np.where(rng.random(n) < 0.7, np.where(ward == "A", "i", "ii"), "iii")
     return pd.DataFrame(
         {
-            "ticket": np.arange(n) // 4,
-            "ward": ward,
-            "stage": stage,
-            "days": rng.integers(0, 10, n) + 5 * (ward == "C"),
-            "kept": rng.random(n) < 0.3,
-        }
-    )
+            "ticket": np.arange(n) // 4, "ward": ward, "stage": stage,
+            "days": rng.integers(0, 10, n) + 5 * (ward == "C"), "kept": rng.random(n) < 0.3,
+        },
+    )  # fmt: skip
 
 
 def with_pay(rows: pd.DataFrame) -> pd.DataFrame:
@@ -64,35 +58,23 @@ def with_pay(rows: pd.DataFrame) -> pd.DataFrame:
 
 # Every option of the registry that a release file can hold, with a value other than the default.
 WRITTEN: dict[str, dict[str, Any]] = {
-    "enforce_min_max_values": {"enforce_min_max_values": False},
-    "enforce_rounding": {"enforce_rounding": False},
-    "locales": {"locales": ["de_CH"]},
-    "epsilon": {"epsilon": 4.0},
-    "delta": {"delta": 1e-6},
-    "types": {"types": "voted", "domain": FEW, "epsilon": 5.0},
-    "undeclared": {"undeclared": "infer", "domain": FEW},
-    "max_bins": {"max_bins": 5},
-    "random_state": {"random_state": 3},
-    "k": {**SEEDS, "k": 5, "omega": 3},
-    "epsilon0": {**SEEDS, "epsilon0": 4.0, "omega": 2},
-    "omega": {**SEEDS, "omega": (2, 3)},
-    "structure": {"structure": {"days": ["kept"]}},
-    "split": {"structure": "cfs", "split": (0.3, 0.3, 0.4)},
+    "enforce_min_max_values": {"enforce_min_max_values": False}, "enforce_rounding": {"enforce_rounding": False},
+    "locales": {"locales": ["de_CH"]}, "epsilon": {"epsilon": 4.0}, "delta": {"delta": 1e-6},
+    "types": {"types": "voted", "domain": FEW, "epsilon": 5.0}, "undeclared": {"undeclared": "infer", "domain": FEW},
+    "max_bins": {"max_bins": 5}, "random_state": {"random_state": 3}, "k": {**SEEDS, "k": 5, "omega": 3},
+    "epsilon0": {**SEEDS, "epsilon0": 4.0, "omega": 2}, "omega": {**SEEDS, "omega": (2, 3)},
+    "structure": {"structure": {"days": ["kept"]}}, "split": {"structure": "cfs", "split": (0.3, 0.3, 0.4)},
     "noise": {"structure": "independent", "noise": "paper"},
     "accounting": {"structure": "cfs", "noise": "paper", "accounting": "paper"},
     "public_source": {"public": table(60, 9), "public_source": "an office"},
     "rows_per_person": {"person": "ticket", "rows_per_person": 2},
-}
+}  # fmt: skip
 ELSEWHERE = {
     "model": "MODELS", "person": "UNITS", "neighbours": "UNITS", "test": "no file holds what other tests need",
     "anyway": "tests/fit/test_first_count.py",
     **dict.fromkeys(
-        (
-            "gamma", "row_cap", "max_plausible", "max_check_plausible", "hidden_omega", "seed_free_share",
-            "least_rows", "threshold_noise",
-        ),
-        "of tests row by row",
-    ),
+        ("gamma", "row_cap", "max_plausible", "max_check_plausible", "hidden_omega", "seed_free_share", "least_rows",
+            "threshold_noise"), "of tests row by row"),
 }  # fmt: skip
 PAY = {
     "pay": {"sdtype": "numerical"},
@@ -107,31 +89,22 @@ WITHIN: dict[str, Any] = {
 MORE: dict[str, dict[str, Any]] = {
     "numbers": {"columns": PAY, "domain": FEW, "epsilon": 30.0, "model": "independent"},
     "numbers of all digits": {
-        "columns": PAY,
-        "domain": FEW,
-        "epsilon": 30.0,
-        "model": "independent",
-        "enforce_rounding": False,
+        "columns": PAY, "domain": FEW, "epsilon": 30.0, "model": "independent", "enforce_rounding": False,
     },
     "numbers within bounds": {
         "columns": {name: {**PAY[name], **words} for name, words in WITHIN.items()},
         "domain": {**FEW, **{name: {**PAY[name], **words} for name, words in WITHIN.items()}},
-        "epsilon": 30.0,
-        "model": "independent",
+        "epsilon": 30.0, "model": "independent",
     },
-    "learned": {"domain": {}},
-    "learned, strong": {"domain": {}, "epsilon": 8.0},
-    "partly learned": {"domain": FEW, "epsilon": 2.0},
-    "no noise": {"epsilon": math.inf},
+    "learned": {"domain": {}}, "learned, strong": {"domain": {}, "epsilon": 8.0},
+    "partly learned": {"domain": FEW, "epsilon": 2.0}, "no noise": {"epsilon": math.inf},
     "detected": {"types": "detected"},
     "rules": {"rules": [Implies({"ward": "C"}, {"kept": [True, False]})]},
     "inequality": {"rules": [Inequality("days", "more", most=5)], "more": True},
     "seeds of people": {**SEEDS, "epsilon0": 4.0, "omega": 3, "person": "ticket", "rows_per_person": 2},
-    "weak": {"epsilon": 0.1},
-    "very weak": {"epsilon": 0.02, "delta": 1e-12},
-    "strong": {"epsilon": 20.0},
+    "weak": {"epsilon": 0.1}, "very weak": {"epsilon": 0.02, "delta": 1e-12}, "strong": {"epsilon": 20.0},
     "large delta": {"delta": 1e-3, "epsilon": 0.5},
-}
+}  # fmt: skip
 
 
 def cases() -> dict[str, dict[str, Any]]:

@@ -31,12 +31,9 @@ def gaussian(ratio: float, count: int = 1) -> dict[str, Any]:
 
 FAILURES = loss("ApproxDP", epsilon=0.0, delta=5e-11, count=2)
 KINDS: dict[str, list[dict[str, Any]]] = {
-    "nothing": [],
-    "noise": [gaussian(0.18)],
+    "nothing": [], "noise": [gaussian(0.18)],
     "noise and failures": [gaussian(0.053, 9), gaussian(0.08), FAILURES],
-    "little noise": [gaussian(1.6, 4)],
-    "hardly any noise": [gaussian(5.0)],
-    "much noise": [gaussian(0.001, 1000)],
+    "little noise": [gaussian(1.6, 4)], "hardly any noise": [gaussian(5.0)], "much noise": [gaussian(0.001, 1000)],
     "pure": [loss("PureDP", epsilon=0.1, count=50)],
     "as printed": [
         loss("DiscreteLaplaceLoss", epsilon=0.05, count=1, sensitivity=1),
@@ -49,14 +46,8 @@ KINDS: dict[str, list[dict[str, Any]]] = {
     "sizes": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=1)],
     "sizes and noise": [loss("ReleaseLoss", epsilon0=2.0, delta=5e-10, l1=1), gaussian(0.18)],
     "sizes of people": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=3), gaussian(0.18)],
-    "sizes of people with many rows": [
-        loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=100_000),
-        gaussian(0.18),
-    ],
-    "samples": [
-        gaussian(0.05, 9),
-        loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3),
-    ],
+    "sizes of people with many rows": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=100_000), gaussian(0.18)],
+    "samples": [gaussian(0.05, 9), loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3)],
     "many samples": [loss("SampledGaussianLoss", rate=0.125, sensitivity_over_sigma=0.38, count=128)],
     "samples and sizes": [
         loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3),
@@ -64,9 +55,8 @@ KINDS: dict[str, list[dict[str, Any]]] = {
     ],
     "pairs": [loss("ApproxDP", epsilon=0.4, delta=1e-10, count=3), gaussian(0.1)],
     "a large one": [loss("PureDP", epsilon=60.0, count=1), gaussian(0.1)],
-    "rho": [loss("ZCDP", rho=0.01)],
-    "no end": [gaussian(0.1), loss("InfiniteLoss")],
-}
+    "rho": [loss("ZCDP", rho=0.01)], "no end": [gaussian(0.1), loss("InfiniteLoss")],
+}  # fmt: skip
 
 
 def of_program(losses: list[dict[str, Any]]) -> list[Any]:
@@ -113,14 +103,9 @@ HONEST: dict[str, tuple[list[dict[str, Any]], float]] = {
     "losses of people beyond all exponents": ([sizes(1000.0, 5e-10, 3)], 1e-9),
     "nothing is left": ([loss("DiscreteLaplaceLoss", epsilon=0.05, count=1, sensitivity=7)], 0.11),
     "many uses": ([loss("DiscreteLaplaceLoss", epsilon=0.01, count=20_000, sensitivity=1)], 1e-10),
-    "many uses, little delta": (
-        [loss("DiscreteLaplaceLoss", epsilon=0.05, count=3000, sensitivity=7)],
-        1e-12,
-    ),
+    "many uses, little delta": ([loss("DiscreteLaplaceLoss", epsilon=0.05, count=3000, sensitivity=7)], 1e-12),
     "a large loss beside many small ones": (
-        [sizes(5.0, 5e-10, 5), loss("PureDP", epsilon=0.003, count=400), gaussian(0.005)],
-        1e-9,
-    ),
+        [sizes(5.0, 5e-10, 5), loss("PureDP", epsilon=0.003, count=400), gaussian(0.005)], 1e-9),
 }  # fmt: skip
 
 

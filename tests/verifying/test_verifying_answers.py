@@ -49,14 +49,11 @@ def told(question: Any, noise: str = "discrete gaussian") -> dict[str, Any]:
 def questions(least: int) -> dict[str, Any]:
     entropies = {"cardinalities": (3, 2), "buckets": [a.buckets for a in AXES], "least_rows": least}
     return {
-        "counts": CountTable(AXES),
-        "number of rows": NumberOfRows(),
-        "distances": Distances([AXES, AXES[:1], AXES[1:]], []),
-        "entropies": Entropies(**entropies),
-        "printed counts": PrintedCounts(AXES),
-        "printed size": PrintedSize(),
+        "counts": CountTable(AXES), "number of rows": NumberOfRows(),
+        "distances": Distances([AXES, AXES[:1], AXES[1:]], []), "entropies": Entropies(**entropies),
+        "printed counts": PrintedCounts(AXES), "printed size": PrintedSize(),
         "printed entropies": PrintedEntropies(**entropies),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", UNITS)

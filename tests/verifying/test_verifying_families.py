@@ -191,55 +191,48 @@ def half_charged(document: Any) -> None:
 LIES: dict[str, tuple[Any, str]] = {
     "a cap of five": (lambda d: cap(d, 5), "one family"),
     "a cap of five, and its units": (lambda d: cap(d, 5, units=True), "counts of children"),
-    "a cap of five, its columns and units": (
-        lambda d: cap(d, 5, counts=True, units=True), "persons: answers paid by model",
-    ),
+    "a cap of five, its columns and units": (lambda d: cap(d, 5, counts=True, units=True),
+        "persons: answers paid by model"),
     "a cap of two": (lambda d: cap(d, 2, units=True), "counts of children"),
     "more children counted than the cap": (
-        beside("households", "number of persons", lower=[*range(6)], upper=[*range(6)]), "counts of children",
-    ),
-    "children counted in other steps": (
-        beside("households", "number of persons", upper=[0, 1, 2, 9]), "counts of children",
-    ),
-    "numbers of children said to be learned": (
-        beside("persons", "number of trips", provenance="private"), "counts of children",
-    ),
+        beside("households", "number of persons", lower=[*range(6)], upper=[*range(6)]), "counts of children"),
+    "children counted in other steps": (beside("households", "number of persons", upper=[0, 1, 2, 9]),
+        "counts of children"),
+    "numbers of children said to be learned": (beside("persons", "number of trips", provenance="private"),
+        "counts of children"),
     "two roles of exactly one child": (
-        lambda d: d["roles"]["persons"].append({**d["roles"]["persons"][0], "code": 1}), "roles",
-    ),
+        lambda d: d["roles"]["persons"].append({**d["roles"]["persons"][0], "code": 1}), "roles"),
     "a value with two roles": (
-        lambda d: d["roles"]["persons"].append({**d["roles"]["persons"][0], "often": "at most one"}), "roles",
-    ),
+        lambda d: d["roles"]["persons"].append({**d["roles"]["persons"][0], "often": "at most one"}), "roles"),
     "no answers of the root": (no_answers("households"), "households: answers"),
     "no answers of a child": (no_answers("persons"), "persons: answers"),
     "no answers of a grandchild": (no_answers("trips"), "trips: answers"),
-    "no answers of the root, whose learner is not named": (
-        no_answers("households", learner=False), "households: answers",
-    ),
-    "the root's learner is not named": (lambda d: d["tables"]["households"]["settings"].pop("model"), "households: learner"),
+    "no answers of the root, whose learner is not named": (no_answers("households", learner=False),
+        "households: answers"),
+    "the root's learner is not named": (lambda d: d["tables"]["households"]["settings"].pop("model"),
+        "households: learner"),
     "a child's learner is named": (at("persons", "settings", "model", "independent"), "persons: learner"),
     "another model of a child": (another_law("persons"), "persons: model from its answers"),
     "another model of a grandchild": (another_law("trips"), "trips: model from its answers"),
     "another model of the root": (another_law("households"), "households: model from its answers"),
     "other counts of a child": (
-        of_answer("persons", "counts", "values", lambda v: v + 50 * np.arange(v.size).reshape(v.shape)), "persons: model from its answers",
-    ),
-    "less noise in a child": (of_answer("persons", "counts", "scale", lambda s: s / 3), "persons: answers paid by model"),
+        of_answer("persons", "counts", "values", lambda v: v + 50 * np.arange(v.size).reshape(v.shape)),
+        "persons: model from its answers"),
+    "less noise in a child": (of_answer("persons", "counts", "scale", lambda s: s / 3),
+        "persons: answers paid by model"),
     "a child charged half, with twice the noise": (half_charged, "persons: charges of the model"),
-    "another value set of a grandchild": (
-        of_answer("trips", "frequent values", "values", lambda v: v - 10**6), "trips: answers paid by domain",
-    ),
-    "a learned value of a grandchild may be missing": (
-        beside("trips", "mode", provenance="declared"), "trips: domain",
-    ),
+    "another value set of a grandchild": (of_answer("trips", "frequent values", "values", lambda v: v - 10**6),
+        "trips: answers paid by domain"),
+    "a learned value of a grandchild may be missing": (beside("trips", "mode", provenance="declared"),
+        "trips: domain"),
     "a limit of one table below its total": (at("trips", "ledger", "limit", 0.1), "trips: total"),
     "undeclared columns read off the rows": (at("trips", "settings", "undeclared", "infer"), "trips: settings"),
     "sums over samples of several rows": (
         lambda d: d["tables"]["persons"]["ledger"]["entries"].append(
-            {"name": "more", "mechanism": "", "scope": "", "note": "", "parts": ["parameters"], "losses": [
-                {"type": "SampledGaussianLoss", "rate": 0.01, "sensitivity_over_sigma": 0.1, "count": 3}]}
-        ), "persons: settings",
-    ),
+            {
+                "name": "more", "mechanism": "", "scope": "", "note": "", "parts": ["parameters"],
+                "losses": [{"type": "SampledGaussianLoss", "rate": 0.01, "sensitivity_over_sigma": 0.1, "count": 3}],
+            }), "persons: settings"),
     "a key that is not there": (lambda d: d["links"][0].update(primary_key="nobody"), "program"),
     "a key of another type": (
         lambda d: next(
@@ -258,15 +251,13 @@ LIES: dict[str, tuple[Any, str]] = {
     "a unit of its own": (at("trips", "ledger", "neighbours", "rows_per_person", 1), "one family"),
     "another delta": (at("persons", "ledger", "delta", 1e-8), "one family"),
     "fewer codes of a sibling": (beside("persons", "sibling.sex", values=["f"]), "columns beside"),
-    "own values hidden as a parent's": (
-        beside("persons", "age", name="households.age"), "columns beside",
-    ),
+    "own values hidden as a parent's": (beside("persons", "age", name="households.age"), "columns beside"),
     "a code that is not there": (lambda d: d["roles"]["persons"][0].update(code=99), "roles"),
     "a role of the root": (lambda d: d["roles"].update(households=[]), "roles"),
     "no role": (lambda d: d["roles"].clear(), "one family"),
     "no role, and its unit": (
-        lambda d: (d["roles"].clear(), at("persons", "ledger", "neighbours", "rows_per_person", 3)(d)), "columns beside",
-    ),
+        lambda d: (d["roles"].clear(), at("persons", "ledger", "neighbours", "rows_per_person", 3)(d)),
+        "columns beside"),
     "a role beside": (lambda d: d["roles"]["persons"][0].update(column="sibling.sex"), "roles"),
     "a smaller total of one table": (at("trips", "ledger", "epsilon", 0.1), "trips: total"),
     "an origin of one table": (beside("persons", "age", provenance="private"), "persons: domain"),

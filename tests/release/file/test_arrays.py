@@ -11,13 +11,9 @@ import pytest
 from sdv_plausible.release.file.arrays import decode, encode
 
 ARRAYS = [
-    np.array([[0, 255]]),
-    np.array([-1, 256]),
-    np.array([2**40]),
-    np.array([0.1, -0.0]),
-    np.zeros((0, 3)),
+    np.array([[0, 255]]), np.array([-1, 256]), np.array([2**40]), np.array([0.1, -0.0]), np.zeros((0, 3)),
     np.array(7),
-]
+]  # fmt: skip
 
 
 def damaged(array: np.ndarray, **changed: Any) -> dict[str, Any]:

@@ -289,12 +289,9 @@ def damaged_entries() -> Iterator[bytes]:
 
 
 PARTS_OF = {
-    "ranges of whole numbers": "whole",
-    "finite numbers": "number",
-    "texts": "text",
-    "choices": "choice",
+    "ranges of whole numbers": "whole", "finite numbers": "number", "texts": "text", "choices": "choice",
     "flags": "flag",
-}
+}  # fmt: skip
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
     "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
     "codes of the seeds": (seeds, "_read", any_codes, code_too_large),

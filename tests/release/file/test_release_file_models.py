@@ -239,25 +239,16 @@ def _array(values: Any) -> dict[str, Any]:
         (lambda d: _factor(d).update(weights=_array(decode(_factor(d)["weights"])[:-1])), "shape"),
         (lambda d: _factor(d).update(weights=_array(decode(_factor(d)["weights"]) * 0.0)), "largest be 1"),
         (lambda d: _factor(d).update(parents=[]), "distinct parents"),
-        (
-            lambda d: _factor(d).update(parents=[], buckets=[], weights=_array(np.ones((1, 1)))),
-            "shape|parent",
-        ),
+        (lambda d: _factor(d).update(parents=[], buckets=[], weights=_array(np.ones((1, 1)))), "shape|parent"),
         (lambda d: _factor(d).update(parents=[_conditional(d)["column"]]), "distinct parents"),
         (lambda d: _factor(d).update(buckets=[_array([99])]), "bucket below"),
         (lambda d: _factor(d).pop("weights"), "exactly the entries"),
-        (
-            lambda d: _conditional(d).update(bucket=_array(decode(_conditional(d)["bucket"]) + 1)),
-            "each of them",
-        ),
-        (
-            lambda d: _conditional(d).update(inside=_array(decode(_conditional(d)["inside"]) * 0.5)),
-            "sum to 1",
-        ),
+        (lambda d: _conditional(d).update(bucket=_array(decode(_conditional(d)["bucket"]) + 1)), "each of them"),
+        (lambda d: _conditional(d).update(inside=_array(decode(_conditional(d)["inside"]) * 0.5)), "sum to 1"),
         (lambda d: _conditional(d).update(base=_array(decode(_conditional(d)["base"]) * 0.0)), "not all 0"),
         (lambda d: _conditional(d).update(base=_array(-decode(_conditional(d)["base"]))), "not negative"),
     ],
-)
+)  # fmt: skip
 def test_damaged_products_are_refused(product, damage, what):
     document = json.loads(product.to_bytes())
     damage(document)

@@ -60,12 +60,8 @@ def test_an_interval_that_ignores_the_noise_is_caught():
 
 @pytest.mark.parametrize(
     ("estimates", "variances", "level", "said"),
-    [
-        ([1.0], None, 0.95, "at least 2"),
-        ([1.0, 2.0], [1.0], 0.95, "variances"),
-        ([1.0, 2.0], None, 1.0, "level"),
-    ],
-)
+    [([1.0], None, 0.95, "at least 2"), ([1.0, 2.0], [1.0], 0.95, "variances"), ([1.0, 2.0], None, 1.0, "level")],
+)  # fmt: skip
 def test_what_does_not_fit_is_refused(estimates, variances, level, said):
     with pytest.raises(ValueError, match=said):
         combine(estimates, variances, level=level)

@@ -29,24 +29,15 @@ from sdv_plausible.release.papers.registry import (
 
 SCHEMA = json.loads(Path(__file__).with_name("registry_schema.json").read_text())
 FULL: dict[str, Any] = {
-    "name": "Synthetic census: \"A & B\" | 'C'",
-    "data_curators": ["Office of Numbers", "Ünïversity"],
-    "intended_use": "Teaching.\nAlso: tests",
-    "data_product_region": "Graubünden",
-    "description": "- one\n- two # no comment\n\n  three",
-    "publication_date": "2026-01-31",
-    "data_product_sector": "Government",
-    "data_domain": "people of 2025",
-    "actors": "the office",
-    "release_type": "Many releases",
-    "release_type_details": "each year",
-    "data_source_type_details": "a survey",
+    "name": "Synthetic census: \"A & B\" | 'C'", "data_curators": ["Office of Numbers", "Ünïversity"],
+    "intended_use": "Teaching.\nAlso: tests", "data_product_region": "Graubünden",
+    "description": "- one\n- two # no comment\n\n  three", "publication_date": "2026-01-31",
+    "data_product_sector": "Government", "data_domain": "people of 2025", "actors": "the office",
+    "release_type": "Many releases", "release_type_details": "each year", "data_source_type_details": "a survey",
     "preprocessing_and_hyperparameter_tuning": "none; epsilon was set by law",
-    "justification": "a committee",
-    "sources": "https://example.org/paper",
-    "notes": "none",
+    "justification": "a committee", "sources": "https://example.org/paper", "notes": "none",
     "registry_authors": ["A. Person"],
-}
+}  # fmt: skip
 
 
 def errors(entry: Any) -> list[str]:

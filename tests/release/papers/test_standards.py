@@ -34,29 +34,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of rdfl
 CASES = ("declared", "mixed", "private", "uniform")
 EU = "http://publications.europa.eu/resource/authority"
 FULL: dict[str, Any] = {
-    "name": "Synthetic \"people\" & 'ü'",
-    "description": "People of a town.",
-    "holder": "Office of Numbers",
-    "contact": "mailto:office@example.org",
-    "purpose": "Teaching",
-    "license": "https://creativecommons.org/licenses/by/4.0/",
-    "url": "https://example.org/people",
-    "download": "https://example.org/people.csv",
-    "date": "2026-01-31",
-    "version": "1.0.0",
-    "citation": "Office of Numbers (2026)",
-    "keywords": ["census", "people"],
-    "identifier": "people-2025",
-    "access": "https://example.org/apply",
-    "access_rights": f"{EU}/access-right/NON_PUBLIC",
-    "theme": [f"{EU}/data-theme/HEAL"],
-    "legislation": "http://data.europa.eu/eli/reg/2025/327/oj",
+    "name": "Synthetic \"people\" & 'ü'", "description": "People of a town.", "holder": "Office of Numbers",
+    "contact": "mailto:office@example.org", "purpose": "Teaching",
+    "license": "https://creativecommons.org/licenses/by/4.0/", "url": "https://example.org/people",
+    "download": "https://example.org/people.csv", "date": "2026-01-31", "version": "1.0.0",
+    "citation": "Office of Numbers (2026)", "keywords": ["census", "people"], "identifier": "people-2025",
+    "access": "https://example.org/apply", "access_rights": f"{EU}/access-right/NON_PUBLIC",
+    "theme": [f"{EU}/data-theme/HEAL"], "legislation": "http://data.europa.eu/eli/reg/2025/327/oj",
     "category": "http://healthdataportal.eu/ns/health#a-category",
-    "type": f"{EU}/dataset-type/STATISTICAL",
-    "provenance": "Registers of the town",
-    "hdab": "Health data office",
+    "type": f"{EU}/dataset-type/STATISTICAL", "provenance": "Registers of the town", "hdab": "Health data office",
     "hdab_contact": "https://example.org/hdab",
-}
+}  # fmt: skip
 SHAPES = {
     "dcat-ap-3.0.1-shapes.ttl": "7fe9815e0f32b10f5cbce74fa6ccd0290aae3ef9e5080fb84e2d8093eb984d1d",
     "dcat-ap-3.0.1-range.ttl": "24d3bfd0fa17a3d0e877c9ebb91c8174124e5038538e1bf081b2cb679ad0f1b2",
@@ -223,15 +211,8 @@ def cell_errors(frictionless: Any, document: dict[str, Any], rows: Path) -> list
 
 @pytest.mark.parametrize(
     ("column", "cell"),
-    [
-        ("city", "Genf"),
-        ("age", "111"),
-        ("age", "x"),
-        ("share", "1.5"),
-        ("day", "2000-01-01"),
-        ("member", "5"),
-    ],
-)
+    [("city", "Genf"), ("age", "111"), ("age", "x"), ("share", "1.5"), ("day", "2000-01-01"), ("member", "5")],
+)  # fmt: skip
 def test_planted_cells_are_seen_by_it(declared, tmp_path, column, cell):
     frictionless, (release, rows) = tool("frictionless"), declared
     table = [line.split(",") for line in rows.read_text().splitlines()]
@@ -322,18 +303,13 @@ def test_a_draft_lacks_what_only_a_person_knows(declared, shapes):
     ("plant", "name"),
     [
         (lambda d: d.pop("dct:title"), "dcat-ap-3.0.1-shapes.ttl"),
-        (
-            lambda d: d["adms:sample"][0]["spdx:checksum"]["spdx:checksumValue"].pop("@type"),
-            "dcat-ap-3.0.1-shapes.ttl",
-        ),
+        (lambda d: d["adms:sample"][0]["spdx:checksum"]["spdx:checksumValue"].pop("@type"),
+            "dcat-ap-3.0.1-shapes.ttl"),
         (lambda d: d["dcat:landingPage"][0].pop("@type"), "dcat-ap-3.0.1-range.ttl"),
-        (
-            lambda d: d["adms:sample"][0].pop("dcatap:applicableLegislation"),
-            "healthdcat-ap-release-5-non-public.ttl",
-        ),
+        (lambda d: d["adms:sample"][0].pop("dcatap:applicableLegislation"), "healthdcat-ap-release-5-non-public.ttl"),
         (lambda d: d.pop("healthdcatap:hdab"), "healthdcat-ap-release-5-non-public.ttl"),
     ],
-)
+)  # fmt: skip
 def test_planted_faults_are_seen_by_shapes(declared, shapes, plant, name):
     document = made(declared[0], "dcat", **FULL)
     plant(document)
