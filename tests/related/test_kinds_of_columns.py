@@ -4,8 +4,6 @@ Related tables take no rules but those that declarations imply (a date with a ti
 no column follows from others here.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a release of related tables to a synthesizer that samples the same, and fits anew."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What a holder is told of related tables: every rule by which a fit leaves rows out, counted, and no cell kept."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 

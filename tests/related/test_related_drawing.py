@@ -1,7 +1,5 @@
 """Children as they are drawn: the law of a pair of siblings, and roles."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -4,8 +4,6 @@ What is asserted of all draws is checked on every table of a few rows; a law is 
 draws, with a false alarm of probability ``ALARM`` at most, and each planted fault is missed as seldom.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections import Counter

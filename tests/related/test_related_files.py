@@ -1,7 +1,5 @@
 """Files of related tables that somebody changed: each lie is refused in one line, before anything is drawn."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How tables hang together: every metadata that cannot be is refused in one clear line, before any row."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

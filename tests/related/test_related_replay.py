@@ -5,8 +5,6 @@ storage, texts of invented columns, orphans, and rows without a key. The compari
 alarm, and each planted side door is caught surely.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable

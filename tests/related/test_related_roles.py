@@ -1,7 +1,5 @@
 """One child of a role in its parent's line: how many lines are left, and others who are drawn given it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Behaviours of SDV's multi-table synthesizers that ours has: the list is in docs/reference/related_tables.md."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """A table's name becomes a file name: names that lead elsewhere are refused before anything is paid or written."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Signed statements of fits: what they hold, and what they may not."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Several tables: free of cost, varying as the noise has them vary, and refused where they cannot be drawn."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

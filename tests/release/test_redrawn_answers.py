@@ -1,7 +1,5 @@
 """Answers drawn again: the law of the fresh noise, what is kept, and how tables from one model deviate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import chi2

@@ -1,7 +1,5 @@
 """Small releases of every model, unit and option that the product registers, for the tests of verify."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import cache

@@ -1,7 +1,5 @@
 """Totals of the same losses are composed once in these tests: most lies change none of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Lies about a release: each a change of a file, what it is refused by, and whether the product reads the file."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

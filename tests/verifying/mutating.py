@@ -1,7 +1,5 @@
 """Every node of a document replaced, one at a time, by values of other kinds, or left out."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Damaged release files of each kind are verdicts: nothing is raised, and each verdict is one short line."""
 
-from __future__ import annotations
-
 import json
 import random
 from functools import cache

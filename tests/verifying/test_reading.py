@@ -1,7 +1,5 @@
 """The second reading reads what the program writes, and refuses what jsonschema refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

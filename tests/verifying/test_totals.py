@@ -1,7 +1,5 @@
 """The second reading's totals are those of the program, though no line of code and no method is shared."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

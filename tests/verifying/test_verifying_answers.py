@@ -1,7 +1,5 @@
 """Answers and what pays for them: the sensitivities of the second reading are the questions' own."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ Nothing here is drawn but the releases, and a verdict hangs on no noise: the noi
 its entries say, whatever was drawn, and a planted lie is a lie of every release. So there is no false alarm.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -3,8 +3,6 @@
 No verdict hangs on noise: so there is no false alarm.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

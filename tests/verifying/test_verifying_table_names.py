@@ -1,7 +1,5 @@
 """The rule on names of tables is stated twice, and both statements take the same names."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.utils.file_names import MOST_BYTES, broken_rule

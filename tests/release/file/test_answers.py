@@ -5,8 +5,6 @@ below sigma^2 by less than 1e-9 of it where sigma is above 2). Planted: a scale 
 of one answer were that of another; missed with a probability that the test computes, below 1e-6.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

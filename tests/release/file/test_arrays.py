@@ -1,7 +1,5 @@
 """Arrays of a release file: what is read is what was written, and no text makes another one."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

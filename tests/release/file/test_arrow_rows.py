@@ -1,7 +1,5 @@
 """Rows as Arrow tables: those of the frames, whatever the columns; read back as values."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

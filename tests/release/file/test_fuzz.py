@@ -5,8 +5,6 @@ Ten thousand of them in the nightly run, a few dozen in the fast one; the same o
 is caught by damage where it looks, and as nothing is drawn anew, surely.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

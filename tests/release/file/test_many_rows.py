@@ -1,7 +1,5 @@
 """Rows in parts: the same for any number of workers, one table whose keys are distinct, files of one schema."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 from collections.abc import Callable

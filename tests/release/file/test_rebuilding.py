@@ -1,7 +1,5 @@
 """A synthesizer made of a release: SDV's face on it, and nothing in the saved object that is not in the file."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

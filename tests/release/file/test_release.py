@@ -1,7 +1,5 @@
 """A release as a file: the same content in and out, bytes that depend on it alone, and rows as the synthesizer makes them."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import hashlib

@@ -3,8 +3,6 @@
 The files in ``stored/`` are of version 0.1, before these rules: :func:`make_stored` wrote them, from simulated people.
 """
 
-from __future__ import annotations
-
 import copy
 import html
 import json

@@ -1,7 +1,5 @@
 """The rules' section of a release file."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Released groups of seeds in a file: read as written, and refused where no release could have them."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A release loads and samples where neither SDV nor torch is: their imports are blocked in a program of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Combining rules: against the formulas written out, and against a known law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, t

@@ -1,7 +1,5 @@
 """How many rows counts add up to: by inverse variance, by hand; bounds are of the same estimate."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

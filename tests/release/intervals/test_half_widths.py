@@ -1,7 +1,5 @@
 """Half widths against the exact law of the noise, summed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid

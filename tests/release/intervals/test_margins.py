@@ -4,8 +4,6 @@ Noise of different cells is independent, so misses of the table's counts are bin
 per table is looked at. False alarm ``ALARM`` of each check. Planted: intervals for half the noise.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import miss_rates

@@ -1,7 +1,5 @@
 """Labels of codes, bins and groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Margins of answers that others made: which table speaks, by which law, and what is added up."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

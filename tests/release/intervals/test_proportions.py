@@ -1,7 +1,5 @@
 """Limits of proportions: coverage computed exactly, by summing over all counts and all noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases import fast_and_nightly

@@ -1,7 +1,5 @@
 """The table in the words of NIST SP 800-226: its answers are the ledger's, its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

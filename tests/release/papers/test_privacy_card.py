@@ -1,7 +1,5 @@
 """The card that an officer files: it leads with the ledger's words, and holds nothing that the release does not."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

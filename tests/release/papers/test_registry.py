@@ -1,7 +1,5 @@
 """A release as an entry of OpenDP's registry: against the facts of its schema, which registry_schema.json pins."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

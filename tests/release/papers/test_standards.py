@@ -4,8 +4,6 @@ Tools are in the extra ``standards``. Shapes are others' work and not in the rep
 at a folder with the files of ``SHAPES``, or these tests skip and say so.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
