@@ -20,15 +20,18 @@ TRIPS = Link(parent="people", child="trips", primary_key="person", foreign_key="
 ONE, SOME = ((Role(column="x", code=0, often=often),) for often in ("exactly one", "at most one"))
 
 
-def test_lines_of_a_family_but_for_those_that_stand_elsewhere():
-    """There is noise for one line where all stand elsewhere."""
-    tree, only = Tree(links=(PEOPLE, TRIPS)), replace(PEOPLE, most=1)
-    for roles, most in (
+@pytest.mark.parametrize(
+    ("roles", "most"),
+    [
         ({}, (1, 3, 12)), ({"people": SOME}, (1, 3, 12)), ({"people": ONE}, (1, 2, 12)), ({"trips": ONE}, (1, 3, 9)),
         ({"people": ONE, "trips": ONE}, (1, 2, 9)),
-    ):  # fmt: skip
-        assert tuple(lines(tree, roles, name) for name in ("homes", "people", "trips")) == most
-    assert lines(Tree(links=(only,)), {"people": ONE}, "people") == 1
+    ],
+)  # fmt: skip
+def test_lines_of_a_family_but_for_those_that_stand_elsewhere(roles, most):
+    """There is noise for one line where all stand elsewhere."""
+    tree = Tree(links=(PEOPLE, TRIPS))
+    assert tuple(lines(tree, roles, name) for name in ("homes", "people", "trips")) == most
+    assert lines(Tree(links=(replace(PEOPLE, most=1),)), {"people": ONE}, "people") == 1
 
 
 KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
