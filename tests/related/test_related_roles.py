@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy.noise.coins import Coins

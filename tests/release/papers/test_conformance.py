@@ -43,18 +43,14 @@ def page(case: str = "declared") -> str:
     return to_conformance(releases.shared(case).privacy_ledger())
 
 
-@pytest.mark.parametrize("case", ["declared", "private", "seeds", "uniform"])
-def test_every_line_has_an_answer_and_who_answers_for_it(case):
-    found = rows(page(case))
-    assert set(TOPICS) <= set(found)
-    assert {state for _, state, _ in found.values()} == set(STATES)
-    assert all(answer for answer, _, _ in found.values())
-    assert all(link for _, state, link in found.values() if state == "covered")
-
-
-@pytest.mark.parametrize("case", ["declared", "private"])
-def test_it_is_one_page(case):
-    assert len(rows(page(case))) <= 30
+def test_every_line_has_an_answer_and_who_answers_for_it_on_one_page():
+    for case in ("declared", "private", "seeds", "uniform"):
+        found = rows(page(case))
+        assert set(TOPICS) <= set(found)
+        assert {state for _, state, _ in found.values()} == set(STATES)
+        assert all(answer for answer, _, _ in found.values())
+        assert all(link for _, state, link in found.values() if state == "covered")
+        assert len(found) <= 30
 
 
 def anchors(text: str) -> set[str]:
@@ -62,29 +58,22 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-@pytest.mark.parametrize("case", ["declared", "private", "persons"])
-def test_links_lead_somewhere(case):
-    text = to_conformance(of_people()) if case == "persons" else page(case)
-    for _, _, link in rows(text).values():
-        name, _, anchor = link.partition("#")
-        assert not name or (ROOT / name).is_file(), link
-        assert not anchor or anchor in anchors((ROOT / name).read_text()), link
-
-
-def test_pages_may_be_elsewhere():
-    text = to_conformance(releases.shared().privacy_ledger(), pages="https://example.org/docs/")
-    links = {link for _, _, link in rows(text).values() if link}
+def test_links_lead_somewhere():
+    for text in (page("declared"), page("private"), to_conformance(of_people())):
+        for _, _, link in rows(text).values():
+            name, _, anchor = link.partition("#")
+            assert not name or (ROOT / name).is_file(), link
+            assert not anchor or anchor in anchors((ROOT / name).read_text()), link
+    elsewhere = to_conformance(releases.shared().privacy_ledger(), pages="https://example.org/docs/")
+    links = {link for _, _, link in rows(elsewhere).values() if link}
     assert all(link.startswith("https://example.org/docs/") for link in links)
     assert not any("docs//" in link for link in links)
 
 
 def of_people(person: str = "home") -> PrivacyLedger:
     ledger = PrivacyLedger(delta=1e-6, neighbours=Neighbours(rows=3, person=person, replace=True))
-    ledger.charge(
-        LedgerEntry(
-            name="model", mechanism="x", losses=(GaussianLoss(sensitivity_over_sigma=0.2),), scope="s"
-        )
-    )
+    losses = (GaussianLoss(sensitivity_over_sigma=0.2),)
+    ledger.charge(LedgerEntry(name="model", mechanism="x", losses=losses, scope="s"))
     return ledger
 
 
@@ -122,16 +111,14 @@ def test_a_declared_domain_is_yours_and_a_learned_one_is_covered():
     assert {"Declared: domain", "Data-dependent preprocessing: value sets"} <= set(both)
 
 
-@pytest.mark.parametrize(
-    "name", ["a|b", "a\\|b", "<script>x</script>", "a\nb", "[x](http://example.org)", "![x](y.png)"]
-)
-def test_columns_with_odd_names_stay_in_their_cells(name):
-    found = rows(to_conformance(of_people(name)))
-    assert len(found) == len(rows(to_conformance(of_people())))
-    tokens = MarkdownIt("commonmark").enable("table").parse(to_conformance(of_people(name)))
-    inside = [child.type for token in tokens for child in token.children or ()]
-    assert {"html_inline", "image"}.isdisjoint(inside)
-    assert inside.count("link_open") == to_conformance(of_people()).count("](docs/")
+def test_columns_with_odd_names_stay_in_their_cells():
+    for name in ("a|b", "a\\|b", "<script>x</script>", "a\nb", "[x](http://example.org)", "![x](y.png)"):
+        found = rows(to_conformance(of_people(name)))
+        assert len(found) == len(rows(to_conformance(of_people())))
+        tokens = MarkdownIt("commonmark").enable("table").parse(to_conformance(of_people(name)))
+        inside = [child.type for token in tokens for child in token.children or ()]
+        assert {"html_inline", "image"}.isdisjoint(inside)
+        assert inside.count("link_open") == to_conformance(of_people()).count("](docs/")
 
 
 def test_nothing_is_covered_without_a_page():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
-from releases import CASES, DECLARED, fitted, shared
+from releases import CASES, fitted, shared
 from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
@@ -20,6 +20,7 @@ SAID = {"name": "Visits <2026>", "holder": "Office | of Numbers", "date": "2026-
 CLAIMS = ["declared", "partly private", "seeds"]
 
 
+@pytest.fixture(scope="module")
 def no_claim() -> Release:
     return fitted("uniform", random_state=1).release(allow_no_claim=True)
 
@@ -59,14 +60,16 @@ def test_a_card_leads_with_what_an_attacker_gains_and_then_the_total(case):
     assert card.blanks == ("purpose", "declared_by", "reviewed_by", "registry")
 
 
-def test_without_a_claim_a_card_leads_with_that():
-    card = no_claim().card()
+def test_without_a_claim_a_card_leads_with_that(no_claim):
+    card = no_claim.card()
     assert not card.claim
     assert all(line.startswith(NO_CLAIM) for line in first(card))
     assert card.facts["total"] == "none"
     assert card.conformance == ()
     assert "treat it like the table itself" in card.not_covered[0]
     assert 'class="lead none"' in card.to_html()
+    with pytest.raises(ValueError, match="must be the ledger's sentence"):
+        dataclasses.replace(card, lead=shared().release().card().lead)
 
 
 def first_sheet(card: PrivacyCard) -> str:
@@ -87,63 +90,46 @@ def test_the_first_sheet_is_what_is_decided_by_and_does_not_grow_with_the_table(
     assert first_sheet(grown) == sheet
 
 
-PLANTED = {
-    "a per-row guarantee": "Each released row could have come from at least 50 records, about equally likely.",
-    "a pass rate": "99.2 % of the candidates passed the privacy test.",
-    "the epsilon of a row": "Epsilon 0.01 for each row.",
-    "no claim over a claim": "No differential-privacy claim is made for this release: x.",
-}
-
-
-@pytest.mark.parametrize("kind", PLANTED)
-def test_a_card_that_leads_with_anything_else_is_refused(kind):
+def test_a_card_that_leads_with_anything_else_is_refused():
+    """A guarantee for each row, a pass rate, the epsilon of a row, or no claim over a claim."""
     card = shared().release().card()
-    for planted in ({"lead": PLANTED[kind]}, {"total": PLANTED[kind]}):
-        with pytest.raises(ValueError, match="must be the ledger's sentence"):
-            dataclasses.replace(card, **planted)
-
-
-def test_a_card_without_a_claim_cannot_lead_with_a_total():
-    card = no_claim().card()
-    with pytest.raises(ValueError, match="must be the ledger's sentence"):
-        dataclasses.replace(card, lead=shared().release().card().lead)
+    for planted in (
+        "Each released row could have come from at least 50 records, about equally likely.",
+        "99.2 % of the candidates passed the privacy test.",
+        "Epsilon 0.01 for each row.",
+        "No differential-privacy claim is made for this release: x.",
+    ):
+        for place in ("lead", "total"):
+            with pytest.raises(ValueError, match="must be the ledger's sentence"):
+                dataclasses.replace(card, **{place: planted})
 
 
 @pytest.mark.parametrize("case", [*CLAIMS, "private"])
 def test_a_card_holds_nothing_that_the_release_file_does_not(case):
     """Every word is the file's, the ledger's, or one that every card has; whatever the rows were."""
     release = shared(case).release()
-    known = set(leaves(release._document())) | set(leaves(release.ledger.to_dict()))
-    known |= {
+    words, made = release.ledger.words, card_lines.PROVENANCE["private"]
+    known = {
+        *leaves(release._document()),
+        *leaves(release.ledger.to_dict()),
         release.digest,
-        *release.card().said,
-        release.ledger.words.total,
-        release.ledger.words.conditions,
+        words.total,
+        words.conditions,
     }
-    known |= {f"{a.kind}, {a.cardinality:,} codes" for a in release.domain}
+    known |= {*release.card().said, *(f"{a.kind}, {a.cardinality:,} codes" for a in release.domain)}
     read = Release.from_bytes(release.to_bytes())  # shares that may be lost follow from the file's answers
-    made = card_lines.PROVENANCE["private"]
-    known |= {
-        f"{made}; up to {mass.most:.0%} of the rows have another value than their own"
-        for mass in masses(read.domain, read.answers)
-    }
-    fixed = {*KNOWN, *leaves(vars(card_lines)["PROVENANCE"]), *card_lines.LIMITS, *card_lines.ERROR_BARS}
-    known |= fixed | {card_lines.INVENTED, card_lines.NO_ERROR_BARS, f"any {release.ledger.neighbours.unit}"}
+    lost = "of the rows have another value than their own"
+    known |= {f"{made}; up to {mass.most:.0%} {lost}" for mass in masses(read.domain, read.answers)}
+    known |= {*KNOWN, *leaves(vars(card_lines)["PROVENANCE"]), *card_lines.LIMITS, *card_lines.ERROR_BARS}
+    known |= {card_lines.INVENTED, card_lines.NO_ERROR_BARS, f"any {release.ledger.neighbours.unit}", "True"}
     card = release.card()
-    strange = []
-    for part, value in card.to_dict().items():
-        if (
-            part == "conformance"
-        ):  # made of the ledger's words alone: tests/release/papers/test_conformance.py
-            continue
-        strange += [(part, leaf) for leaf in leaves(value) if leaf.strip() and leaf not in known]
-    computed = {"total", "columns", "made with"}
-    strange = [(part, leaf) for part, leaf in strange if leaf not in {card.facts[name] for name in computed}]
-    fields = {f.name for f in dataclasses.fields(PrivacyCard)} | set(card.facts) | set(card.columns[0])
-    said = {card_lines._sentence(text) for text in release.ledger.not_covered}
-    strange = [(part, leaf) for part, leaf in strange if leaf not in fields | said | {"True"}]
-    strange = [(part, leaf) for part, leaf in strange if part != "costs"]  # rounded entries of the ledger
-    assert strange == []
+    known |= {card.facts[name] for name in ("total", "columns", "made with")}  # computed
+    known |= {f.name for f in dataclasses.fields(PrivacyCard)} | set(card.facts) | set(card.columns[0])
+    known |= {card_lines._sentence(text) for text in release.ledger.not_covered}
+    # Of the ledger's words alone: tests/release/papers/test_conformance.py; rounded entries of the ledger.
+    document = {part: value for part, value in card.to_dict().items() if part not in ("conformance", "costs")}
+    strange = [(part, leaf) for part, value in document.items() for leaf in leaves(value)]
+    assert [(part, leaf) for part, leaf in strange if leaf.strip() and leaf not in known] == []
 
 
 def test_a_value_of_a_row_on_a_card_would_be_caught(monkeypatch):
@@ -180,20 +166,10 @@ def test_what_a_person_says_is_text(tmp_path):
         card.save(tmp_path / "card.pdf")
 
 
-@pytest.mark.parametrize("known", [{"owner": "me"}, {"name": ""}, {"name": 3}, {"name": "x" * 3000}])
-def test_what_cannot_be_said(known):
-    with pytest.raises(ValueError, match="card says|must be a text"):
-        shared().release().card(**known)
-
-
-def test_sources_of_declarations_are_cited():
-    release = shared().release()
-    document = {**DECLARED, "city": {**DECLARED["city"], "source": "Code book 2026, p. 4"}}
-    cited = {line["column"]: line["source"] for line in release.card(domain=document).columns}
-    assert cited["city"] == "Code book 2026, p. 4"
-    assert cited["age"] == ""
-    with pytest.raises(ValueError, match="none of this release's columns"):
-        release.card(domain={"shoe": {"sdtype": "numerical"}})
+def test_what_cannot_be_said():
+    for known in ({"owner": "me"}, {"name": ""}, {"name": 3}, {"name": "x" * 3000}):
+        with pytest.raises(ValueError, match="card says|must be a text"):
+            shared().release().card(**known)
 
 
 @pytest.mark.parametrize("case", ["declared", "mixed"])
@@ -218,12 +194,12 @@ def test_sources_are_cited_of_what_was_released_alone(case):
         release.card(domain={"age": {"sdtype": "numerical", "source": "of its type alone"}})
     with pytest.warns(UserWarning, match="no source is cited of age"):
         release.card(domain={"age": {"sdtype": "datetime", "range_min": "2000", "source": "another type"}})
-
-
-def test_a_budget_says_what_all_releases_cost(tmp_path):
-    budget = Budget(epsilon=2.0, delta=1e-8, path=tmp_path / "b")
-    release = fitted("uniform", budget=budget).release()
-    assert release.card(budget=budget).budget.count(total(2, 1e-08)) == 1
+    found = release.card(
+        domain={**words, "city": {**words["city"], "source": "Code book 2026, p. 4"}}
+    ).columns
+    assert {c["column"]: c["source"] for c in found if c["source"]} == {"city": "Code book 2026, p. 4"}
+    with pytest.raises(ValueError, match="none of this release's columns"):
+        release.card(domain={"shoe": {"sdtype": "numerical"}})
 
 
 def test_a_budget_that_the_release_did_not_draw_from_is_refused(tmp_path):
@@ -263,16 +239,15 @@ def test_audits_of_public_tables_alone():
             release.card(audit=planted)
 
 
-def test_rules_persons_and_invented_columns():
-    release = shared().release()
-    values = {line["column"]: line["values"] for line in release.card().columns}
+def test_columns_say_where_their_values_are_from():
+    values = {line["column"]: line["values"] for line in shared().release().card().columns}
     assert values["email"] == values["key"] == card_lines.INVENTED
     assert values["city"] == "declared, without the rows"
     private = shared("private").release().card()
     assert {line["values"] for line in private.columns} >= {"learned from the rows, charged in the ledger"}
 
 
-@pytest.mark.parametrize("case", ["independent, split", "uniform"])
-def test_other_kinds_have_cards(case):
+def test_other_kinds_have_cards():
     """Under a secret split the total is below what an entry would cost on all rows."""
-    assert len(shared(case).release().card().conformance) > 20
+    for case in ("independent, split", "uniform"):
+        assert len(shared(case).release().card().conformance) > 20
