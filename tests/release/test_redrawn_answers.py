@@ -40,12 +40,9 @@ def test_draws_differ_and_the_answers_stay():
     assert first.scale == 7.0
 
 
-def test_scores_are_kept():
+def test_scores_are_kept_and_deviations_added():
     scores = answer("distances")
     assert redraw([scores], Coins.from_seed(1)) == (scores,)
-
-
-def test_deviations_are_added():
     (drawn,) = redraw([answer()], Coins.from_seed(1), [np.full(CELLS, 1000.0)])
     assert (drawn.values - np.arange(CELLS)).mean() == pytest.approx(1000, abs=3)
 

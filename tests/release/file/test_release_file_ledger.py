@@ -3,12 +3,12 @@
 The files in ``stored/`` are of version 0.1, before these rules: :func:`make_stored` wrote them, from simulated people.
 """
 
-import copy
 import html
 import json
 import math
 import re
 from dataclasses import asdict, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -256,23 +256,21 @@ def check_total(kind: str, factor: float) -> None:
     changed["ledger"]["epsilon"] = true * factor
     if factor < 1 - ledgers.TOLERANCE:
         with pytest.raises(
-            ValueError, match="ledger.epsilon: must not be below what the entries add up to"
+            ValueError, match="ledger.epsilon: must not be below what the entries add up"
         ) as raised:
             loaded(changed)
         assert "\n" not in str(raised.value)
         return
-    release = loaded(changed)
-    assert release.ledger.total() == max(true, true * factor)
-    assert (
-        release.card().facts["total"].startswith(f"epsilon {ledgers.rounded_up(max(true, true * factor))} ")
-    )
+    release, most = loaded(changed), max(true, true * factor)
+    assert release.ledger.total() == most
+    assert release.card().facts["total"].startswith(f"epsilon {ledgers.rounded_up(most)} ")
     assert release.ledger.total(1e-6) < release.ledger.total(), "at another delta nothing was stated"
 
 
-@pytest.mark.parametrize("factor", [0.0, 0.5, 1 - 2e-6, 1 - 5e-7, 1.0, 1 + 5e-7, 3.0, 1e12])
 @pytest.mark.parametrize("kind", ["default", "split"])
-def test_a_total_is_never_below_what_the_entries_add_up_to_nor_what_was_stated(kind, factor):
-    check_total(kind, factor)
+def test_a_total_is_never_below_what_the_entries_add_up_to_nor_what_was_stated(kind):
+    for factor in (0.0, 0.5, 1 - 2e-6, 1 - 5e-7, 1.0, 1 + 5e-7, 3.0, 1e12):
+        check_total(kind, factor)
 
 
 def test_a_total_that_is_believed_is_caught(monkeypatch):
@@ -281,16 +279,16 @@ def test_a_total_that_is_believed_is_caught(monkeypatch):
         check_total("default", 0.5)
 
 
-@pytest.mark.parametrize("factor", [0.5, 1 - 2e-6, 1.0, 2.0])
-def test_a_learned_domain_is_read_by_the_same_rule(factor):
-    changed = json.loads(KINDS["learned"]["domain"].read_text(encoding="utf-8"))
-    stated = changed["learned"]["ledger"]["epsilon"] * factor
-    changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
-    if factor < 1:
-        with pytest.raises(ValueError, match="must not be below what the entries add up to"):
-            earlier_losses(changed, ONE_ROW)
-    else:
-        assert f"at epsilon {stated:.3g} " in earlier_losses(changed, ONE_ROW).entries[0].mechanism
+def test_a_learned_domain_is_read_by_the_same_rule():
+    for factor in (0.5, 1 - 2e-6, 1.0, 2.0):
+        changed = json.loads(KINDS["learned"]["domain"].read_text(encoding="utf-8"))
+        stated = changed["learned"]["ledger"]["epsilon"] * factor
+        changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
+        if factor < 1:
+            with pytest.raises(ValueError, match="must not be below what the entries add up to"):
+                earlier_losses(changed, ONE_ROW)
+        else:
+            assert f"at epsilon {stated:.3g} " in earlier_losses(changed, ONE_ROW).entries[0].mechanism
 
 
 def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone():
@@ -315,10 +313,8 @@ def without_losses(part: str) -> Any:
 
     def change(changed: Any) -> None:
         entry(changed, part)["losses"] = []
-        changed["ledger"]["epsilon"] = 0.0
-        losses = [loss for e in changed["ledger"]["entries"] for loss in e["losses"]]
-        if losses:
-            changed["ledger"]["epsilon"] = 1e6
+        costs = any(e["losses"] for e in changed["ledger"]["entries"])
+        changed["ledger"]["epsilon"] = 1e6 if costs else 0.0
 
     return change
 
@@ -401,11 +397,17 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
 }  # fmt: skip
 
 
+@cache
+def is_read(kind: str) -> bool:
+    """Control: the file as it was."""
+    return bool(loaded(document(kind)).card().title)
+
+
 @pytest.mark.parametrize("case", CORRUPT)
 def test_a_ledger_that_cannot_be_is_refused_when_it_is_read(case):
     kind, change, words = CORRUPT[case]
     changed = document(kind)
-    assert loaded(copy.deepcopy(changed)).card().title
+    assert is_read(kind)
     change(changed)
     with pytest.raises(ValueError, match=words) as raised:
         loaded(changed)
@@ -432,20 +434,19 @@ def test_what_costs_something_is_a_line_of_the_table():
     assert "  as printed   epsilon" in str(release.ledger)
 
 
-@pytest.mark.parametrize(
-    ("kind", "other", "wrong"),
-    [
+def test_parameters_of_another_fit_are_in_no_file():
+    for kind, other, wrong in (
         ("default", {"neighbours": "replace_one"}, {"neighbours": "replace_one"}),
         ("split", {"model": "bayesian_network"}, {"split": None}),
-    ],
-)
-def test_parameters_of_another_fit_are_in_no_file(kind, other, wrong):
-    release = Release.load(STORED / f"{kind}.release")
-    assert PlausibleDeniabilitySynthesizer.from_release(release).release().ledger.total() == total_of(kind)
-    again = PlausibleDeniabilitySynthesizer.from_release(release, **other)  # for a fit to come
-    assert again.release().settings == release.settings
-    with pytest.raises(ValueError, match="for other ones, fit anew"):
-        replace(release, settings={**release.settings, **wrong})
+    ):
+        release, again = (
+            Release.load(STORED / f"{kind}.release"),
+            PlausibleDeniabilitySynthesizer.from_release,
+        )
+        assert again(release).release().ledger.total() == total_of(kind)
+        assert again(release, **other).release().settings == release.settings  # for a fit to come
+        with pytest.raises(ValueError, match="for other ones, fit anew"):
+            replace(release, settings={**release.settings, **wrong})
 
 
 def unpaid(model: str) -> Any:
@@ -471,15 +472,14 @@ def test_a_model_that_nothing_pays_for_is_refused():
 def test_options_without_effect_are_named():
     """Files of version 0.1 may have some. Control: files as they are written have none."""
     changed = document("default")
-    assert (
-        "without effect"
-        not in {one.about: one.why for one in check(json.dumps(changed).encode())}["settings"]
-    )
+
+    def settings() -> Any:
+        return {one.about: one for one in check(json.dumps(changed).encode())}["settings"]
+
+    assert "without effect" not in settings().why
     changed["settings"].update(row_cap=5, gamma=2.0)
-    with pytest.warns(
-        UserWarning, match=r"without effect under privacy_test 'release': gamma \(2.0\), row_cap"
-    ):
+    words = r"without effect under privacy_test 'release': gamma \(2.0\), row_cap"
+    with pytest.warns(UserWarning, match=words):
         loaded(changed)
-    found = {one.about: one for one in check(json.dumps(changed).encode())}["settings"]
-    assert found.state == "ok"
-    assert found.why.endswith("; without effect: gamma, row_cap")
+    assert settings().state == "ok"
+    assert settings().why.endswith("; without effect: gamma, row_cap")

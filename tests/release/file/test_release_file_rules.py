@@ -1,7 +1,7 @@
 """The rules' section of a release file."""
 
-import copy
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,13 @@ from sdv_plausible.rules.rule_document import KINDS
 from tests.schemas import RELEASE_FILE
 
 
+@cache
+def written() -> bytes:
+    return bytes(ruled.fitted().release().to_bytes())
+
+
 def document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ruled.fitted().release().to_bytes())
-    return found
+    return dict(json.loads(written()))
 
 
 def read(changed: dict[str, Any]) -> Release:
@@ -37,13 +41,9 @@ def test_files_with_rules_are_of_the_published_schema_and_come_back():
     ]
 
 
-def number(kind: str) -> int:
-    return next(i for i, item in enumerate(document()["rules"]) if item["rule"]["rule"] == kind)
-
-
 def change(kind: str, path: list[Any], value: Any) -> dict[str, Any]:
-    whole = copy.deepcopy(document())
-    place = whole["rules"][number(kind)]
+    whole = document()
+    place = next(item for item in whole["rules"] if item["rule"]["rule"] == kind)
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
@@ -78,13 +78,9 @@ def test_what_does_not_fit_is_refused(kind, path, value):
 
 def test_a_column_is_made_once_and_in_order():
     whole = document()
-    whole["rules"].append(whole["rules"][0])
-    with pytest.raises(ValueError, match="must make new columns"):
-        read(whole)
-    whole = document()
-    whole["rules"] = whole["rules"][::-1]
-    with pytest.raises(ValueError, match="must make new columns"):
-        read(whole)
+    for rules in ([*whole["rules"], whole["rules"][0]], whole["rules"][::-1]):
+        with pytest.raises(ValueError, match="must make new columns"):
+            read({**whole, "rules": rules})
 
 
 def test_a_made_column_over_all_centuries_is_read_again(tmp_path):

@@ -54,12 +54,10 @@ def test_faker_is_not_needed_either(tmp_path):
     assert done.stdout.startswith("email-000001 P00000 phone_number-000001\n")
 
 
-def test_the_block_is_one(tmp_path):
+def test_the_block_is_one():
     """The synthesizer itself does need SDV."""
-    code = (
-        PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)
-        + "import sdv_plausible.synthesizer"
-    )
+    blocked = PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)
+    code = f"{blocked}import sdv_plausible.synthesizer"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "is not installed here" in done.stderr

@@ -56,10 +56,9 @@ def test_an_interval_that_ignores_the_noise_is_caught():
     assert (np.abs(q) <= 1.96 * 0.3).sum() < binom.ppf(ALARM, 4000, 0.94)
 
 
-@pytest.mark.parametrize(
-    ("estimates", "variances", "level", "said"),
-    [([1.0], None, 0.95, "at least 2"), ([1.0, 2.0], [1.0], 0.95, "variances"), ([1.0, 2.0], None, 1.0, "level")],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused(estimates, variances, level, said):
-    with pytest.raises(ValueError, match=said):
-        combine(estimates, variances, level=level)
+def test_what_does_not_fit_is_refused():
+    for estimates, variances, level, said in (
+        ([1.0], None, 0.95, "at least 2"), ([1.0, 2.0], [1.0], 0.95, "variances"), ([1.0, 2.0], None, 1.0, "level"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            combine(estimates, variances, level=level)
