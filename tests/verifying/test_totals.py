@@ -107,16 +107,13 @@ HONEST: dict[str, tuple[list[dict[str, Any]], float]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", HONEST)
-def test_honest_totals_are_none_that_verify_refuses(case):
-    losses, delta = HONEST[case]
-    assert_honest(losses, delta)
-    assert totals.total(losses, delta) >= 0
-
-
-@pytest.mark.parametrize("l1", [1, 3])
-def test_a_group_that_always_shows_has_no_total(l1):
-    assert math.isinf(totals.total([sizes(0.025, 1.0, l1), gaussian(0.2)], 0.5))
+def test_honest_totals_are_none_that_verify_refuses():
+    """A group that always shows has no total."""
+    for losses, delta in HONEST.values():
+        assert_honest(losses, delta)
+        assert totals.total(losses, delta) >= 0
+    for l1 in (1, 3):
+        assert math.isinf(totals.total([sizes(0.025, 1.0, l1), gaussian(0.2)], 0.5))
 
 
 def test_few_losses_are_summed_without_a_grid():
@@ -143,12 +140,12 @@ def test_random_ledgers_have_the_program_s_total():
     rng, apart = np.random.default_rng(6), 0
     for _ in range(11):
         epsilon, delta = float(rng.choice([0.03, 0.3, 1.0, 3.0, 10.0])), float(10 ** -rng.uniform(0.5, 12))
+        failure, l1 = delta * float(rng.choice([0.1, 0.5])), int(rng.choice([1, 1, 2, 5]))
+        pure, uses = float(rng.choice([0.003, 0.05])) * epsilon, int(rng.choice([1, 90]))
         losses = [
-            sizes(epsilon, delta * float(rng.choice([0.1, 0.5])), int(rng.choice([1, 1, 2, 5]))),
+            sizes(epsilon, failure, l1),
             loss("ApproxDP", epsilon=0.0, delta=delta / 20, count=2),
-            loss(
-                "PureDP", epsilon=float(rng.choice([0.003, 0.05])) * epsilon, count=int(rng.choice([1, 90]))
-            ),
+            loss("PureDP", epsilon=pure, count=uses),
             gaussian(epsilon * float(rng.choice([0.001, 0.02, 0.1])), int(rng.choice([1, 4]))),
         ]
         kept = [one for one in losses if rng.random() < 0.75]
@@ -186,11 +183,13 @@ def test_what_the_program_charges_for_rounding_is_within_what_is_allowed():
     assert theirs <= totals.total(losses, 1e-12 - totals.NUMERICAL)
 
 
-@pytest.mark.parametrize("change", [{"count": 10}, {"sensitivity_over_sigma": 0.06}])
-def test_another_loss_has_another_total(change):
+def test_another_loss_has_another_total():
     """The planted difference: one use more, or a tenth less noise."""
-    changed = [{**KINDS["noise and failures"][0], **change}, *KINDS["noise and failures"][1:]]
-    assert totals.total(changed, 1e-9) > totals.total(KINDS["noise and failures"], 1e-9) * (1 + 10 * AGREES)
+    first, *others = KINDS["noise and failures"]
+    for change in ({"count": 10}, {"sensitivity_over_sigma": 0.06}):
+        assert totals.total([{**first, **change}, *others], 1e-9) > totals.total([first, *others], 1e-9) * (
+            1 + 10 * AGREES
+        )
 
 
 def test_a_split_is_amplified_alike():
@@ -207,10 +206,7 @@ def test_a_split_is_amplified_alike():
 
 def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum():
     """Several compose to less than their sum. Control: one stands for several, and for itself."""
-    one, two = (
-        [loss("ApproxDP", epsilon=0.0, delta=0.2, count=1)],
-        [loss("ApproxDP", epsilon=0.0, delta=0.1, count=2)],
-    )
+    one, two = ([loss("ApproxDP", epsilon=0.0, delta=0.2 / n, count=n)] for n in (1, 2))
     assert _stands_for([*one, gaussian(0.1)], [*two, gaussian(0.1)])
     assert _stands_for([*two, gaussian(0.1)], [*two, gaussian(0.1)])
     assert not _stands_for([*two, gaussian(0.1)], [*one, gaussian(0.1)])
@@ -221,9 +217,9 @@ def test_rho_beside_other_losses_has_no_total():
         totals.total([*KINDS["rho"], gaussian(0.1)], 1e-9)
 
 
-@pytest.mark.parametrize("sigma", [0.3, 0.9, 2.5, 6.0, 33.3, 800.0, 30_000.0])
-def test_the_dominating_noise_is_the_same(sigma):
-    assert totals.discrete_mu(sigma) == pytest.approx(discrete_gaussian_mu(sigma), rel=1e-7)
+def test_the_dominating_noise_is_the_same():
+    for sigma in (0.3, 0.9, 2.5, 6.0, 33.3, 800.0, 30_000.0):
+        assert totals.discrete_mu(sigma) == pytest.approx(discrete_gaussian_mu(sigma), rel=1e-7)
 
 
 def test_atoms_are_distributions_both_ways():

@@ -1,5 +1,6 @@
 """Answers and what pays for them: the sensitivities of the second reading are the questions' own."""
 
+import itertools
 import math
 from collections import Counter
 from types import SimpleNamespace
@@ -25,9 +26,7 @@ from sdv_plausible.verifying.verdict import LieError, OpenError, Unit
 
 AXES = [Axis.of_codes(0, 3), Axis.of_codes(1, 2)]
 UNITS = {
-    (rows, replace): Neighbours(rows=rows, replace=replace, person="p")
-    for rows in (1, 3)
-    for replace in (False, True)
+    (n, replace): Neighbours(rows=n, replace=replace, person="p") for n in (1, 3) for replace in (False, True)
 }
 
 
@@ -54,20 +53,17 @@ def questions(least: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("name", questions(9))
-def test_sensitivities_are_the_questions_own(name, unit):
+def test_sensitivities_are_the_questions_own():
     """Of the noise as printed for single rows alone, as the product has it."""
-    who, ours = UNITS[unit], Unit(*unit, "p")
-    is_printed = name.startswith("printed")
-    if is_printed and unit != (1, False):
-        pytest.skip("noise as printed is for single rows added or removed")
-    for least in (1, 2, 50, 735, 100_000):
+    for (unit, who), name, least in itertools.product(UNITS.items(), questions(9), (1, 2, 50, 735, 100_000)):
+        is_printed = name.startswith("printed")
+        if is_printed and unit != (1, False):  # noise as printed is for single rows added or removed
+            continue
         question = questions(least)[name]
         answer = told(question, "discrete laplace" if is_printed else "discrete gaussian")
-        parts = 6 if "entropies" in name else 1
         theirs = question.l1(who) if is_printed else question.sensitivity(who)
-        assert answers._moved(0, answer, ours, parts) == pytest.approx(theirs, rel=1e-12)
+        ours = answers._moved(0, answer, Unit(*unit, "p"), 6 if "entropies" in name else 1)
+        assert ours == pytest.approx(theirs, rel=1e-12), (name, unit)
     assert questions(9)["entropies"].asked().details["grid"] == ENTROPY_GRID
 
 
@@ -110,10 +106,10 @@ NOT_PACKED = {
 }
 
 
-@pytest.mark.parametrize("name", PACKED)
-def test_epsilons_are_taken_from_single_pieces(name):
+def test_epsilons_are_taken_from_single_pieces():
     """Lemma 2 (b): what is taken from a piece adds up to it at most."""
-    answers._check_packed(*PACKED[name])
+    for case in PACKED.values():
+        answers._check_packed(*case)
 
 
 @pytest.mark.parametrize("name", NOT_PACKED)
@@ -192,15 +188,14 @@ def test_a_question_of_one_s_own_is_open():
     assert math.isfinite(answers._moved(0, {**answer, "kind": "runs"}, Unit(1, False, None), 1))
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_least_rows_are_the_learner_s(unit):
+def test_least_rows_are_the_learner_s():
     """Of either noise. Control: nothing is allowed without a failure, or by a size of another noise."""
-    for noisy, failure in ((400, 1e-11), (70, 1e-3), (5_000_000, 1e-12)):
+    for (unit, who), (noisy, failure) in itertools.product(
+        UNITS.items(), ((400, 1e-11), (70, 1e-3), (5_000_000, 1e-12))
+    ):
         size = {"values": np.array([noisy]), "scale": 38.9, "noise": "discrete gaussian"}
-        asked = SimpleNamespace(
-            neighbours=UNITS[unit],
-            ask=lambda *_, noisy=noisy: Answer(values=np.array([float(noisy)]), sigma=38.9),
-        )
+        answer = Answer(values=np.array([float(noisy)]), sigma=38.9)
+        asked = SimpleNamespace(neighbours=who, ask=lambda *_, answer=answer: answer)
         theirs = least_rows(asked, SimpleNamespace(shares={"size": 0.1}, size_failure=failure))  # type: ignore[arg-type]
         assert answers._least_rows(size, "discrete gaussian", failure, Unit(*unit, "p")) == theirs
         assert answers._least_rows(size, "discrete laplace", failure, Unit(*unit, "p")) == 0
