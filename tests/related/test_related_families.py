@@ -144,9 +144,6 @@ def test_planted_faults_are_seen(planted, monkeypatch):
     assert planted.startswith("siblings") or any(chain_complaints(*chain) for chain in small_chains())
 
 
-# --- three tables ----------------------------------------------------------------------------------
-
-
 def small_chains() -> Iterator[tuple[list[Any], list[tuple[Any, Any]], list[Any]]]:
     """Keys of up to two homes, three people (of whom, and their own) and three trips, some missing or repeated."""
     for homes in (["a"], ["a", "b"], ["a", "a"], ["a", None]):
@@ -234,8 +231,6 @@ def test_a_tie_in_any_table_makes_one_family(tied_by):
     assert len(found) == 2
     assert "c" in {*found}
 
-
-# --- laws ------------------------------------------------------------------------------------------
 
 FOUR = ("c0", "c1", "c2", "c3")  # children of every family, in the order of the file or in the other
 
@@ -342,8 +337,6 @@ def test_every_sibling_is_as_likely():
             assert counted[row][~there].sum() == 0
             assert there.sum() <= 1 or stats.chisquare(counted[row][there]).pvalue > ALARM
 
-
-# --- keys ------------------------------------------------------------------------------------------
 
 SAME = [
     (1, 1.0), (np.int64(3), 3), ("a", np.str_("a")), (2**60, np.int64(2**60)), (Decimal(1), 1),

@@ -86,9 +86,6 @@ def told(**options: Any) -> Told:
 TREE = told().tree
 
 
-# --- tables whose rows have coins of their own ------------------------------------------------------
-
-
 class CoinsOfRows:
     """Secret numbers of rows, by what is said of a row and not by its place: the coupling of Lemma 2."""
 
@@ -290,8 +287,6 @@ def test_one_row_touches_its_familys_lines_alone():
             for table in ORDER:
                 assert max(moved(one[table], other[table])) <= TREE.rows(table)
 
-
-# --- what is really asked ---------------------------------------------------------------------------
 
 FAMILIES: list[Tables] = [  # as many equal lines as a family may bring, and others
     {

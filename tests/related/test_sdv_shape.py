@@ -50,8 +50,6 @@ def test_the_total_of_both_tables_is_epsilon_and_no_more(epsilon):
     assert math.isinf(synthesizer(epsilon=epsilon, random_state=1).plan().total())
 
 
-# Constructor and metadata.
-
 ODD = (
     None, True, "1", -1, 3.5, float("nan"), [], {}, {"x": 1}, {3: "y"}, object(), b"x", 10**400, np.array([1, 2]), pd.DataFrame(),
     "no such thing", Path("nobody"),
@@ -133,9 +131,6 @@ def test_without_sdv_what_is_not_fitted_is_a_value_error_and_nothing_loads_it():
     assert done.stdout.split() == ["ValueError", "False"]
 
 
-# Fit.
-
-
 def test_tables_and_columns_that_are_not_there_or_one_too_many_are_refused_and_nothing_is_fitted(families):
     synth, persons = synthesizer(), families["persons"]
     for data, words in (
@@ -173,9 +168,6 @@ def test_what_rows_hold_stops_no_fit(families):
         synth = synthesizer()
         synth.fit(data)
         assert are_whole(synth.sample(5))
-
-
-# Sample.
 
 
 def are_whole(tables):

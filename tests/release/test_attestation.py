@@ -98,9 +98,6 @@ def test_checked_by_others_tools(signed):
     v1.Statement.copy_from_pb(Parse(envelope.payload, Statement())).validate()
 
 
-# --- what it may not tell ---------------------------------------------------------------------------------------------
-
-
 def told(node) -> list[str]:
     """All names, texts and numbers of a document, as texts."""
     if isinstance(node, dict):
@@ -176,9 +173,6 @@ def test_options_that_holders_write_in_their_words_are_left_out(signed):
     """Control: the file has it."""
     assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
     assert set(attestation.LEFT_OUT) < set(KNOWN)
-
-
-# --- who believes what ------------------------------------------------------------------------------------------------
 
 
 def test_checked(signed):
@@ -273,9 +267,6 @@ def test_of_another_file_or_by_another_key(signed, tmp_path):
         check_attestation(statement, signed / "out.release", tmp_path / "k.pub")
     with pytest.raises(ValueError, match="no public Ed25519 key"):
         check_attestation(statement, signed / "out.release", signed / "key.pem")
-
-
-# --- on the command line ----------------------------------------------------------------------------------------------
 
 
 def test_modes(signed):

@@ -47,15 +47,14 @@ def told(lie: Lie) -> bytes:
 
 def restated(document: Document) -> bytes:
     """The file with the total and the sentence that its entries give."""
-    if document["ledger"]["epsilon"] is None and any(
-        loss["type"] == "InfiniteLoss" for entry in document["ledger"]["entries"] for loss in entry["losses"]
-    ):
+    said = document["ledger"]
+    before, losses = said["epsilon"], [loss["type"] for one in said["entries"] for loss in one["losses"]]
+    if before is None and "InfiniteLoss" in losses:
         return write(document)
-    before = document["ledger"]["epsilon"], document["ledger"]["sentence"]
-    ledger = Release.from_bytes(write({**document, "ledger": {**document["ledger"], "epsilon": 1e9}})).ledger
+    ledger = Release.from_bytes(write({**document, "ledger": {**said, "epsilon": 1e9}})).ledger
     ledger.stated = 0.0
-    if before[0] is None or abs(ledger.total() - before[0]) > 1e-6 * before[0]:
-        document["ledger"] |= {"epsilon": ledger.total(), "sentence": ledger.sentence()}
+    if before is None or abs(ledger.total() - before) > 1e-6 * before:
+        said |= {"epsilon": ledger.total(), "sentence": ledger.sentence()}
     return write(document)
 
 
@@ -80,13 +79,9 @@ def damaged(document: Any, rng: np.random.Generator) -> Any:
         return document
 
 
-# --- places in a file -----------------------------------------------------------------------------
-
-
 def entry(document: Document, name: str, *, charged: bool = True) -> Any:
-    return next(
-        e for e in document["ledger"]["entries"] if e["name"] == name and bool(e["losses"]) == charged
-    )
+    entries = document["ledger"]["entries"]
+    return next(one for one in entries if one["name"] == name and bool(one["losses"]) == charged)
 
 
 def loss(document: Document, name: str, at: int = 0, **change: float) -> None:
@@ -153,19 +148,14 @@ def unit(document: Document, **change: Any) -> None:
     document["settings"].update(settings)
 
 
-def another_model(document: Document) -> None:
-    document["model"] = json.loads(honest("epsilon, independent"))["model"]
-
-
 def permuted(probabilities: np.ndarray) -> np.ndarray:
     return np.roll(probabilities, 1, axis=1)
 
 
 def no_longer_inferred(document: Document) -> None:
     """What was read off the rows is said to be declared, and nothing ends the claim."""
-    document["ledger"]["entries"] = [
-        e for e in document["ledger"]["entries"] if {"type": "InfiniteLoss"} not in e["losses"]
-    ]
+    kept = [e for e in document["ledger"]["entries"] if {"type": "InfiniteLoss"} not in e["losses"]]
+    document["ledger"]["entries"] = kept
     document["settings"]["undeclared"] = "private"
     for one in document["domain"]:
         one["provenance"] = "declared"
@@ -202,9 +192,8 @@ def no_vote(document: Document) -> None:
 
 
 def more_entries(document: Document, **change: Any) -> None:
-    document["ledger"]["entries"].append(
-        {**document["ledger"]["entries"][-1], "name": "more", "note": "", **change}
-    )
+    entries = document["ledger"]["entries"]
+    entries.append({**entries[-1], "name": "more", "note": "", **change})
 
 
 def no_answers(document: Document, paid_by: str | None = None, factor: float = 50) -> None:
@@ -231,10 +220,6 @@ def from_earlier(document: Document, name: str) -> None:
     one["mechanism"] = f"learned earlier at epsilon 1 and delta 1e-09: {one['mechanism']}"
 
 
-def renamed(document: Document, name: str, other: str) -> None:
-    entry(document, name)["name"] = other
-
-
 def no_trace_of_a_vote(document: Document) -> None:
     """Types that were voted for are said to be declared; what stood for the outcome is gone, too."""
     for name in ("types", "learning"):
@@ -256,17 +241,6 @@ def one_salary(ends: list[list[float]]) -> None:
     """A bin of many salaries ends before one of them, which gets the next bin to itself."""
     widest = max(range(len(ends) - 1), key=lambda i: ends[i][1] - ends[i][0])
     ends[widest + 1][0] = ends[widest + 1][1]
-
-
-def detail(document: Document, kind: str, name: str, **change: Any) -> None:
-    """A question about a column is said to have been another; ``change`` is given what it was."""
-    one = next(a for a in asked(document, kind) if a["columns"] == [name])
-    for word, changed in change.items():
-        held = one["details"][word]
-        if isinstance(held, dict):
-            array(one["details"], word, changed)
-        else:
-            one["details"][word] = changed(held)
 
 
 def with_point(document: Document, name: str, point: int, count: int) -> None:
@@ -305,13 +279,8 @@ def stored(document: Document, name: str, categories: list[str]) -> None:
 
 def also_declared(document: Document, names: str) -> None:
     """One more entry says what was declared."""
-    document["ledger"]["entries"].insert(
-        0,
-        {
-            "losses": [], "mechanism": f"declared: {names}", "name": "domain", "note": "", "parts": ["domain"],
-            "scope": "the domain",
-        },
-    )  # fmt: skip
+    said = {"name": "domain", "mechanism": f"declared: {names}", "scope": "the domain", "parts": ["domain"]}
+    document["ledger"]["entries"].insert(0, {"losses": [], "note": "", **said})
 
 
 def an_unknown_assumption(document: Document) -> None:
@@ -320,15 +289,11 @@ def an_unknown_assumption(document: Document) -> None:
     document["settings"]["types"] = None
 
 
-def loss_of(document: Document, name: str, kind: str) -> Any:
-    return next(one for one in entry(document, name)["losses"] if one["type"] == kind)
-
-
 def one_large_failure(document: Document) -> None:
     """One threshold may fail as charged; the others' failures are charged as good as nothing."""
     for one in asked(document, "frequent values"):  # of rows that are too few for that
         array(one, "values", lambda v: np.append(v[:-1], 60))
-    failures = loss_of(document, "domain", "ApproxDP")
+    failures = next(one for one in entry(document, "domain")["losses"] if one["type"] == "ApproxDP")
     entry(document, "domain")["losses"].append({**failures, "count": failures["count"] - 1, "delta": 1e-300})
     failures["count"] = 1
 
@@ -337,11 +302,6 @@ def unpackable(document: Document) -> None:
     """The epsilons of four tables are charged as three, of the same sum: none holds two tables."""
     (pieces,) = entry(document, "tables")["losses"]
     pieces.update(count=3, epsilon=pieces["epsilon"] * pieces["count"] / 3)
-
-
-def another_rule(document: Document) -> None:
-    """A rule of the same columns is another one than the ledger names."""
-    document["rules"][0]["rule"]["when"] = {"ward": ["B"]}
 
 
 def another_rule_in_the_ledger(document: Document) -> None:
@@ -482,7 +442,7 @@ LIES: dict[str, Lie] = {
         lambda d: array(asked(d, "frequent values")[0], "values", lambda v: np.append(v[:-1], 5))),
     # the rules
     "a rule is left out": Lie("rules", "settings", lambda d: d["rules"].pop()),
-    "a rule is another one than the ledger names": Lie("rules", "rules in the ledger", another_rule),
+    "a rule is another one than the ledger names": Lie("rules", "rules in the ledger", lambda d: d["rules"][0]["rule"].update(when={"ward": ["B"]})),
     "the ledger names another rule": Lie("rules", "rules in the ledger", another_rule_in_the_ledger),
     "a rule is added": Lie("rules", "rules", lambda d: d["rules"].append(d["rules"][0])),
     "a rule allows smaller distances than there are": Lie("inequality", "rules",
@@ -516,7 +476,7 @@ LIES: dict[str, Lie] = {
     # the model, and the answers that it is made of
     "a table of the model is another": Lie(STAGES, "model from its answers",
         lambda d: array(d["model"]["tables"][0], "probabilities", permuted)),
-    "the model of another release": Lie("independent, row", "model from its answers", another_model),
+    "the model of another release": Lie("independent, row", "model from its answers", lambda d: d.update(model=json.loads(honest("epsilon, independent"))["model"])),
     "another learner": Lie("independent, row", "charges of the model",
         lambda d: d["settings"].update(model="bayesian_network", structure="cfs")),
     "nothing was learned": Lie("independent, row", "model",
@@ -554,7 +514,7 @@ LIES: dict[str, Lie] = {
     "the model is said to be learned earlier": Lie(ROW, "answers",
         lambda d: (no_answers(d, "model"), no_model_named(d), from_earlier(d, "model"))),
     "the model is said to be a vote": Lie(ROW, "answers",
-        lambda d: (no_answers(d, "model"), no_model_named(d), renamed(d, "model", "types"))),
+        lambda d: (no_answers(d, "model"), no_model_named(d), entry(d, "model").update(name="types"))),
     "there was no vote, and nothing that stands for it": Lie("types", LEARN, no_trace_of_a_vote),
     "the learner is not named": Lie(ROW, MODEL, no_model_named, state="not checkable"),
     "the vote is charged less": Lie("types", "charges of the model", lambda d: less(d, "types", 0.1)),

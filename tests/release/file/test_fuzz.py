@@ -197,9 +197,6 @@ def test_files_that_are_none():
         assert outcome(data) == "refused"
 
 
-# ---- a loader with a check less ---------------------------------------------------------------------------------------
-
-
 def any_codes(part: Placed, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
     wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
     return honest(part, model, wide)

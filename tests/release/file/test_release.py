@@ -171,9 +171,6 @@ def test_number_labels_and_key_pairs_survive():
     assert again.sample(5).dtypes.to_dict() == release.sample(5).dtypes.to_dict()
 
 
-# ---- who may not be exported ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("test", ["randomized", "deterministic"])
 def test_records_are_not_exported(test):
     synth = fitted(test=test, k=40, delta=1e-6, least_rows=200, row_cap=100)
@@ -217,9 +214,6 @@ def test_what_can_be_no_release_is_refused_before_a_row_is_looked_at():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             PlausibleDeniabilitySynthesizer(metadata, domain={"z": {"range_values": values}})
-
-
-# ---- the form ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_file_holds_no_secret_and_no_code():

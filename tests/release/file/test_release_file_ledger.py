@@ -78,9 +78,6 @@ def total_of(kind: str) -> float:
     return Release.load(STORED / f"{kind}.release").ledger.total()
 
 
-# ---- what 0.1 stored is read -----------------------------------------------------------------------------------------
-
-
 def check_stored(kind: str) -> Release:
     path = STORED / f"{kind}.release"
     release = Release.load(path, sha256(path.read_bytes()).hexdigest())
@@ -147,8 +144,6 @@ def test_a_stored_domain_is_read(worded, monkeypatch):
     assert any(entry.losses for entry in earlier.entries)
     assert all(entry.mechanism.startswith("learned earlier at epsilon 0.2 ") for entry in earlier.entries)
 
-
-# ---- no other word is shown, by any door -----------------------------------------------------------------------------
 
 LIES: dict[str, Any] = {
     "sentence": "Total epsilon 0.001 at delta 1e-12, LIE for everybody.",
@@ -247,9 +242,6 @@ def test_words_of_the_file_that_are_shown_would_be_caught(tmp_path, capsys, monk
         test_words_that_a_file_makes_up_are_shown_nowhere("default", tmp_path, capsys)
 
 
-# ---- the total -------------------------------------------------------------------------------------------------------
-
-
 def check_total(kind: str, factor: float) -> None:
     """What a file is taken for that states so many times what its entries add up to."""
     changed, true = document(kind), total_of(kind)
@@ -299,9 +291,6 @@ def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone():
         loaded(changed)
     unknown = {name: value for name, value in document("split")["settings"].items() if name != "model"}
     assert loaded({**document("split"), "settings": unknown}).ledger.total() == total_of("split")
-
-
-# ---- what contradicts the ledger -------------------------------------------------------------------------------------
 
 
 def entry(changed: Any, part: str) -> Any:

@@ -201,9 +201,6 @@ def test_arrays_of_every_named_model_are_checked(name):
             kind.from_arrays({k: a for k, a in kind.to_arrays(model).items() if k != key})
 
 
-# --- products of factors ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def product() -> Release:
     """A release whose network keeps its factors: no table may have more than four cells."""
