@@ -11,6 +11,7 @@ import kinds
 import numpy as np
 import pandas as pd
 import pytest
+import trees
 from kinds import KINDS, MOMENT, REFUSED, TAKEN, Kind
 
 from sdv_plausible import Budget, FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer, verify
@@ -52,17 +53,14 @@ def tables_of(columns: Columns) -> dict[str, pd.DataFrame]:
 
 
 def metadata_of(columns: Columns) -> dict[str, Any]:
-    key, category = {"sdtype": "id"}, {"sdtype": "categorical"}
-    known: dict[str, Any] = {
-        "homes": {"primary_key": "home", "columns": {"home": key, "tenure": category}},
-        "people": {"primary_key": "person", "columns": {"person": key, "of": key, "relation": category, "sex": category}},
-        "trips": {"columns": {"by": key, "relation": category, "mode": category}},
-    }  # fmt: skip
+    known: dict[str, dict[str, Any]] = {
+        "homes": {"home": "id", "tenure": "categorical"},
+        "people": {"person": "id", "of": "id", "relation": "categorical", "sex": "categorical"},
+        "trips": {"by": "id", "relation": "categorical", "mode": "categorical"},
+    }
     for table, new in columns.items():
-        known[table]["columns"] |= {name: kind.spec for name, kind in new.items()}
-    links = (("homes", "home", "people", "of"), ("people", "person", "trips", "by"))
-    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    return {"tables": known, "relationships": [dict(zip(names, link, strict=True)) for link in links]}
+        known[table] |= {name: kind.spec for name, kind in new.items()}
+    return trees.metadata_of(known, ("homes", "home", "people", "of"), ("people", "person", "trips", "by"))
 
 
 def made(
@@ -76,14 +74,7 @@ def made(
     }
     for table, new in columns.items():
         domain[table] |= {name: kind.declared for name, kind in new.items() if kind.declared}
-    given = {
-        "epsilon": 200.0,
-        "delta": 1e-6,
-        "max_children": 2,
-        "max_bins": 6,
-        "types": "declared",
-        **options,
-    }
+    given = {"epsilon": 200.0, "delta": 1e-6, "max_children": 2, "max_bins": 6, "types": "declared"} | options
     given["roles"] = {table: {"relation": {"head": "exactly one"}} for table in roles}
     return PlausibleDeniabilityMultiTableSynthesizer(metadata_of(columns), domain=domain, **given)
 

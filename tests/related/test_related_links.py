@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from trees import metadata_of
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, OneFamily, neighbours_of
@@ -15,18 +16,13 @@ from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, Link, Tree, re
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
-METADATA: dict[str, Any] = {
-    "tables": {
-        "homes": {"primary_key": "home", "columns": {"home": KEY, "tenure": CATEGORY}},
-        "people": {"primary_key": "person", "columns": {"person": KEY, "of": KEY, "age": {"sdtype": "numerical"}}},
+METADATA = metadata_of(
+    {
+        "homes": {"home": "id", "tenure": "categorical"},
+        "people": {"person": "id", "of": "id", "age": "numerical"},
     },
-    "relationships": [
-        {
-            "parent_table_name": "homes", "parent_primary_key": "home",
-            "child_table_name": "people", "child_foreign_key": "of",
-        }
-    ],
-}  # fmt: skip
+    ("homes", "home", "people", "of"), keys=("people", "person"),
+)  # fmt: skip
 Change = Callable[[dict[str, Any]], Any]
 
 
@@ -155,16 +151,9 @@ def test_the_bound_on_children_is_a_public_whole_number_for_each_table_that_hang
 
 def chain(length: int) -> dict[str, Any]:
     """Tables of which each hangs on the one before."""
-    columns = {"key": {"sdtype": "id"}, "of": {"sdtype": "id"}, "age": {"sdtype": "numerical"}}
-    tables = {f"t{i}": {"primary_key": "key", "columns": columns} for i in range(length)}
-    links = [
-        {
-            "parent_table_name": f"t{i}", "parent_primary_key": "key",
-            "child_table_name": f"t{i + 1}", "child_foreign_key": "of",
-        }
-        for i in reversed(range(length - 1))
-    ]  # fmt: skip
-    return {"tables": tables, "relationships": links}
+    links = [(f"t{i}", "key", f"t{i + 1}", "of") for i in reversed(range(length - 1))]
+    tables = {f"t{i}": {"key": "id", "of": "id", "age": "numerical"} for i in range(length)}
+    return metadata_of(tables, *links, keys=(f"t{length - 1}", "key"))
 
 
 def test_of_a_chain_a_family_has_the_product_of_its_bounds():
@@ -246,16 +235,11 @@ def test_a_child_without_a_column_to_model_is_refused():
 
 
 def _two_tables(column: str, **options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
-    names = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    metadata = {
-        "tables": {
-            "H": {"primary_key": "h", "columns": {"h": KEY, column: CATEGORY}},
-            "P": {"columns": {"h": KEY, "s": CATEGORY}},
-        },
-        "relationships": [dict(zip(names, "HhPh", strict=True))],
-    }
+    tables = {"H": {"h": "id", column: "categorical"}, "P": {"h": "id", "s": "categorical"}}
     domain = {"H": {column: {"range_values": ["a", "b"]}}, "P": {"s": {"range_values": ["x", "y"]}}}
-    return PlausibleDeniabilityMultiTableSynthesizer(metadata, domain=domain, types="declared", **options)
+    return PlausibleDeniabilityMultiTableSynthesizer(
+        metadata_of(tables, ("H", "h", "P", "h")), domain=domain, types="declared", **options
+    )
 
 
 def test_a_name_that_is_too_long_beside_a_row_is_refused_before_a_fit():

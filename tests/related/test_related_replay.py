@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from replaying import check_same, leaves, recorded
+from trees import metadata_of
 
 from sdv_plausible import Budget
 from sdv_plausible.privacy.noise.coins import Coins
@@ -22,36 +23,18 @@ from sdv_plausible.related.families import Families, brought_together
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 MARK = "only-in-the-rows"
-KEY = {"sdtype": "id"}
-NAMES = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-METADATA: dict[str, Any] = {
-    "METADATA_SPEC_VERSION": "V2",
-    "tables": {
-        "homes": {
-            "primary_key": "home",
-            "columns": {"home": KEY, "tenure": {"sdtype": "categorical"}, "rooms": {"sdtype": "numerical"}},
-        },
-        "people": {
-            "primary_key": "person",
-            "columns": {
-                "person": KEY, "of": KEY, "email": {"sdtype": "email", "pii": True},
-                "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"},
-                "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-            },
-        },
+TABLES: dict[str, dict[str, Any]] = {
+    "homes": {"home": "id", "tenure": "categorical", "rooms": "numerical"},
+    "people": {
+        "person": "id", "of": "id", "email": {"sdtype": "email", "pii": True}, "sex": "categorical", "age": "numerical",
+        "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
     },
-    "relationships": [dict(zip(NAMES, ("homes", "home", "people", "of"), strict=True))],
+    "trips": {"by": "id", "mode": "categorical", "km": "numerical"},
 }  # fmt: skip
-CHAIN: dict[str, Any] = {
-    **METADATA,
-    "tables": {
-        **METADATA["tables"],
-        "trips": {"columns": {"by": KEY, "mode": {"sdtype": "categorical"}, "km": {"sdtype": "numerical"}}},
-    },
-    "relationships": [
-        *METADATA["relationships"], dict(zip(NAMES, ("people", "person", "trips", "by"), strict=True)),
-    ],
-}  # fmt: skip
+PEOPLE, BY_PERSON = ("homes", "home", "people", "of"), ("people", "person", "trips", "by")
+CHAIN = metadata_of(TABLES, PEOPLE, BY_PERSON) | {"METADATA_SPEC_VERSION": "V2"}
+PAIR = {name: columns for name, columns in TABLES.items() if name != "trips"}
+METADATA = metadata_of(PAIR, PEOPLE, keys=("people", "person")) | {"METADATA_SPEC_VERSION": "V2"}
 DOMAIN = {
     "homes": {
         "tenure": {"range_values": ["own", "rent"], "range_is_nullable": True},

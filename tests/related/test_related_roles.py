@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from trees import metadata_of
 
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy.noise.coins import Coins
@@ -35,19 +36,13 @@ def test_lines_of_a_family_but_for_those_that_stand_elsewhere(roles, most):
     assert lines(Tree(links=(replace(PEOPLE, most=1),)), {"people": ONE}, "people") == 1
 
 
-KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
-METADATA = {
-    "tables": {
-        "homes": {"primary_key": "home", "columns": {"home": KEY, "tenure": CATEGORY}},
-        "people": {"columns": {"of": KEY, "role": CATEGORY, "vote": CATEGORY}},
+METADATA = metadata_of(
+    {
+        "homes": {"home": "id", "tenure": "categorical"},
+        "people": {"of": "id", "role": "categorical", "vote": "categorical"},
     },
-    "relationships": [
-        {
-            "parent_table_name": "homes", "parent_primary_key": "home",
-            "child_table_name": "people", "child_foreign_key": "of",
-        }
-    ],
-}  # fmt: skip
+    ("homes", "home", "people", "of"),
+)
 DOMAIN = {
     "homes": {"tenure": {"range_values": ["own", "rent"]}},
     "people": {

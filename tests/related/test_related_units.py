@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import spies
 from cases import fast_and_slow
+from trees import metadata_of
 
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy.accounting.composition import compose
@@ -40,27 +41,15 @@ from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynt
 from sdv_plausible.table.columns.domain import Domain
 
 MOST = {"people": 2, "trips": 2, "cars": 1}
-KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
-METADATA = {
-    "tables": {
-        "homes": {"primary_key": "home", "columns": {"home": KEY, "tenure": CATEGORY}},
-        "people": {
-            "primary_key": "person",
-            "columns": {"of": KEY, "person": KEY, "sex": CATEGORY, "age": {"sdtype": "numerical"}},
-        },
-        "trips": {"columns": {"by": KEY, "mode": CATEGORY}},
-        "cars": {"columns": {"at": KEY, "fuel": CATEGORY}},
+METADATA = metadata_of(
+    {
+        "homes": {"home": "id", "tenure": "categorical"},
+        "people": {"of": "id", "person": "id", "sex": "categorical", "age": "numerical"},
+        "trips": {"by": "id", "mode": "categorical"},
+        "cars": {"at": "id", "fuel": "categorical"},
     },
-    "relationships": [
-        {
-            "parent_table_name": parent, "parent_primary_key": key,
-            "child_table_name": child, "child_foreign_key": names,
-        }
-        for parent, key, child, names in (
-            ("people", "person", "trips", "by"), ("homes", "home", "people", "of"), ("homes", "home", "cars", "at"),
-        )
-    ],
-}  # fmt: skip
+    ("people", "person", "trips", "by"), ("homes", "home", "people", "of"), ("homes", "home", "cars", "at"),
+)  # fmt: skip
 DOMAIN = {
     "homes": {"tenure": {"range_values": ["own", "rent"]}},
     "people": {"sex": {"range_values": ["f", "m"]}, "age": {"range_min": 1, "range_max": 3}},
@@ -112,12 +101,7 @@ def coin(stream: tuple[str, ...], drawn: int, name: tuple[Any, ...]) -> float:
 
 def named(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Names of rows: their cells, and a number among rows of the same."""
-    seen: Counter[Any] = Counter()
-    found = []
-    for row in rows:
-        found.append((*row, seen[row]))
-        seen[row] += 1
-    return found
+    return [(*row, rows[:i].count(row)) for i, row in enumerate(rows)]
 
 
 def together(tables: Tables, tell: Told | None = None) -> Families:
@@ -152,33 +136,32 @@ def with_rows(tables: Tables, more: Tables) -> Tables:
     return {name: [*rows[:1], *more.get(name, []), *rows[1:]] for name, rows in tables.items()}
 
 
+@cache
 def joined() -> list[Tables]:
     """All rows of one family that may join: of every kind that moves anything, each once."""
-    return list({repr(more): more for more in _joined()}.values())
-
-
-def _joined() -> Iterator[Tables]:
+    found: list[Tables] = [
+        {  # two homes and an orphan's key that share people: one family
+            "homes": [("new", "own"), ("also", "own")],
+            "people": [
+                ("new", "n0", "f", 1), ("also", "n0", "f", 1), ("lost", "n0", "m", 2), ("also", "n1", "f", 1), ("new", None, "m", 3),
+            ],
+            "trips": [("n0", "car"), ("n1", "car")] * 3,
+            "cars": [("new", "gas"), ("also", "gas")],
+        }
+    ]  # fmt: skip
     for homes, people, trips, cars in itertools.product((0, 1, 2), (0, 1, 3), (0, 3), (0, 2)):
-        for same in (True, False):
-            yield {
-                "homes": [("new", "own" if same else ("own", "rent")[i % 2]) for i in range(homes)],
-                "people": [
-                    ("new", f"n{i}", "f", 1) if same else ("new", f"n{i // 2}", "fm"[i % 2], 1 + i)
-                    for i in range(people)
-                ],
-                "trips": [
-                    (f"n{i % 3}", "car" if same else ("car", "foot")[i % 2]) for i in range(trips * people)
-                ],
-                "cars": [("new", "gas")] * cars,
-            }
-    yield {  # two homes and an orphan's key that share people: one family
-        "homes": [("new", "own"), ("also", "own")],
-        "people": [
-            ("new", "n0", "f", 1), ("also", "n0", "f", 1), ("lost", "n0", "m", 2), ("also", "n1", "f", 1), ("new", None, "m", 3),
-        ],
-        "trips": [("n0", "car"), ("n1", "car")] * 3,
-        "cars": [("new", "gas"), ("also", "gas")],
-    }  # fmt: skip
+        equal = {
+            "homes": [("new", "own")] * homes,
+            "people": [("new", f"n{i}", "f", 1) for i in range(people)],
+            "trips": [(f"n{i % 3}", "car") for i in range(trips * people)],
+        }
+        other = {
+            "homes": [("new", ("own", "rent")[i % 2]) for i in range(homes)],
+            "people": [("new", f"n{i // 2}", "fm"[i % 2], 1 + i) for i in range(people)],
+            "trips": [(f"n{i % 3}", ("car", "foot")[i % 2]) for i in range(trips * people)],
+        }
+        found += [{**rows, "cars": [("new", "gas")] * cars} for rows in (equal, other)]
+    return list({repr(more): more for more in found}.values())
 
 
 NOTHING: Tables = {"homes": [], "people": [], "trips": [], "cars": []}
@@ -415,10 +398,8 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(monkeypat
     for relation in said["relationships"]:
         for end in ("parent_table_name", "child_table_name"):
             relation[end] = names[relation[end]]
-    bounds = {names[name]: most for name, most in MOST.items()}
-    synth = PlausibleDeniabilityMultiTableSynthesizer(
-        said, domain={names[name]: one for name, one in DOMAIN.items()}, epsilon=4.0, max_children=bounds
-    )
+    bounds, domain = ({names[name]: one for name, one in of.items()} for of in (MOST, DOMAIN))
+    synth = PlausibleDeniabilityMultiTableSynthesizer(said, domain=domain, epsilon=4.0, max_children=bounds)
     parts: list[set[bytes]] = []
     draw = Coins._draw
 
