@@ -28,6 +28,7 @@ from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.models import write_model
 
 
 class Shares(PrefixModel):
@@ -216,6 +217,7 @@ def test_a_product_goes_in_and_out_and_draws_the_same_rows(product):
     assert (first == second).all()
     assert (read.model.log_suffix(first) == product.model.log_suffix(first)).all()
     assert read.to_bytes() == product.to_bytes()
+    assert write_model(read.model, read.domain)["type"] == "bayesian_network"
 
 
 def _factor(document: Any) -> Any:
