@@ -54,7 +54,7 @@ def by_hand(path: Path, key: Path) -> dict:
 
 
 def test_a_statement_read_by_hand(signed):
-    found = by_hand(signed / "out.release.intoto.jsonl", signed / "key.pem.pub")
+    found = statement_of(signed)
     release = Release.load(signed / "out.release")
     assert sorted(found) == ["_type", "predicate", "predicateType", "subject"]
     assert found["_type"] == "https://in-toto.io/Statement/v1"
@@ -78,7 +78,7 @@ def test_the_code_is_what_sha256sum_says(signed):
         )  # fmt: skip
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("find, sort and sha256sum of GNU are not here")
-    statement = by_hand(signed / "out.release.intoto.jsonl", signed / "key.pem.pub")
+    statement = statement_of(signed)
     assert statement["predicate"]["code"] == {"sha256": found.stdout[:64]}
 
 
@@ -130,8 +130,15 @@ def betrayed(folder: Path, statement: dict) -> list[str]:
     return found + ([] if is_code and is_release else ["digest"])
 
 
+def statement_of(folder: Path) -> dict:
+    return by_hand(folder / "out.release.intoto.jsonl", folder / "key.pem.pub")
+
+
 def test_nothing_of_rows_files_or_paths(signed):
-    assert betrayed(signed, by_hand(signed / "out.release.intoto.jsonl", signed / "key.pem.pub")) == []
+    """Options that holders write in their words are left out. Control: the file has them."""
+    assert betrayed(signed, statement_of(signed)) == []
+    assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
+    assert set(attestation.LEFT_OUT) < set(KNOWN)
 
 
 def digest_of(path: Path) -> str:
@@ -169,40 +176,37 @@ def test_planted_tellings_are_caught(signed, tmp_path, monkeypatch):
     assert unseen == []
 
 
-def test_options_that_holders_write_in_their_words_are_left_out(signed):
-    """Control: the file has it."""
-    assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
-    assert set(attestation.LEFT_OUT) < set(KNOWN)
-
-
-def test_checked(signed):
-    statement, file = signed / "out.release.intoto.jsonl", signed / "out.release"
-    said = check_attestation(statement, file, signed / "key.pem.pub")
+def test_checked(signed, tmp_path):
+    """A readable file has both its digests."""
+    statement, public = signed / "out.release.intoto.jsonl", signed / "key.pem.pub"
+    said = check_attestation(statement, signed / "out.release", public)
     assert said["draw"]["epsilon"] == pytest.approx(0.5, abs=1e-3)
-
-
-def test_a_readable_file_has_both_its_digests(signed, tmp_path):
     release = Release.load(signed / "out.release")
     (tmp_path / "s").write_text(attest(release, signed / "key.pem", readable=True))
     for readable in (False, True):
         release.save(tmp_path / "r", readable=readable)
-        assert check_attestation(tmp_path / "s", tmp_path / "r", signed / "key.pem.pub")["draw"] is None
+        assert check_attestation(tmp_path / "s", tmp_path / "r", public)["draw"] is None
+
+
+def statement_in(line: str) -> dict:
+    return json.loads(base64.b64decode(json.loads(line)["payload"]))
 
 
 def edited(line: str, **changes) -> str:
-    envelope = json.loads(line)
-    statement = json.loads(base64.b64decode(envelope["payload"]))
+    statement = statement_in(line)
     statement["predicate"].update(changes)
-    return json.dumps(envelope | {"payload": base64.b64encode(json.dumps(statement).encode()).decode()})
+    return json.dumps(
+        json.loads(line) | {"payload": base64.b64encode(json.dumps(statement).encode()).decode()}
+    )
 
 
 def signed_with(line: str, key, **entries) -> str:
-    """The same statement, rightly signed, with other entries; None: without."""
-    statement = json.loads(base64.b64decode(json.loads(line)["payload"]))
-    said = {**statement["predicate"], **entries}
-    statement["predicate"] = {
-        name: value for name, value in said.items() if value is not None or name not in entries
-    }
+    """The same statement, rightly signed, with other entries of its own or, by name, of its predicate; None: without."""
+    statement = statement_in(line)
+    for name, value in entries.items():
+        place = statement if name in statement else statement["predicate"]
+        place.pop(name, None)
+        place |= {} if value is None else {name: value}
     return sealed(attestation.PAYLOAD, json.dumps(statement).encode(), key)
 
 
@@ -216,14 +220,10 @@ LIES = {
     "a payload that is no base64": (lambda line, key: json.dumps(json.loads(line) | {"payload": "é"}), "no signed statement"),
     "signed, of another kind": (lambda line, key: sealed(attestation.PAYLOAD, b'{"_type": 1}', key), "no statement of a fit"),
     "signed, no object": (lambda line, key: sealed(attestation.PAYLOAD, b"[1]", key), "no statement of a fit"),
-    "signed, of no file": (
-        lambda line, key: sealed(attestation.PAYLOAD, json.dumps(json.loads(base64.b64decode(json.loads(line)["payload"])) | {"subject": []}).encode(), key),
-        "no statement of a fit"),
+    "signed, of no file": (lambda line, key: signed_with(line, key, subject=[]), "no statement of a fit"),
     "signed, with an entry more": (lambda line, key: signed_with(line, key, certified="by the office"), "no statement of a fit"),
     "signed, with an entry less": (lambda line, key: signed_with(line, key, code=None), "no statement of a fit"),
-    "signed, of another predicate": (
-        lambda line, key: sealed(attestation.PAYLOAD, base64.b64decode(json.loads(line)["payload"]).replace(PREDICATE.encode(), b"x"), key),
-        "no statement of a fit"),
+    "signed, of another predicate": (lambda line, key: signed_with(line, key, predicateType="x"), "no statement of a fit"),
 }  # fmt: skip
 
 
@@ -237,18 +237,13 @@ def test_lies_are_refused(signed, tmp_path):
 
 def test_every_digit_of_a_digest_counts(tmp_path):
     """Statements, rightly signed, of a file whose digest differs in one digit, or is a part of this one's."""
-    tmp_path.mkdir(exist_ok=True)
-    file, said = tmp_path / "x", tmp_path / "s"
+    file, said, key = tmp_path / "x", tmp_path / "s", tmp_path / "k"
     file.write_bytes(b"any")
-    new_key(key := tmp_path / "k")
-    digest = digest_of(file)
+    new_key(key)
+    digest, form = digest_of(file), {"_type": attestation.STATEMENT, "predicateType": PREDICATE}
     for other in [*others(digest), digest]:
-        statement = {
-            "_type": attestation.STATEMENT,
-            "predicateType": PREDICATE,
-            "predicate": dict.fromkeys(SAID),
-            "subject": [{"name": "release", "digest": {"sha256": other}}],
-        }
+        subject = [{"name": "release", "digest": {"sha256": other}}]
+        statement = {**form, "predicate": dict.fromkeys(SAID), "subject": subject}
         said.write_text(sealed(attestation.PAYLOAD, json.dumps(statement).encode(), secret_key(key)))
         if other == digest:
             check_attestation(said, file, f"{key}.pub")
@@ -269,37 +264,26 @@ def test_of_another_file_or_by_another_key(signed, tmp_path):
         check_attestation(statement, signed / "out.release", signed / "key.pem")
 
 
-def test_modes(signed):
+def test_refused_before_anything_is_read_or_drawn(signed, tmp_path, capsys, monkeypatch):
+    """Keys that others may read, for one. Control: those that are made."""
     mode = {name: stat.S_IMODE((signed / name).stat().st_mode) for name in ("key.pem", "key.pem.pub")}
     assert mode["key.pem"] == 0o600
     assert mode["key.pem.pub"] & 0o444 == 0o444
-
-
-@pytest.mark.parametrize(
-    ("prepare", "words"),
-    [
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
+    for number, (prepare, words) in enumerate((
         (lambda f: (f / "k").chmod(0o640), "others may read"),
         (lambda f: (f / "k").chmod(0o602), "others may read"),
         (lambda f: (f / "k").write_text("x"), "no secret Ed25519 key"),
         (lambda f: (f / "k").unlink(), "there is no file"),
         (lambda f: (f / "o.release.intoto.jsonl").write_text(""), "exists"),
-    ],
-)
-def test_refused_before_anything_is_read_or_drawn(signed, tmp_path, capsys, monkeypatch, prepare, words):
-    new_key(tmp_path / "k")
-    prepare(tmp_path)
-    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
-    told = [
-        "--domain",
-        str(signed / "words.json"),
-        "--sign",
-        str(tmp_path / "k"),
-        "-o",
-        str(tmp_path / "o.release"),
-    ]
-    assert main(["fit", str(signed / "patients.csv"), *told]) == 2
-    assert words in capsys.readouterr().err
-    assert not (tmp_path / "o.release").exists()
+    )):  # fmt: skip
+        (folder := tmp_path / str(number)).mkdir()
+        new_key(folder / "k")
+        prepare(folder)
+        sign = ["--sign", str(folder / "k"), "-o", str(folder / "o.release")]
+        assert main(["fit", str(signed / "patients.csv"), "--domain", str(signed / "words.json"), *sign]) == 2
+        assert words in capsys.readouterr().err
+        assert not (folder / "o.release").exists()
 
 
 def test_no_key_is_replaced(signed, tmp_path, capsys):
