@@ -110,12 +110,9 @@ def test_a_card_holds_nothing_that_the_release_file_does_not(case):
     release = shared(case).release()
     words, made = release.ledger.words, card_lines.PROVENANCE["private"]
     known = {
-        *leaves(release._document()),
-        *leaves(release.ledger.to_dict()),
-        release.digest,
-        words.total,
+        *leaves(release._document()), *leaves(release.ledger.to_dict()), release.digest, words.total,
         words.conditions,
-    }
+    }  # fmt: skip
     known |= {*release.card().said, *(f"{a.kind}, {a.cardinality:,} codes" for a in release.domain)}
     read = Release.from_bytes(release.to_bytes())  # shares that may be lost follow from the file's answers
     lost = "of the rows have another value than their own"
