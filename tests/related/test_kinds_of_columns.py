@@ -104,10 +104,17 @@ def _few_simulated(monkeypatch):
 def test_all_kinds_at_once_are_fitted_sampled_saved_and_checked(places, kept, tmp_path):
     """One fit of kinds whose way is their own in related tables; then, slowly, one of all kinds for each place."""
     columns = {PLACES[place][0]: {name: TAKEN[name] for name in kept[place]} for place in places}
-    tables, synth = tables_of(columns), made(columns, PLACES[places[-1]][1])
+    roles = PLACES[places[-1]][1]
+    tables, synth = tables_of(columns), made(columns, roles)
     synth.fit(tables)
     drawn = synth.sample(30, random_state=1)
     assert {name: [*one] for name, one in drawn.items()} == {name: [*one] for name, one in tables.items()}
+    assert drawn["people"]["of"].isin(drawn["homes"]["home"]).all()
+    assert drawn["trips"]["by"].isin(drawn["people"]["person"]).all()
+    for name, key in (("people", "of"), ("trips", "by")):
+        heads = (drawn[name]["relation"] == "head").groupby(drawn[name][key]).sum()
+        assert drawn[name][key].value_counts().max() <= 2
+        assert name not in roles or {*heads} == {1}
     synth.save(tmp_path / "f.release")
     release = FamilyRelease.load(tmp_path / "f.release")
     same(drawn, release.sample(30, random_state=1))

@@ -143,7 +143,7 @@ def test_unknown_settings_are_refused():
 
 
 def test_it_returns_what_the_fit_was_given():
-    synth = fitted()
+    synth = copy.deepcopy(shared())
     synth.fit({"table": table()})
     assert set(rebuilt_from(synth.release()).sample(3)) == {"table"}
 
