@@ -67,10 +67,10 @@ def inside(frame: pd.DataFrame, truth: np.ndarray, what: str = "") -> np.ndarray
     return (low <= truth) & (truth <= high)
 
 
-def misses(change=list) -> tuple[int, int, int]:
+def misses(change=list, tables: int = TABLES) -> tuple[int, int, int]:
     """Cells of tables that are missed, how many there are, and populations that are missed (one a table)."""
     missed = cells = population = 0
-    for seed in range(TABLES):
+    for seed in range(tables):
         rows = codes(seed)
         told = change(answers(seed, rows))
         one, pair = margins(told, DOMAIN, "a"), margins(told, DOMAIN, ("a", "b"))
@@ -89,7 +89,7 @@ def test_coverage():
 
 def test_half_the_noise_is_caught():
     """Missed by the check with a probability below 1e-6: of the counts 0.25 and more lie outside then."""
-    missed, cells, _ = misses(halved)
+    missed, cells, _ = misses(halved, 30)
     assert missed > binom.isf(ALARM, cells, MISS)
     assert miss_rates.binomial(cells, MISS, 0.25, ALARM) < 1e-6
 
