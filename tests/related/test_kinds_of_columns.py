@@ -30,11 +30,17 @@ PLACES = {  # the table that has the columns, and the tables of which one row st
     "stored with the parent": ("people", ("people",)),
     IN_THREE: ("trips", ("people", "trips")),
 }
-SOME = ("moment as text, learned", "moment as text, may be missing", "number as text", "multiple, learned", "number with special values",
-        "day as text", "category with missing", "all missing")  # fmt: skip
-OF_ROOT = ("moment as text, learned", "moment as text, declared", "moment in quarters of an hour", "stamps of a zone, split", "stamps of a zone",
-           "day as text, format declared", "month", "number", "number rounded", "number with words", "multiple, declared", "nullable number",
-           "category", "groups", "one value", "ordinal", "nullable boolean", "id in a format", "email", "latitude")  # fmt: skip
+SOME = (
+    "moment as text, learned", "moment as text, may be missing", "number as text", "multiple, learned",
+    "number with special values", "day as text", "category with missing", "all missing",
+)  # fmt: skip
+OF_ROOT = (
+    "moment as text, learned", "moment as text, declared", "moment in quarters of an hour", "stamps of a zone, split",
+    "stamps of a zone", "day as text, format declared", "month", "number", "number rounded", "number with words",
+    "multiple, declared", "nullable number", "category", "groups", "one value", "ordinal", "nullable boolean",
+    "id in a format", "email", "latitude",
+)  # fmt: skip
+EVERY = dict.fromkeys(PLACES, TAKEN) | {IN_THREE: [*SOME, *OF_ROOT[12:]]}
 Columns = dict[str, dict[str, Kind]]  # table -> name -> kind
 
 
@@ -97,7 +103,7 @@ def _few_simulated(monkeypatch):
     ("places", "kept"),
     [
         ((ROOT, IN_THREE), {ROOT: OF_ROOT, IN_THREE: SOME}),
-        *(pytest.param((one,), {one: TAKEN if one != IN_THREE else [*SOME, *OF_ROOT[12:]]}, marks=pytest.mark.slow) for one in PLACES),
+        *(pytest.param((one,), {one: EVERY[one]}, marks=pytest.mark.slow) for one in PLACES),
     ],
     ids=" and ".join,
 )  # fmt: skip

@@ -78,7 +78,7 @@ def of_one_vote() -> float:
 
 
 def test_others_are_drawn_given_whoever_stands_in_their_parents_line(monkeypatch):
-    """Without noise: nothing is left to chance but the fit's rows and draws, of a fixed seed. Planted: other homes' heads."""
+    """Without noise: only the rows and draws of a fixed seed are left to chance. Planted: other homes' heads."""
     assert of_one_vote() > 0.95
     put = families.put_beside
     monkeypatch.setattr(

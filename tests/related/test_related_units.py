@@ -142,7 +142,8 @@ def joined() -> list[Tables]:
         {  # two homes and an orphan's key that share people: one family
             "homes": [("new", "own"), ("also", "own")],
             "people": [
-                ("new", "n0", "f", 1), ("also", "n0", "f", 1), ("lost", "n0", "m", 2), ("also", "n1", "f", 1), ("new", None, "m", 3),
+                ("new", "n0", "f", 1), ("also", "n0", "f", 1), ("lost", "n0", "m", 2), ("also", "n1", "f", 1),
+                ("new", None, "m", 3),
             ],
             "trips": [("n0", "car"), ("n1", "car")] * 3,
             "cars": [("new", "gas"), ("also", "gas")],
@@ -240,7 +241,8 @@ def _of_orphans(names: Any, link: Any, used: np.ndarray) -> np.ndarray:
 put_beside, chosen = families.put_beside, families.chosen_rows
 smallest, places = families.smallest, families._Names.places
 MOVING: dict[str, tuple[Any, ...]] = {
-    "who stands elsewhere": (families, "put_beside", _to_the_next), "who counts twice": (families, "chosen_rows", _as_well),
+    "who stands elsewhere": (families, "put_beside", _to_the_next),
+    "who counts twice": (families, "chosen_rows", _as_well),
     "siblings": (families, "siblings", _others), "no cap": (families, "smallest", _no_cap),
     "orphans": (families._Names, "places", _of_orphans),
     "a family is a key of the root": (families._Names, "family", lambda names: names.own["homes"]),

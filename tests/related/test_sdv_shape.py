@@ -51,7 +51,8 @@ def test_the_total_of_both_tables_is_epsilon_and_no_more(epsilon):
 
 
 ODD = (
-    None, True, "1", -1, 3.5, float("nan"), [], {}, {"x": 1}, {3: "y"}, object(), b"x", 10**400, np.array([1, 2]), pd.DataFrame(),
+    None, True, "1", -1, 3.5, float("nan"), [], {}, {"x": 1}, {3: "y"}, object(), b"x", 10**400, np.array([1, 2]),
+    pd.DataFrame(),
     "no such thing", Path("nobody"),
 )  # fmt: skip
 TAKEN = {  # values of the list above that a parameter takes

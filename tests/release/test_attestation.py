@@ -201,7 +201,7 @@ def edited(line: str, **changes) -> str:
 
 
 def signed_with(line: str, key, **entries) -> str:
-    """The same statement, rightly signed, with other entries of its own or, by name, of its predicate; None: without."""
+    """The same statement, rightly signed, with other entries, or without those that are None."""
     statement = statement_in(line)
     for name, value in entries.items():
         place = statement if name in statement else statement["predicate"]
@@ -223,7 +223,9 @@ LIES = {
     "signed, of no file": (lambda line, key: signed_with(line, key, subject=[]), "no statement of a fit"),
     "signed, with an entry more": (lambda line, key: signed_with(line, key, certified="by the office"), "no statement of a fit"),
     "signed, with an entry less": (lambda line, key: signed_with(line, key, code=None), "no statement of a fit"),
-    "signed, of another predicate": (lambda line, key: signed_with(line, key, predicateType="x"), "no statement of a fit"),
+    "signed, of another predicate": (
+        lambda line, key: signed_with(line, key, predicateType="x"), "no statement of a fit",
+    ),
 }  # fmt: skip
 
 

@@ -442,7 +442,8 @@ LIES: dict[str, Lie] = {
         lambda d: array(asked(d, "frequent values")[0], "values", lambda v: np.append(v[:-1], 5))),
     # the rules
     "a rule is left out": Lie("rules", "settings", lambda d: d["rules"].pop()),
-    "a rule is another one than the ledger names": Lie("rules", "rules in the ledger", lambda d: d["rules"][0]["rule"].update(when={"ward": ["B"]})),
+    "a rule is another one than the ledger names": Lie("rules", "rules in the ledger",
+        lambda d: d["rules"][0]["rule"].update(when={"ward": ["B"]})),
     "the ledger names another rule": Lie("rules", "rules in the ledger", another_rule_in_the_ledger),
     "a rule is added": Lie("rules", "rules", lambda d: d["rules"].append(d["rules"][0])),
     "a rule allows smaller distances than there are": Lie("inequality", "rules",
@@ -476,7 +477,8 @@ LIES: dict[str, Lie] = {
     # the model, and the answers that it is made of
     "a table of the model is another": Lie(STAGES, "model from its answers",
         lambda d: array(d["model"]["tables"][0], "probabilities", permuted)),
-    "the model of another release": Lie("independent, row", "model from its answers", lambda d: d.update(model=json.loads(honest("epsilon, independent"))["model"])),
+    "the model of another release": Lie("independent, row", "model from its answers",
+        lambda d: d.update(model=json.loads(honest("epsilon, independent"))["model"])),
     "another learner": Lie("independent, row", "charges of the model",
         lambda d: d["settings"].update(model="bayesian_network", structure="cfs")),
     "nothing was learned": Lie("independent, row", "model",

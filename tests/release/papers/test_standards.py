@@ -104,7 +104,8 @@ def test_every_field_has_a_place_in_a_standard():
 def test_what_no_standard_takes(declared, tmp_path):
     for known, words in (
         ({"nmae": "x"}, "nmae is nothing that a standard says; there are name, description"),
-        ({"name": ""}, "must be a text"), ({"name": ["a", "b"]}, "must be a text"), ({"keywords": ["a", 5]}, "must be a text"),
+        ({"name": ""}, "must be a text"), ({"name": ["a", "b"]}, "must be a text"),
+        ({"keywords": ["a", 5]}, "must be a text"),
         ({"date": "31.1.2026"}, "as 2026-01-31"), ({"url": "example.org"}, "address of a page"),
         ({"license": "https://x <y>"}, "address of the license"), ({"rows": "none.csv"}, "none.csv"),
     ):  # fmt: skip
