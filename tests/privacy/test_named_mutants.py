@@ -32,7 +32,11 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.* (most cells are outside|cells are missing although):UserWarning"
 )  # as where the named tests are
 
-A_PATH = object()  # stands for a path in a folder of its own, where no file is
+A_PATH, A_FOLDER, A_PATCH = (
+    object(),
+    object(),
+    object(),
+)  # stand for a path where no file is, an empty folder, a patch
 REPLAY = "privacy/test_replay.py", "test_what_leaves_depends_on_the_rows_through_noisy_answers_alone"
 DOORS = "privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows"
 PARTS = "sources/test_parts.py", "test_every_part_has_a_number_and_coins_of_its_own"
@@ -54,7 +58,7 @@ MUTANTS: dict[str, list[tuple[Any, ...]]] = {
     "a person counts as a row in a vote on types": [()],
     "all rows of a person vote": [()],
     "after a vote the total is that of the types found": [()],
-    "an envelope pays for more than it holds": [()],
+    "an envelope pays for more than it holds": [(A_PATCH,)],
     "a person counts as a row in tables of three or more columns": [("given arcs", "person", "dependent")],
     "of several thresholds of a fit a budget in rho counts one": [()],
     "of several Gaussians of a fit a budget in rho counts one": [()],
@@ -89,7 +93,7 @@ MUTANTS: dict[str, list[tuple[Any, ...]]] = {
     "categories are not brought into one form": [()],
     "a family is not tied through rows whose parent is not there": [()],
     "a budget forgets the unit from the third fit on": [(A_PATH,)],
-    "of a statement's digest four digits are compared": [(A_PATH,)],
+    "of a statement's digest four digits are compared": [(A_FOLDER,)],
     "a number that a name of several parts holds is not looked at": [()],
     **{f"the guard of the gradients' norm forgets the layer {name}": [(name,)] for name in WEIGHTS},
 }  # fmt: skip
@@ -169,7 +173,10 @@ def test_each_mutant_is_caught_by_each_test_named(name, call, monkeypatch, tmp_p
     tested: Callable[..., None] = getattr(load(path, monkeypatch), function)
 
     def run() -> None:
-        tested(*(tmp_path_factory.mktemp("named") / "file" if one is A_PATH else one for one in arguments))
+        folder = tmp_path_factory.mktemp("named")
+        with pytest.MonkeyPatch.context() as patch:
+            given = {A_PATH: folder / "file", A_FOLDER: folder, A_PATCH: patch}
+            tested(*(given[one] if type(one) is object else one for one in arguments))
 
     run()
     plant(FAULTS[name], monkeypatch)
