@@ -193,7 +193,9 @@ def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
     """Classes that are fitted and sampled: the public ones, and those of which no other class is a special case."""
     public = {name: getattr(sdv_plausible, name) for name in sdv_plausible.__all__}
     classes = {name: one for name, one in public.items() if isinstance(one, type)}
-    found = {name for name, one in classes.items() if hasattr(one, "fit") and hasattr(one, "sample")}
+    found = {
+        n for n, one in classes.items() if all(callable(getattr(one, act, None)) for act in ("fit", "sample"))
+    }
     made, general = set(), set()
     for source in {**sources(), **(more or {})}.values():
         for node in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)):

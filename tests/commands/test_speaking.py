@@ -165,18 +165,17 @@ def _served(monkeypatch):
 
 @pytest.mark.usefixtures("few_scores", "_served")
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, monkeypatch, capsys):
+def test_every_command_answers_programs_in_one_object(name, holder, declared, tmp_path, monkeypatch, capsys):
     """Half a code book will do for each, and a cell of any length is read."""
     words, key = ANSWERS[name]
     shutil.copytree(holder, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    declared = json.loads(Path("domain.json").read_text())
     half = {**declared, "race": {"sdtype": None}, "note": {"range_values": ["x"]}}
     Path("domain.json").write_text(json.dumps(half))
     table = pd.read_csv("people.csv").assign(note="x")
     table.loc[7, "note"] = "SECRET" * 40_000
     table.to_csv("people.csv", index=False)
-    assert cli.main([name, *words.format(new=tmp_path).split(), "--json"]) == 0
+    assert cli.main([name, *words.format(new=tmp_path).split(), "--json"]) == 0, capsys.readouterr().err
     said = capsys.readouterr()
     assert key in json.loads(said.out)
     assert "SECRET" not in said.err

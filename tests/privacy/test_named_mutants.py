@@ -115,7 +115,7 @@ FURTHER: dict[str, list[tuple[Any, ...]]] = {
         ("privacy/test_units.py", "test_no_unit_moves_an_answer_further", "coded", "triple"),
     ],
     "people's rows have the same secret numbers in all parts": [(*PARTS, "polars", "people")],
-    "privately learned columns are written in the real columns' types": [(*OUTPUT, "int64", "Int64")],
+    "privately learned columns are written in the real columns' types": [OUTPUT],
 }  # fmt: skip
 OWN = {name: FAULTS[name].test.split("[")[0].split("::") for name in MUTANTS}
 CALLS = [(name, (*OWN[name], *given)) for name, calls in MUTANTS.items() for given in calls]

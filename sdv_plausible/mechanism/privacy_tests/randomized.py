@@ -90,6 +90,9 @@ class RandomizedTest(RowByRowTest):
     ) -> RandomizedTest:
         """Make a test whose rows cost at most ``epsilon``, from public numbers alone; it takes some seconds.
 
+        For the default model, the paper's and others with prefix groups, where single rows are protected and
+        omega is one known number. The ledger says what others cost.
+
         Parameters
         ----------
         epsilon : float
@@ -171,7 +174,8 @@ class RandomizedTest(RowByRowTest):
         if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
             from sdv_plausible.privacy.accounting.one_row import rows_loss
 
-            common["seed_free_share"] = 0.0 if far else self.seed_free_share  # of rows, not of latent points
+            # Of prefix groups alone it is known that candidates without a seed depend on no record.
+            common["seed_free_share"] = self.seed_free_share if gamma == 1 and not far else 0.0
             loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
         else:
             from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss

@@ -125,6 +125,11 @@ class ReleasedRows(RowByRow):
         check.whole("t", self.t, 1)
         check.whole("unit", self.unit, 1, "it is the number of seeds of one person")
 
+    @property
+    def without_seed(self) -> float:
+        """The same; 0 where partitions of all seeds may be small."""
+        return super().without_seed if self.t <= self.n_lower else 0.0
+
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1) that this t proves."""
         delta = check.share_of_delta("delta", delta)

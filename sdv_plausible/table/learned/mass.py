@@ -93,7 +93,7 @@ def _is_honest(asked: Asked, size: int, attribute: Attribute) -> bool:
         case "frequent values":
             public, found = _tuple(details, "public"), _tuple(details, "found")
             return None not in (public, found) and size == len(public or ()) + len(found or ())
-    if attribute.kind != details.get("kind") or not _is_lattice(details):
+    if not _is_lattice(details) or attribute.kind != details["kind"]:
         return False
     if asked.kind == "frequent points":
         found = _tuple(details, "found")
@@ -111,12 +111,14 @@ def _tuple(details: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
 
 
 def _is_lattice(details: Mapping[str, Any]) -> bool:
-    decimals, unit = details.get("decimals"), details.get("unit")
+    decimals, unit, shown = details.get("decimals"), details.get("unit"), details.get("shown", "moments")
     return (
-        (decimals is None or (type(decimals) is int and 0 <= decimals <= MOST_DECIMALS))
+        type(details.get("kind")) is str
+        and (decimals is None or (type(decimals) is int and 0 <= decimals <= MOST_DECIMALS))
         and type(unit) is int
         and 0 < unit < TOP
-        and details.get("shown", "moments") in get_args(Shown)
+        and type(shown) is str
+        and shown in get_args(Shown)
     )
 
 
@@ -238,6 +240,7 @@ class _Node:
     last: int
     count: Noisy
     parts: list[_Node] = field(default_factory=list)
+    moved: Noisy | None = None  # once it is known
 
 
 @dataclass(frozen=True)
@@ -296,18 +299,24 @@ class _Runs:
 
     def _moved(self, nodes: Sequence[_Node]) -> Noisy:
         """Rows of these runs whose values are in no bin."""
-        found = []
-        for node in nodes:
-            if not self._holds(node.first, node.last):
-                found.append(node.count)
-            elif node.parts:
-                inside = [part for part in node.parts if self._holds(part.first, part.last)]
-                if len(inside) == len(node.parts):
-                    found.append(self._moved(node.parts))
-                else:
-                    rest = _less(node.count, *(part.count for part in inside))
-                    found.append(_mean(self._moved(node.parts), _sum([rest, self._moved(inside)])))
-        return _sum(found)
+        return _sum(map(self._moved_of, nodes))
+
+    def _moved_of(self, node: _Node) -> Noisy:
+        """The same of one run; asked for twice where a run has parts, and computed once."""
+        if node.moved is None:
+            node.moved = self._new_moved(node)
+        return node.moved
+
+    def _new_moved(self, node: _Node) -> Noisy:
+        if not self._holds(node.first, node.last):
+            return node.count
+        if not node.parts:
+            return 0.0, 0.0
+        inside = [part for part in node.parts if self._holds(part.first, part.last)]
+        if len(inside) == len(node.parts):
+            return self._moved(node.parts)
+        rest = _less(node.count, *(part.count for part in inside))
+        return _mean(self._moved(node.parts), _sum([rest, self._moved(inside)]))
 
     def _leaves(self, nodes: Sequence[_Node]) -> list[_Node]:
         return [leaf for node in nodes for leaf in (self._leaves(node.parts) if node.parts else [node])]

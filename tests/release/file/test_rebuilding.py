@@ -82,13 +82,14 @@ def test_the_saved_object_holds_what_the_file_holds_and_no_more(case):
 
 
 def test_what_a_saved_object_hides_is_found():
+    fresh = fitted()  # others sample of the shared one
     for hide in (
         lambda synth: setattr(synth._sampler.model, "rows", 800),
         lambda synth: setattr(synth, "_seen", 800),
         lambda synth: setattr(synth._ledger, "note", "800 rows"),
         lambda synth: synth._sampler.answers[0].asked.__dict__.update(kind="800 rows"),
     ):
-        synth = copy.deepcopy(shared())
+        synth = copy.deepcopy(fresh)
         rebuilt = rebuilt_from(Release.from_bytes(synth.release().to_bytes()))
         assert saved(synth) == saved(rebuilt)
         hide(synth)

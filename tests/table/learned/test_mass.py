@@ -14,7 +14,7 @@ from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.mass import columns_frame, masses, of_mass
+from sdv_plausible.table.learned.mass import MOST_LEVELS, columns_frame, fault_of, masses, of_mass
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 from sdv_plausible.table.learned.raw_counts import FrameColumns
@@ -100,3 +100,26 @@ def test_cells_that_are_counted_again_count_by_both():
     (mass,) = masses(Domain((column,)), [sizes, *levels])
     assert mass.replaced * 300 == pytest.approx((80 / 4 + 110) / (1 / 4 + 1))
     assert mass.uncertainty * 300 == pytest.approx((1 / 4 + 1) ** -0.5)
+
+
+def test_runs_within_runs_are_added_up_once_each():
+    """Sixty levels of a file, each within the one before: asked for twice a level, they took 2^60 steps."""
+    attribute = Attribute(name="x", kind="integer", lower=(0,), upper=(0,), provenance="private")
+
+    def answer(kind: str, columns: tuple[str, ...], details: dict, values: list[int]) -> NoisyAnswer:
+        asked = Asked(kind=kind, columns=columns, details=details)
+        return NoisyAnswer(
+            asked=asked, values=np.array(values), noise="discrete gaussian", scale=3.0, paid_by=("domain",), rows="all",
+        )  # fmt: skip
+
+    answers = [answer("number of rows", (), {}, [1000])]
+    for top in (2**level for level in range(60, 0, -1)):
+        first, last = ([0], [top]) if len(answers) == 1 else ([0, top + 1], [top, 2 * top])
+        runs = {"first": np.array(first), "last": np.array(last), "without": np.zeros(0, dtype=np.int64)}
+        details = {"kind": "integer", "decimals": None, "unit": 1, **runs}
+        answers.append(answer("runs", ("x",), details, [5] * len(first)))
+    domain = Domain((attribute,))
+    assert fault_of(domain, answers) is None
+    assert columns_frame(domain, answers).loc["x", "replaced"] < 0.5
+    too_many = [*answers, *[answers[-1]] * MOST_LEVELS]
+    assert "at most 100 times" in str(fault_of(domain, too_many))
