@@ -386,7 +386,8 @@ def _trimmed(
     ]
     count, spread = min(ways, key=lambda way: way[1])
     noise = SURELY * math.sqrt(spread)
-    return inner if count <= max(noise, most - noise) else cells
+    is_empty = count <= noise <= 2 * most  # as far as can be seen; with more noise nothing can be
+    return inner if is_empty or count + noise <= most else cells
 
 
 def _finest(counts: np.ndarray, sigma: float) -> int:

@@ -21,8 +21,8 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.specifications import declare
 from sdv_plausible.table.learned.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, ends_of, is_wide
-from sdv_plausible.table.learned.lattice import Lattice, around
-from sdv_plausible.table.learned.private_columns import learn_attributes
+from sdv_plausible.table.learned.lattice import Cells, Lattice, around
+from sdv_plausible.table.learned.private_columns import FEW, _trimmed, learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 from sdv_plausible.table.learned.raw_counts import FrameColumns, RunCounts
 
@@ -399,6 +399,16 @@ def test_bins_end_near_the_rows_where_nothing_stands_out_beyond(kind):
     attribute = learn(draw(np.random.default_rng(0)), spec, max_bins=100)
     assert 0 < attribute.upper[-1] <= farthest
     assert attribute.lower[0] >= min(0, -farthest)
+
+
+@pytest.mark.parametrize(("rows", "last"), [(4000, 19), (400, 99)])
+def test_a_declared_range_stays_where_noise_hides_a_good_part_of_the_rows(rows, last):
+    """Of 400 rows, noise of 200 on what lies beyond tells nothing: ages of 47 and more were cut off once."""
+    first = np.arange(0, 100, 10)
+    counts = np.where(first == 0, rows, 0.0)
+    cells = Cells(first, first + 9, counts, np.full(10, 34.0))
+    kept = _trimmed(cells, Lattice(kind="integer"), [], rows, 100.0**2, FEW * rows, alone=False)
+    assert kept.last[-1] == last
 
 
 def test_points_that_doubles_do_not_tell_apart_are_of_one_bin() -> None:
