@@ -47,7 +47,12 @@ def test_an_advantage_and_mistakes(holder, capsys):
     declared = ["--domain", str(holder / "domain.json")]
     assert main(["plan", *declared, "--max-advantage", "0.05", "--json"]) == 0
     assert 0.01 < json.loads(capsys.readouterr().out)["epsilon"] < 1
+    assert main(["plan", *declared, "--total", "2", "--test", "release", "--omega", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert 1.99 < document["ledger"]["epsilon"] <= 2  # the test's own 1 included
+    assert 0.9 < document["epsilon"] < 1.1
     for more, words in (
+        ([*declared, "--total", "2", "--max-advantage", "0.05"], "does not go with max_advantage"),
         ([], "no column is declared"),
         ([*declared, "--budget", "b", "1", "1e-8"], "draws from no budget"),
         ([*declared, "--k", "0"], "k (0)"),

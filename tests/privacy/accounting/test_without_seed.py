@@ -138,7 +138,12 @@ def test_no_accounting_could_charge_much_less(k: int, epsilon0: float, number: i
 
 
 def test_few_seeds_change_nothing() -> None:
-    """All seeds may then be the worst group."""
+    """All seeds may then be the worst group, or a partition that is charged to delta."""
+    coin: dict[str, Any] = {"num_rows": 1, "k": K, "epsilon0": EPSILON0, "gamma": 1.0, "n_lower": 6}
+    shares = [
+        ReleasedRows(t=t, pass_rate_floor=0.4, seed_free_share=0.5, **coin).without_seed for t in (6, 7)
+    ]
+    assert shares == [0.5, 0.0]
     for n in (1, K - 1):
         few, known = rows_of(n, 0.5), rows_of(n, 0.5, stated=0.0)
         assert few.without_seed == 0

@@ -86,6 +86,12 @@ def test_a_person_is_no_blank_and_a_vote_goes_with_one(read):
     assert "at most 3" in ledger.sentence()
 
 
+def test_whether_to_go_on_with_too_few_rows_is_a_choice(read):
+    for few, anyway in (({}, False), ({"few": "stop"}, False), ({"few": "go_on"}, True)):
+        assert read({"age": {"sdtype": "numerical"}}, **few)[0].synthesizer().anyway is anyway
+    assert "few" in read({"age": {"sdtype": "numerical"}}, few="perhaps")[1]
+
+
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
     def order(**texts):
         return read(test="randomized", **{"rows": "10", **texts})[0]
