@@ -23,9 +23,10 @@ import pandas as pd
 from sdv.single_table import CTGANSynthesizer, GaussianCopulaSynthesizer
 
 from benchmarks.audit_peers import Peer
-from sdv_plausible import PlausibleDeniabilitySynthesizer, audit
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.extensions import audit
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.utils.whole_files import write_whole
+from sdv_plausible.utils.atomic_files import write_whole
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))

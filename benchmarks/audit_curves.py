@@ -15,22 +15,22 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sdv_plausible import audit
-from sdv_plausible.audit.disclosure import exact
-from sdv_plausible.audit.disclosure.claims import Comparison
-from sdv_plausible.audit.disclosure.small_universe import (
+from sdv_plausible.extensions import audit
+from sdv_plausible.extensions.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure.claims import Comparison
+from sdv_plausible.extensions.audit.disclosure.small_universe import (
     mechanism_matrix,
     noise_weight,
     release_test_matrix,
     seed_likelihood,
 )
+from sdv_plausible.extensions.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.table.columns.domain import Attribute, Domain
 

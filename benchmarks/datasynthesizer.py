@@ -56,7 +56,7 @@ def theirs(
 
 def scored(test: pd.DataFrame, synthetic: pd.DataFrame) -> str:
     """Mean distances of single columns and of pairs."""
-    from sdv_plausible.evaluation.coding import encode
+    from sdv_plausible.evaluation.table_codes import encode
 
     kinds = {
         name: "numerical" if pd.api.types.is_numeric_dtype(test[name]) else "categorical" for name in test

@@ -26,7 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.utility_scores import distances
 from benchmarks.utility_tables import TABLES, CodedTable
 from sdv_plausible import PlausibleDeniabilitySynthesizer, RandomizedTest, ReleaseTest, metadata_of
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 TRAINED, LEAST, CANDIDATES = 24_000, 20_000, 20_000
 TOTALS, ROWS = (1.0, 2.0, 4.0), (100, 1_000, 10_000)
@@ -57,7 +57,7 @@ def passing(synth: PlausibleDeniabilitySynthesizer, rows: int) -> tuple[float, f
         parts = synth._sampler.seeds.parts
         kept = float(sum(part.sizes.sum() for part in parts if part.kept)) / rows
         return kept or 1.0, float(bool(kept))
-    coins = Coins.from_os_entropy()
+    coins = KeyedRNG.from_os_entropy()
     seeds = coins.integers(mechanism.num_seeds, CANDIDATES)
     omega, free = mechanism._draw_omega(CANDIDATES, coins)
     proposals = mechanism.model.propose(seeds, omega, coins)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 

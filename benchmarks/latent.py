@@ -23,13 +23,13 @@ import numpy as np
 
 from benchmarks.models import HERE, PAGE, K, acs2013, adult, seeds_of_points, synthesizer
 from sdv_plausible import DeterministicTest, metadata_of
-from sdv_plausible.evaluation import coding, distances
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation import distances, table_codes
+from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.extensions.models.latent.latent_learner import Latent
 from sdv_plausible.models import base
-from sdv_plausible.models.latent.latent_learner import Latent
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.versions import from_native, to_native
-from sdv_plausible.utils.whole_files import write_whole
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.sdv.sdv_versions import from_native, to_native
+from sdv_plausible.utils.atomic_files import write_whole
 
 RESULTS = HERE / "results_latent.jsonl"
 ROWS, CANDIDATES, OTHER_BLOCK = 5_000, 10_000, 100
@@ -48,7 +48,7 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
     plausible = seeds_of_points(synth)
     made = from_native(synth.sample(ROWS))[list(train)]
     pair = prepare(test, made, metadata_of(domain).to_dict()["tables"]["table"])
-    coded, _ = coding.encode_pair(pair, coding.DEFAULT_NUM_BINS, None, 0)
+    coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, ours = coded.tables
     return {
         "floor": floor,
@@ -64,7 +64,7 @@ def counting() -> dict[str, Any]:
     rows, domain, _ = acs2013()
     synth = synthesizer(Latent(steps=16), domain, test=DeterministicTest)
     synth.fit(to_native("table", rows))
-    mechanism, coins = synth._sampler.mechanism, Coins.from_os_entropy()
+    mechanism, coins = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
     seeds, omega = coins.integers(mechanism.num_seeds, CANDIDATES), np.zeros(CANDIDATES, dtype=np.int64)
     proposals = mechanism.model.propose(seeds, omega, coins)
     started, watch = time.process_time(), time.perf_counter()

@@ -28,13 +28,13 @@ import pandas as pd
 from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
-from sdv_plausible.evaluation import coding, distances
+from sdv_plausible.evaluation import distances, table_codes
 from sdv_plausible.evaluation.classifiers import compare_classifiers
 from sdv_plausible.evaluation.game import distinguishing_game
-from sdv_plausible.evaluation.tables import prepare
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.versions import from_native, to_native
-from sdv_plausible.utils.whole_files import write_whole
+from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.sdv.sdv_versions import from_native, to_native
+from sdv_plausible.utils.atomic_files import write_whole
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
@@ -111,7 +111,7 @@ def pass_rate(model: Any, domain: dict[str, Any], rows: pd.DataFrame, epsilon: f
 
 def seeds_of_points(synth: Any) -> np.ndarray:
     """Plausible seeds of latent points of seeds drawn at random."""
-    mechanism, coins = synth._sampler.mechanism, Coins.from_os_entropy()
+    mechanism, coins = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
     seeds, omega = coins.integers(mechanism.num_seeds, POINTS), np.zeros(POINTS, dtype=np.int64)
     model = mechanism.model
     return np.asarray(model.count_plausible(model.propose(seeds, omega, coins), mechanism.test.gamma))
@@ -123,7 +123,7 @@ def scores(
     """Distances to unseen rows, agreement of classifiers on them, and the game."""
     metadata = metadata_of(domain).to_dict()["tables"]["table"]
     pair = prepare(test, made, metadata)
-    coded, _ = coding.encode_pair(pair, coding.DEFAULT_NUM_BINS, None, 0)
+    coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, ours = coded.tables
     compared = compare_classifiers(
         prepare(train, made, metadata), target, classifiers="random_forest", num_runs=1, holdout=test

@@ -103,7 +103,7 @@ def made_by_ours(
 ) -> tuple[pd.DataFrame, float]:
     """As many rows, and the seconds of the fit."""
     from sdv_plausible import PlausibleDeniabilitySynthesizer
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv import sdv_versions as sdv_compat
     from sdv_plausible.sdv.metadata import metadata_from_columns
 
     declared = book.declared(WORDS)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_rules import plain, plain_column
-from sdv_plausible.evaluation.tables import as_numbers
+from sdv_plausible.evaluation.table_pair import as_numbers
 
 Arrays = dict[str, np.ndarray]
 LAST_SECOND = 9_000_000_000  # some years before 2262, where pandas' dates end

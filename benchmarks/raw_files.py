@@ -22,9 +22,9 @@ import pandas as pd
 
 from benchmarks.utility_tables import DATA
 from sdv_plausible import fit_source
-from sdv_plausible.declaring.csv_codebook import read_csv_codebook
+from sdv_plausible.extensions.codebooks.csv_codebook import read_csv_codebook
 from sdv_plausible.table.cells.date_texts import form_of
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
 
 FILES = (
     ("openintro", "mn_police_use_of_force"), ("medicaldata", "covid_testing"), ("openintro", "birds"),

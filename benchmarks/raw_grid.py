@@ -19,8 +19,8 @@ import pandas as pd
 
 from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_rules import plain, plain_column
-from sdv_plausible.evaluation.coding import quantile_edges
-from sdv_plausible.evaluation.tables import as_numbers
+from sdv_plausible.evaluation.table_codes import quantile_edges
+from sdv_plausible.evaluation.table_pair import as_numbers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 
 FOLDER = Path(__file__).parent / "grids"

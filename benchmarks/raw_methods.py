@@ -185,7 +185,7 @@ def _gaussian_copula(book: CodeBook) -> Any:
 def _fit_and_sample(
     make_synthesizer: Callable[[], Any], train: pd.DataFrame, *, claims: float | None
 ) -> Made:
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv import sdv_versions as sdv_compat
 
     synth = make_synthesizer()
     start = time.perf_counter()

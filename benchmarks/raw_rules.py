@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.raw_codebooks import CodeBook
-from sdv_plausible.evaluation.tables import as_numbers
+from sdv_plausible.evaluation.table_pair import as_numbers
 
 Rule = Mapping[str, Any]
 Condition = list[Any] | Mapping[str, float]

@@ -14,10 +14,10 @@ from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_grid import grid_distances
 from benchmarks.raw_methods import DELTA
 from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cells
-from sdv_plausible.evaluation import coding, distances
+from sdv_plausible.evaluation import distances, table_codes
 from sdv_plausible.evaluation.classifiers import compare_classifiers
 from sdv_plausible.evaluation.game import distinguishing_game
-from sdv_plausible.evaluation.tables import as_numbers, prepare
+from sdv_plausible.evaluation.table_pair import as_numbers, prepare
 
 CLOSE = 0.03  # what a column's grid distance may exceed the noisy histogram's by: the goal
 SHOWN = {
@@ -144,7 +144,7 @@ def _ours(
     """Our report's scores: distances to and game with the test rows; forests of training and synthetic rows on them."""
     metadata = _scored_metadata(book)
     pair = prepare(test, synthetic, metadata)
-    coded, _ = coding.encode_pair(pair, coding.DEFAULT_NUM_BINS, None, 0)
+    coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, made = coded.tables
     compared = compare_classifiers(
         prepare(train, synthetic, metadata), target, classifiers="random_forest", num_runs=1, holdout=test

@@ -42,7 +42,7 @@ from benchmarks.links import Declared, coded
 from benchmarks.related_data import DATASETS, Domain, Related, Tables
 from benchmarks.utility import interval, read
 from sdv_plausible.evaluation.distances import pair_counts, total_variation
-from sdv_plausible.related.links import Link
+from sdv_plausible.extensions.multi_table.relationships import Relationship
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results_related.jsonl"
@@ -76,7 +76,7 @@ def siblings(children: pd.DataFrame, key: str, seed: int = 0) -> tuple[pd.DataFr
     return mixed[several].reset_index(drop=True), mixed.iloc[other[several]].reset_index(drop=True)
 
 
-def parts(tables: Tables, link: Link, domain: Domain) -> Iterator[tuple[str, Part]]:
+def parts(tables: Tables, link: Relationship, domain: Domain) -> Iterator[tuple[str, Part]]:
     """Each kind of pairs with its lines."""
     above, own_columns = domain[link.parent], domain[link.child]
     for kind, table in (("parents", link.parent), ("children", link.child)):
@@ -108,7 +108,7 @@ def distance(reference: Part, made: Part) -> float:
     return float(np.mean(found))
 
 
-def sizes_of(tables: Tables, link: Link) -> np.ndarray:
+def sizes_of(tables: Tables, link: Relationship) -> np.ndarray:
     """How many parents have 0, 1, ... children, those of more than are used among the last."""
     keys, named = tables[link.parent][link.primary_key], tables[link.child][link.foreign_key]
     each = named.value_counts().reindex(keys.unique(), fill_value=0).clip(upper=link.most)
@@ -116,14 +116,14 @@ def sizes_of(tables: Tables, link: Link) -> np.ndarray:
 
 
 def distances(
-    reference: Mapping[str, Part], used: Tables, made: Tables, link: Link, domain: Domain
+    reference: Mapping[str, Part], used: Tables, made: Tables, link: Relationship, domain: Domain
 ) -> dict[str, float]:
     """All distances of what was made: to the reference, and of sizes to the rows used."""
     found = {name: distance(reference[name], part) for name, part in parts(made, link, domain)}
     return {**found, "sizes": total_variation(sizes_of(made, link), sizes_of(used, link))}
 
 
-def whole_keys(tables: Tables, link: Link, own_key: str) -> float:
+def whole_keys(tables: Tables, link: Relationship, own_key: str) -> float:
     """Share of children whose parent is there, or 0 if a key is missing or there twice."""
     parents, children = tables[link.parent][link.primary_key], tables[link.child]
     for key in (parents, children[own_key]):
@@ -132,7 +132,7 @@ def whole_keys(tables: Tables, link: Link, own_key: str) -> float:
     return float(children[link.foreign_key].isin(parents).mean())
 
 
-def roles_kept(tables: Tables, link: Link, roles: Roles) -> float:
+def roles_kept(tables: Tables, link: Relationship, roles: Roles) -> float:
     """Share of parents of whose children each role is had as often as it says; nan where there is none."""
     children, keys = tables[link.child], tables[link.parent][link.primary_key]
     kept = np.ones(len(keys), bool)
@@ -170,7 +170,9 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def ours(data: Related, used: Tables, epsilon: float, limit: float, roles: Roles | None = None) -> Made:
     """Both tables under one total, with the roles that are declared."""
-    from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+    from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
+        PlausibleDeniabilityMultiTableSynthesizer,
+    )
 
     synth = PlausibleDeniabilityMultiTableSynthesizer(
         data.metadata, epsilon=epsilon, delta=DELTA, max_children=data.most, domain=data.domain,

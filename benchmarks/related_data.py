@@ -30,7 +30,7 @@ import pandas as pd
 
 from benchmarks.utility_tables import DATA
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
-from sdv_plausible.related.links import Link, read_tree
+from sdv_plausible.extensions.multi_table.relationships import Relationship, read_tree
 
 Tables = dict[str, pd.DataFrame]
 Domain = dict[str, dict[str, dict[str, Any]]]
@@ -53,7 +53,7 @@ class Related:
     files: tuple[Any, ...] = ()
 
     @property
-    def link(self) -> Link:
+    def link(self) -> Relationship:
         """How they hang together."""
         return read_tree(self.metadata, self.most)[0].links[0]
 
@@ -73,7 +73,7 @@ class Related:
         )
 
 
-def chosen(tables: Tables, link: Link, keys: Any) -> Tables:
+def chosen(tables: Tables, link: Relationship, keys: Any) -> Tables:
     """The families of these keys."""
     return {
         table: rows[rows[key].isin(keys)].reset_index(drop=True)

@@ -19,10 +19,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.fitting.model_learning import learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import SeedRecords
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
@@ -39,10 +39,10 @@ from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
-from sdv_plausible.sdv import remaining
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv import known_values
+from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import Domain
@@ -94,7 +94,7 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
     specs = census_like_metadata()
     domain = Domain(tuple(a for a in (declared_attribute(n, s) for n, s in specs.items()) if a is not None))
     assert domain.cardinalities == tuple(cards)
-    coins = Coins.from_os_entropy()
+    coins = KeyedRNG.from_os_entropy()
     ledger = PrivacyLedger(delta=1e-9)
     rows = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=1.0, delta=1e-9)
@@ -143,7 +143,7 @@ def fit_speed(num_rows: int) -> pd.DataFrame:
     budget = ModelBudget(epsilon=1.0, delta=1e-9)
 
     def learn() -> None:
-        ledger, coins = PrivacyLedger(delta=1e-9), Coins.from_os_entropy()
+        ledger, coins = PrivacyLedger(delta=1e-9), KeyedRNG.from_os_entropy()
         learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, coins)
 
     print(f"  learner alone, {num_rows:,} x 11: {seconds(learn, 1):.1f} s")
@@ -182,16 +182,16 @@ def remaining_speed(table: pd.DataFrame, combinations: int, few: int) -> None:
     names = list(specs)[:4]
     known = table[names].drop_duplicates().head(combinations).reset_index(drop=True)
     found = {}
-    batched = remaining.can_be_batched
+    batched = known_values.can_be_batched
     for name, rows, test in (("at once", known, batched), ("one by one", known.head(few), lambda *_: False)):
-        remaining.can_be_batched = test
+        known_values.can_be_batched = test
         start = time.process_time()
         synth.sample_remaining_columns(rows)
         found[name] = 1000 * (time.process_time() - start) / len(rows)
         print(
             f"  {len(rows):,} combinations of {len(names)} known columns, {name:<10}: {found[name]:.2f} ms each"
         )
-    remaining.can_be_batched = batched
+    known_values.can_be_batched = batched
     print(f"  ratio: {found['one by one'] / found['at once']:,.0f}")
 
 

@@ -134,7 +134,7 @@ def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Mad
     """SDV's GaussianCopulaSynthesizer, which is not private."""
     from sdv.single_table import GaussianCopulaSynthesizer
 
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv import sdv_versions as sdv_compat
     from sdv_plausible.sdv.metadata import metadata_from_columns
 
     metadata = metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()})

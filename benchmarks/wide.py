@@ -24,12 +24,12 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.fitting.model_learning import learn_model
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -73,7 +73,7 @@ def by_learner(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, n
         Attribute(name=f"c{j}", kind="categorical", values=tuple(range(values)))
         for j in range(codes.shape[1])
     )
-    domain, coins = Domain(tuple(columns)), Coins.from_os_entropy()
+    domain, coins = Domain(tuple(columns)), KeyedRNG.from_os_entropy()
     parts = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=epsilon, delta=DELTA)
     started = time.process_time()

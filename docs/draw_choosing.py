@@ -16,7 +16,7 @@ import numpy as np
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like_metadata
-from sdv_plausible.privacy.accounting.attackers import attackers
+from sdv_plausible.privacy.accounting.attacker_bounds import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, gaussian_noise
 from sdv_plausible.privacy.accounting.release_loss import release_margin

@@ -14,22 +14,22 @@ from typing import get_args
 from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
 from sdv_plausible.privacy.entries import Part
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.questions.transcript import Noise
-from sdv_plausible.release.file.answers import FINEST, LEAST_SCALE, MOST_SCALE, PARTS
-from sdv_plausible.release.file.documents import FORMAT, write
-from sdv_plausible.release.file.domain import REQUIRED
-from sdv_plausible.release.file.ledger import LOSSES, MOST_MOVED, MOST_USES
-from sdv_plausible.release.file.schema import SDTYPE
-from sdv_plausible.release.file.settings import KNOWN, PACKAGES, VERSION
+from sdv_plausible.queries.transcript import Noise
+from sdv_plausible.release.file.answers_section import FINEST, LEAST_SCALE, MOST_SCALE, PARTS
+from sdv_plausible.release.file.domain_section import REQUIRED
+from sdv_plausible.release.file.json_documents import FORMAT, write
+from sdv_plausible.release.file.ledger_section import LOSSES, MOST_MOVED, MOST_USES
+from sdv_plausible.release.file.schema_section import SDTYPE
+from sdv_plausible.release.file.settings_section import KNOWN, PACKAGES, VERSION
 from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
-from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import ATTRIBUTE, MODELLED_SDTYPES, WORDS, attribute_form
 from sdv_plausible.table.columns.stored_types import STORAGE
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import SCHEMA
-from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.utils.json_schema import Form, Shared, list_of, object_of, or_null, ref
 
 ROOT = Path(__file__).parents[1]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -4,7 +4,7 @@ The public names load on first use, so that importing the package costs nothing 
 SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this package is itself being imported.
 """
 
-from sdv_plausible.utils.late import late_names
+from sdv_plausible.utils.lazy_names import late_names
 
 __version__ = "0.2.0"
 

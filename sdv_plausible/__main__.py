@@ -2,7 +2,7 @@
 
 import sys
 
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,14 +9,14 @@ from multiprocessing import Pipe
 from reviewing import HOST
 from starlette.testclient import TestClient
 
-from sdv_plausible.privacy.noise.coins import new_token
-from sdv_plausible.web.app.entrance import Entrance
-from sdv_plausible.web.app.ordered_fit import run
-from sdv_plausible.web.app.pages import App
-from sdv_plausible.web.app.running import RunningFit
-from sdv_plausible.web.serving.guard import Keys
+from sdv_plausible.extensions.app.pages.app_pages import AppPages
+from sdv_plausible.extensions.app.pages.background_fit import run
+from sdv_plausible.extensions.app.pages.browser_access import BrowserAccess
+from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.serving.access_guard import AccessKeys
+from sdv_plausible.privacy.noise.keyed_rng import new_token
 
-KEYS = Keys("t" * 43)
+KEYS = AccessKeys("t" * 43)
 HOME = f"/{KEYS.place}/"
 ORIGIN = {"origin": f"http://{HOST}"}
 MOST_BYTES = 1_000_000
@@ -48,9 +48,9 @@ def start_thread(order, folder):
 class Place:
     """The app of one program, and its browsers."""
 
-    def __init__(self, sessions, guard=Entrance, start=start_thread):
+    def __init__(self, sessions, guard=BrowserAccess, start=start_thread):
         self.sessions, self.closed, self.errors = sessions, [], []
-        app = App(KEYS.place, sessions, lambda: self.closed.append(True))
+        app = AppPages(KEYS.place, sessions, lambda: self.closed.append(True))
         app.fitting = lambda order, folder: RunningFit(order, folder, start)
         self.app = guard(
             app.application(), KEYS, HOST, self.errors.append, sessions=sessions, most_bytes=MOST_BYTES

@@ -55,11 +55,11 @@ def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _few_rows_are_enough() -> Generator[Callable[..., bool], None, None]:
     """Small tables are fitted all over the tests, as with anyway=True, but by tests that are marked ``counts``."""
-    from sdv_plausible.fit import first_count
+    from sdv_plausible.fitting import row_count_check
 
     with pytest.MonkeyPatch.context() as patch:
-        honest = first_count.is_counted
-        patch.setattr(first_count, "is_counted", lambda *_: False)
+        honest = row_count_check.is_counted
+        patch.setattr(row_count_check, "is_counted", lambda *_: False)
         yield honest
 
 
@@ -68,7 +68,7 @@ def _rows_are_counted(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _few_rows_are_enough: Callable[..., bool]
 ) -> None:
     if request.node.get_closest_marker("counts") is not None:
-        monkeypatch.setattr("sdv_plausible.fit.first_count.is_counted", _few_rows_are_enough)
+        monkeypatch.setattr("sdv_plausible.fitting.row_count_check.is_counted", _few_rows_are_enough)
 
 
 @pytest.fixture

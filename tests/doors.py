@@ -8,29 +8,31 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible import Domain, PrivacyLedger
-from sdv_plausible.fit.learning import fit_release, learn_model
+from sdv_plausible.fitting.model_learning import fit_release, learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.drawing.sampler import Sampler
-from sdv_plausible.mechanism.privacy_tests.settings import Settings
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
 
 
-def door(codes: np.ndarray, cardinalities: Sequence[int], mu: float, coins: Coins | None = None) -> Queryable:
+def door(
+    codes: np.ndarray, cardinalities: Sequence[int], mu: float, coins: KeyedRNG | None = None
+) -> Queryable:
     """Rows that may be asked for Gaussian noise of mu in all; infinity answers exactly."""
     loss = InfiniteLoss() if np.isinf(mu) else GaussianLoss(sensitivity_over_sigma=mu)
     entry = LedgerEntry(name="model", mechanism="test", losses=(loss,), scope="test")
     ledger = PrivacyLedger(delta=1e-6)
-    return Queryable(CodeArray(codes, cardinalities), ledger, [entry], coins or Coins.from_os_entropy())
+    return Queryable(CodeArray(codes, cardinalities), ledger, [entry], coins or KeyedRNG.from_os_entropy())
 
 
 def learn(
-    learner: Any, codes: np.ndarray, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins,
+    learner: Any, codes: np.ndarray, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: KeyedRNG,
     structure: np.ndarray | None = None,
 ) -> Any:  # fmt: skip
     """Fit a learner to rows as a release does: its plan is charged, then it asks. ``structure``: other rows for that stage."""
@@ -45,13 +47,18 @@ def learn(
 
 
 def fit_codes(
-    codes: np.ndarray, domain: Domain, settings: Settings, learner: Any, ledger: PrivacyLedger, coins: Coins
+    codes: np.ndarray,
+    domain: Domain,
+    settings: Settings,
+    learner: Any,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
 ) -> Sampler:
     """Fit a release to an array of codes."""
     return fit_release(CodeArray(codes, domain.cardinalities), domain, settings, learner, ledger, coins)
 
 
-def release_seeds(model: Any, seeds: np.ndarray, omega: Any, test: Any, coins: Coins) -> ReleasedSeeds:
+def release_seeds(model: Any, seeds: np.ndarray, omega: Any, test: Any, coins: KeyedRNG) -> ReleasedSeeds:
     """Apply a release test to an array of seeds."""
     rows = Queryable(
         CodeArray(seeds, model.cardinalities), PrivacyLedger(delta=1e-6), test.charge(1.0), coins

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from sdv_plausible import PublicTable, ReleaseTest
-from sdv_plausible.fit.options import OPTIONS, VALUES
-from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest, option_names
-from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME, Settings, read_test
+from sdv_plausible.fitting.options import OPTIONS, VALUES
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings, read_test
+from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
 from sdv_plausible.models import OF_PAPER, named_learner
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 

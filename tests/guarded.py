@@ -122,37 +122,37 @@ OPENERS = (
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
-    "fit/run.py: Fit._learned": "synthesizer",
-    "fit/run.py: Fit._voted": "voted",
-    "fit/run.py: Fit._counted": "counted",
-    "fit/source.py: fit_source": "fit_source",
+    "fitting/fit.py: Fit._learned": "synthesizer",
+    "fitting/fit.py: Fit._voted": "voted",
+    "fitting/fit.py: Fit._counted": "counted",
+    "fitting/fit_source.py: fit_source": "fit_source",
     "sdv/fitting.py: FittingSynthesizer.fit": "synthesizer in parts",
     "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
-    "fit/learning.py: fit_release": "synthesizer",
-    "fit/learning.py: learn_model": "synthesizer",
-    "table/building.py: build_domain": "synthesizer",
-    "commands/shared_fit.py: synthesizer": "fit",
-    "commands/declare.py: _learned": "declare",
-    "fit/learned_domain.py: learned_file": "declare",
-    "web/app/order.py: Order.synthesizer": "app",
-    "related/fitting.py: TableFit.run": "families",
-    "related/fitting.py: OwnColumns.read": "families",
+    "fitting/model_learning.py: fit_release": "synthesizer",
+    "fitting/model_learning.py: learn_model": "synthesizer",
+    "table/domain_building.py: build_domain": "synthesizer",
+    "cli/run_fit.py: synthesizer": "fit",
+    "cli/declare.py: _learned": "declare",
+    "fitting/domain_learning.py: learned_file": "declare",
+    "extensions/app/pages/release_request.py: Order.synthesizer": "app",
+    "extensions/multi_table/related_fit.py: TableFit.run": "families",
+    "extensions/multi_table/related_fit.py: OwnColumns.read": "families",
 }
 REPLAYED_ELSEWHERE = {
-    "families": "tests/related/test_related_replay.py",
-    "counted": "tests/fit/test_first_count.py",
+    "families": "tests/extensions/multi_table/test_related_replay.py",
+    "counted": "tests/fitting/test_row_count_check.py",
 }
 """Doors of more than one table, a count that other tests leave out, and the test that replays them."""
 NO_DOORS = {
-    "fit/parts.py: Parts.rows": "rows of a fit, which are asked later",
-    "fit/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
+    "fitting/partitioned_table.py: Parts.rows": "rows of a fit, which are asked later",
+    "fitting/fit_rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
     "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
-    "fit/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
+    "fitting/fit_rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
     "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
-    "commands/demo.py: run": "a simulated table",
-    "commands/declare.py: plan_of": "plans: no row is looked at",
-    "commands/audit.py: run.factory": "for the holder's eyes",
-    "models/checks.py: _fitted": "rows that whoever writes a model made up",
+    "cli/demo.py: run": "a simulated table",
+    "cli/declare.py: plan_of": "plans: no row is looked at",
+    "extensions/audit/audit_command.py: run.factory": "for the holder's eyes",
+    "models/model_checks.py: _fitted": "rows that whoever writes a model made up",
 }
 # Command -> its door, or why it has none.
 COMMANDS = {name: name for name in ("fit", "synthesize", "describe", "declare", "app", "families")}

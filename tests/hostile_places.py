@@ -27,12 +27,12 @@ from sdv_plausible import (
     PlausibleDeniabilitySynthesizer,
     Release,
 )
-from sdv_plausible.commands import cli
+from sdv_plausible.cli import main
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.evaluation.classifiers import Training
-from sdv_plausible.fit.counts_of_others import read_counts, read_sdmx
-from sdv_plausible.release.attestation import check_attestation
-from sdv_plausible.release.signing import new_key
+from sdv_plausible.extensions.published_counts.count_importers import read_counts, read_sdmx
+from sdv_plausible.extensions.standards.attestation import check_attestation
+from sdv_plausible.extensions.standards.signing import new_key
 from sdv_plausible.rules import Implies
 from sdv_plausible.sdv.metadata import metadata_from_columns
 
@@ -129,10 +129,10 @@ def ran(*arguments: object) -> Shown:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = cli.main([str(one) for one in arguments])
+            status = main.main([str(one) for one in arguments])
         except SystemExit:
-            status = cli.REFUSED
-    if status == cli.REFUSED:
+            status = main.REFUSED
+    if status == main.REFUSED:
         return Shown("refusal", out.getvalue() + err.getvalue())
     kind = "json" if "--json" in arguments else "verdict" if status else "terminal"
     return Shown(kind, out.getvalue(), err.getvalue())
@@ -149,10 +149,10 @@ def written(*paths: Path) -> list[Shown]:
 
 def of_release(release: Release) -> list[Shown]:
     """All that is made of a release without a command."""
+    from sdv_plausible.extensions.standards.registry import to_registry
+    from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
     from sdv_plausible.privacy.ledger_record import LedgerRecord
-    from sdv_plausible.release.papers.conformance import conformance_page
-    from sdv_plausible.release.papers.registry import to_registry
-    from sdv_plausible.release.papers.standards import STANDARDS, to_standard
+    from sdv_plausible.release.card.conformance import conformance_page
 
     card, ledger = release.card(), release.ledger
     return [
@@ -429,7 +429,7 @@ def app_pages(text: str, folder: Path) -> Steps:
     """The app: a table's name, header and cells, a domain file and a code book that are sent."""
     from apps import Place, new_token
 
-    from sdv_plausible.web.app.sessions import private_sessions
+    from sdv_plausible.extensions.app.pages.sessions import private_sessions
 
     quoted = '"' + text.replace('"', '""') + '"'
     with private_sessions(new_token) as sessions:
@@ -447,7 +447,7 @@ def app_pages(text: str, folder: Path) -> Steps:
 
 def uploaded_names(text: str, folder: Path) -> Steps:
     """Names of files that a browser sends."""
-    from sdv_plausible.web.app.opening import harmless
+    from sdv_plausible.extensions.app.pages.uploads import harmless
 
     return [[Shown("name", harmless(text)), Shown("name", harmless(f"{text}.csv"))]]
 
@@ -455,7 +455,7 @@ def uploaded_names(text: str, folder: Path) -> Steps:
 def pictures(text: str, folder: Path) -> Steps:
     """Pictures of pages."""
     from sdv_plausible.evaluation.page.charts import box_plot, horizontal_bars, line_plot
-    from sdv_plausible.evaluation.page.network import network_graph
+    from sdv_plausible.evaluation.page.network_plot import network_graph
 
     made = (
         horizontal_bars(text, [text, "b"], [(text, [0.1, 0.2], "#000")]),

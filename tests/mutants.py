@@ -33,37 +33,37 @@ CORE = {
         "privacy/test_neighbours_of_persons.py",
         "privacy/test_units.py",
     ),
-    "questions/budget.py": ("questions/test_budget.py",),
-    "questions/counts.py": ("questions/test_counts.py",),
-    "questions/door.py": ("questions/test_queryable.py",),
-    "questions/frequent.py": ("questions/test_frequent.py",),
-    "questions/queryable.py": ("questions/test_queryable.py",),
+    "queries/budget_tracker.py": ("questions/test_budget.py",),
+    "queries/count_queries.py": ("questions/test_counts.py",),
+    "queries/query_session.py": ("questions/test_queryable.py",),
+    "queries/partition_selection.py": ("questions/test_frequent.py",),
+    "queries/queryable.py": ("questions/test_queryable.py",),
     "mechanism/privacy_tests/release_level.py": ("mechanism/privacy_tests/test_release_level.py",),
     "privacy/accounting/losses.py": ("privacy/accounting/test_losses.py",),
     "privacy/accounting/release_loss.py": ("privacy/accounting/test_release_loss.py",),
-    "table/learned/bounds.py": ("table/learned/test_bounds.py",),
+    "table/learned/declared_ranges.py": ("table/learned/test_bounds.py",),
     "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
-    "privacy/accounting/filters.py": ("privacy/accounting/test_filters.py",),
+    "privacy/accounting/privacy_filters.py": ("privacy/accounting/test_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
     "mechanism/privacy_tests/randomized.py": ("mechanism/privacy_tests/test_row_tests.py",),
     "models/adaptive/adaptive_network.py": ("models/adaptive/test_adaptive_network.py", "test_models.py"),
-    "models/datasynthesizer/greedy_bayes.py": (
+    "extensions/models/datasynthesizer/greedy_bayes.py": (
         "models/datasynthesizer/test_greedy_bayes.py",
         "privacy/test_neighbours_of_persons.py",
     ),
-    "models/gaussian_copula/copula_learner.py": (
+    "extensions/models/gaussian_copula/copula_learner.py": (
         "models/gaussian_copula/test_copula_learner.py",
         "test_models.py",
     ),
-    "models/latent/gradients.py": ("models/latent/test_gradients.py",),
-    "models/latent/latent_learner.py": ("models/latent/test_latent_learner.py",),
-    "models/paper/paper_network.py": (
+    "extensions/models/latent/gradients.py": ("models/latent/test_gradients.py",),
+    "extensions/models/latent/latent_learner.py": ("models/latent/test_latent_learner.py",),
+    "extensions/models/paper/paper_network.py": (
         "models/paper/test_paper_network.py",
         "models/paper/test_printed.py",
         "test_models.py",
         "privacy/test_neighbours_of_persons.py",
     ),
-    "models/uniform.py": ("models/test_uniform.py",),
+    "extensions/models/uniform.py": ("models/test_uniform.py",),
 }
 
 # One edit of each kind is enough: a sum that becomes a product is seen by whoever sees the difference.

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 CARDS = (2, 3, 2, 4)
 UNIVERSE = oracles.universe(CARDS)
@@ -61,7 +61,7 @@ def p_value(codes: np.ndarray, probabilities: Sequence[Fraction]) -> float:
     return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
-class Fixed(Coins):
+class Fixed(KeyedRNG):
     """Coins that land where they are told."""
 
     u = 0.0

@@ -1,7 +1,7 @@
 """Slow, obvious references for the accountant: sums over every outcome.
 
 Nothing here is imported from ``sdv_plausible.privacy``: these are the definitions that the formulas are held against.
-Mechanism 1 itself is enumerated by ``sdv_plausible.audit.disclosure.exact``, in fractions.
+Mechanism 1 itself is enumerated by ``sdv_plausible.extensions.audit.disclosure.exact``, in fractions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.optimize import brentq
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 
 FACTORS = [Fraction(x) for x in ("1", "11/10", "3/2", "2", "3", "5", "8", "20", "100")]
 EPSILONS = np.log([float(f) for f in FACTORS])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 
 
 def check_unquoted(words: Sequence[str], cell: str, capsys: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 CARDS = (2, 3, 4, 3)
 DERIVED = ("_log", "_guide", "_levels", "_ceiling", "_flat", "_shares", "_alias", "_proposals")
@@ -27,7 +27,7 @@ def network() -> BayesianNetwork:
     return BayesianNetwork([table(0), table(3, (0,)), table(1, (3, 0)), table(2, (1,))])
 
 
-SEEDS = network().sample(300, Coins.from_seed(2))
+SEEDS = network().sample(300, KeyedRNG.from_seed(2))
 
 
 def state(value: Any, seen: dict[int, Any] | None = None) -> Any:

@@ -15,8 +15,8 @@ import pytest
 from sdv.single_table import base
 from spies import check_form
 
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def recorded(answers: list[Any], *, again: bool) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Queryable, "_give", give)
-        patch.setattr(Coins, "from_os_entropy", classmethod(lambda made: made.from_seed(11)))
+        patch.setattr(KeyedRNG, "from_os_entropy", classmethod(lambda made: made.from_seed(11)))
         patch.setattr(base, "generate_synthesizer_id", lambda synthesizer: "same")
         yield
     assert not again or next(left, None) is None, "less is asked of other rows"

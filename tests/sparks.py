@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import sdv_plausible
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 HERE = Path(__file__).parent
 
@@ -81,7 +81,7 @@ def persisted(spark: Any) -> int:
 class Numbers:
     """Work: numbers of parts, their rows, and what their streams draw first. Executors import it."""
 
-    coins: Coins
+    coins: KeyedRNG
 
     def count(self, part: pd.DataFrame, number: int) -> list[tuple[int, int, float]]:
         return [(number, len(part), float(self.coins.spawn("part", number).uniform()))] if len(part) else []

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
-from sdv_plausible.questions.counts import CountTable, NumberOfRows, numbers_apart
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.count_queries import CountTable, NumberOfRows, numbers_apart
+from sdv_plausible.queries.queryable import Queryable
 
 Cells = Mapping[Any, float]
 WATCHED = (
@@ -86,7 +86,7 @@ def plain(thing: Any) -> Any:
     """Everything that a question is made of, as plain nested values."""
     if isinstance(thing, np.ndarray):
         return thing.shape, thing.tolist()
-    if isinstance(thing, Coins):
+    if isinstance(thing, KeyedRNG):
         return "Coins", thing._key
     if isinstance(thing, (list, tuple)):
         return tuple(plain(x) for x in thing)

@@ -10,7 +10,7 @@ import pandas as pd
 from engines import HELD, Streamed, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
-from sdv_plausible.release.file.documents import write
+from sdv_plausible.release.file.json_documents import write
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 

@@ -8,15 +8,15 @@ import pandas as pd
 
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns.cell_texts import Spelling
-from sdv_plausible.table.learned.raw_counts import FrameColumns
-from sdv_plausible.table.learned.type_votes import vote_entry, vote_failure, vote_types
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.table.columns.cell_reader import Spelling
+from sdv_plausible.table.learned.raw_queries import FrameColumns
+from sdv_plausible.table.learned.type_inference import vote_entry, vote_failure, vote_types
 
 
 def held_vote(
-    texts: pd.DataFrame, epsilon: float, delta: float, coins: Coins, unit: Neighbours = ONE_ROW
+    texts: pd.DataFrame, epsilon: float, delta: float, coins: KeyedRNG, unit: Neighbours = ONE_ROW
 ) -> tuple[dict[str, Any], PrivacyLedger]:
     """Types of columns of text, and the ledger of the vote."""
     ledger = PrivacyLedger(delta=delta, neighbours=unit)

@@ -14,11 +14,11 @@ from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, 
 from benchmarks.paper.settings import INNER_EPSILON, ROWS, TARGET, Omega, Row
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study, child_after_child
+from sdv_plausible.extensions.models.paper.entropies import count_entropies
+from sdv_plausible.extensions.models.paper.structure import correlation_feature_selection
 from sdv_plausible.models.bayesian_network import Parents
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.paper.entropies import count_entropies
-from sdv_plausible.models.paper.structure import correlation_feature_selection
-from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.queries.coded_rows import CodeArray
 
 FORESTS = {"10 trees": 10, "20 trees": 20, "100 trees": 100}
 LEAVES = {"stumps": 2, "4 leaves": 4, "11 leaves": 11}  # of AdaBoost's trees

@@ -29,9 +29,9 @@ from benchmarks.paper.synthesis import Study
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy.noise.samplers import count_among_drawn
+from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.queries.queryable import SeedRecords
 
 CANDIDATES = 50_000
 

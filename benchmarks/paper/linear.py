@@ -24,7 +24,7 @@ from benchmarks.paper.private_linear import (
 from benchmarks.paper.settings import LAMBDAS, NOISE_DRAWS, SYNTHETIC, TARGET, Row
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 EPSILON = 1.0
 OBJECTIVE_DRAWS = 3
@@ -73,7 +73,7 @@ class Contest:
     labels: np.ndarray
     test: sparse.csr_matrix
     truth: np.ndarray
-    coins: Coins
+    coins: KeyedRNG
 
     @cached_property
     def fitted(self) -> dict[tuple[str, float], np.ndarray]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 HUBER_WIDTH = 0.5  # h of the Huber loss
 Margins = np.ndarray
@@ -103,7 +103,7 @@ def minimise(
     return found
 
 
-def random_vector(dimension: int, rate: float, coins: Coins) -> np.ndarray:
+def random_vector(dimension: int, rate: float, coins: KeyedRNG) -> np.ndarray:
     """A vector with density proportional to ``exp(-rate |b|)``: its norm is Gamma(dimension, 1/rate), its direction uniform."""
     direction = coins.normal(dimension)
     norm = coins.standard_gamma(np.array([float(dimension)]))[0] / rate
@@ -122,7 +122,7 @@ def output_perturbation(
     regulariser: float,
     epsilon: float,
     loss: Loss,
-    coins: Coins,
+    coins: KeyedRNG,
     fitted: np.ndarray | None = None,
 ) -> np.ndarray:
     """Algorithm 1: the minimiser plus noise, shape (d,).
@@ -157,7 +157,7 @@ def objective_perturbation(
     regulariser: float,
     epsilon: float,
     loss: Loss,
-    coins: Coins,
+    coins: KeyedRNG,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Algorithm 2: the minimiser of the tilted objective, shape (d,). Raises as :func:`output_perturbation`."""

@@ -9,7 +9,11 @@ import numpy as np
 
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
-from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork, least_rows
+from sdv_plausible.extensions.models.paper.paper_shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
+from sdv_plausible.extensions.models.paper.structure import cfs_merit, correlation_feature_selection
+from sdv_plausible.fitting.model_learning import learn_model
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
@@ -20,15 +24,11 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
-from sdv_plausible.models.paper.entropies import Entropies
-from sdv_plausible.models.paper.paper_network import PaperNetwork, least_rows
-from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
-from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable, SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable, SeedRecords
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not
@@ -89,7 +89,7 @@ class Study:
 
     def __init__(self, data: str, sizes: Sizes, repeat: int) -> None:
         self.data, self.sizes, self.repeat = data, sizes, repeat
-        self.coins = Coins.from_seed(repeat)
+        self.coins = KeyedRNG.from_seed(repeat)
         self._networks: dict[tuple[str, float], BayesianNetwork] = {}
         self._rows: dict[str, np.ndarray] = {}
 
@@ -120,7 +120,7 @@ class Study:
         rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
         return learn_model(rows, split.domain, learner, budget, ledger, coins)
 
-    def _structure(self, epsilon: float, coins: Coins, search: Search) -> dict[str, list[str]]:
+    def _structure(self, epsilon: float, coins: KeyedRNG, search: Search) -> dict[str, list[str]]:
         """Arcs by CFS with the whole epsilon on D_T (section 3.5: D_T and D_P share no row, so the larger loss counts)."""
         domain, failure = self.split.domain, SIZE_FAILURE * DELTA
         shares = {

@@ -42,7 +42,7 @@ def _configurations(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConditionalTable:
+class CensusConditional:
     """The conditional distribution of one column given coarse groups of its parents' codes."""
 
     column: int  # position of the column that the table draws
@@ -54,7 +54,7 @@ class ConditionalTable:
     scale: int  # sum of each row's weights
 
     @classmethod
-    def from_document(cls, column: int, document: Mapping[str, Any]) -> ConditionalTable:
+    def from_document(cls, column: int, document: Mapping[str, Any]) -> CensusConditional:
         """Unfold a stored table; its rows leave out the last weight, the rest of ``scale``."""
         position = {c.name: i for i, c in enumerate(COLUMNS)}
         parents = tuple((position[n], np.array(g, np.int32)) for n, g in document["parents"].items())
@@ -125,13 +125,13 @@ class PointsTable:
 
 
 @cache
-def conditional_tables() -> tuple[ConditionalTable | PointsTable, ...]:
+def conditional_tables() -> tuple[CensusConditional | PointsTable, ...]:
     """Load the network's tables, parents before children."""
     text = resources.files("sdv_plausible.datasets").joinpath(TABLES_FILE).read_text(encoding="utf-8")
     stored = json.loads(text)["tables"]
     position = {c.name: i for i, c in enumerate(COLUMNS)}
     return tuple(
-        (PointsTable if "terms" in document else ConditionalTable).from_document(position[name], document)
+        (PointsTable if "terms" in document else CensusConditional).from_document(position[name], document)
         for name, document in stored.items()
     )
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class CensusColumn:
     """One column of the census example."""
 
     name: str
@@ -124,15 +124,15 @@ BIRTH_AREA = (
 )
 
 COLUMNS = (
-    Column(name="age", survey_variable="AGEP", values=range(17, 97)),
-    Column(name="workclass", survey_variable="COW", values=WORKCLASS),
-    Column(name="education", survey_variable="SCHL", values=EDUCATION),
-    Column(name="marital_status", survey_variable="MAR", values=MARITAL_STATUS),
-    Column(name="occupation", survey_variable="OCCP", values=OCCUPATION),
-    Column(name="relationship", survey_variable="RELP", values=RELATIONSHIP),
-    Column(name="race", survey_variable="RAC1P", values=RACE),
-    Column(name="sex", survey_variable="SEX", values=("Male", "Female")),
-    Column(name="hours_per_week", survey_variable="WKHP", values=range(100)),
-    Column(name="birth_area", survey_variable="WAOB", values=BIRTH_AREA),
-    Column(name="income_class", survey_variable="WAGP", values=("<=50K", ">50K")),
+    CensusColumn(name="age", survey_variable="AGEP", values=range(17, 97)),
+    CensusColumn(name="workclass", survey_variable="COW", values=WORKCLASS),
+    CensusColumn(name="education", survey_variable="SCHL", values=EDUCATION),
+    CensusColumn(name="marital_status", survey_variable="MAR", values=MARITAL_STATUS),
+    CensusColumn(name="occupation", survey_variable="OCCP", values=OCCUPATION),
+    CensusColumn(name="relationship", survey_variable="RELP", values=RELATIONSHIP),
+    CensusColumn(name="race", survey_variable="RAC1P", values=RACE),
+    CensusColumn(name="sex", survey_variable="SEX", values=("Male", "Female")),
+    CensusColumn(name="hours_per_week", survey_variable="WKHP", values=range(100)),
+    CensusColumn(name="birth_area", survey_variable="WAOB", values=BIRTH_AREA),
+    CensusColumn(name="income_class", survey_variable="WAGP", values=("<=50K", ">50K")),
 )

@@ -8,7 +8,7 @@ They are computed from real rows without noise, so the results themselves are pr
 otherwise.
 """
 
-from sdv_plausible.utils.late import late_names
+from sdv_plausible.utils.lazy_names import late_names
 
 __getattr__, __dir__, __all__ = late_names(__name__, __file__)
 

@@ -4,4 +4,4 @@ from .metrics import DistinguishingGame as DistinguishingGame
 from .metrics import ModelAccuracy as ModelAccuracy
 from .metrics import PairwiseTotalVariationDistance as PairwiseTotalVariationDistance
 from .metrics import TotalVariationDistance as TotalVariationDistance
-from .report.plausible_deniability import PlausibleDeniabilityReport as PlausibleDeniabilityReport
+from .report.report import PlausibleDeniabilityReport as PlausibleDeniabilityReport

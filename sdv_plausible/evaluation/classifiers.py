@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import Codes, category_codes, quantile_edges
 from sdv_plausible.evaluation.features import (
     FeatureEncoder,
     Features,
@@ -26,7 +25,8 @@ from sdv_plausible.evaluation.features import (
     split_sizes,
     stack_rows,
 )
-from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, TablePair, as_numbers
+from sdv_plausible.evaluation.table_codes import Codes, category_codes, quantile_edges
+from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, TablePair, as_numbers
 
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")

@@ -1,7 +1,7 @@
 """Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 5.
 
 Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0,
-1]. All functions here take codes (:mod:`sdv_plausible.evaluation.coding`), know nothing of frames, and are
+1]. All functions here take codes (:mod:`sdv_plausible.evaluation.table_codes`), know nothing of frames, and are
 symmetric in the two tables.
 """
 
@@ -14,8 +14,8 @@ from math import prod
 
 import numpy as np
 
-from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.evaluation.table_codes import Codes
+from sdv_plausible.evaluation.table_pair import Floats
 from sdv_plausible.utils.counting import Counts, entropy, joint_counts, mixed_radix
 
 MAX_DENSE_CELLS = 1 << 22

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import category_codes, sample_positions
-from sdv_plausible.evaluation.tables import Floats, Kind, TablePair, as_numbers
+from sdv_plausible.evaluation.table_codes import category_codes, sample_positions
+from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, as_numbers
 
 LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that want indicator features
 _MAX_ONE_HOT = 50

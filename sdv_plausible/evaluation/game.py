@@ -17,7 +17,7 @@ from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.classifiers import DEFAULT_NUM_RUNS, Estimate, Training, names_of, predict_all
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
-from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair
+from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation.tables import (
+from sdv_plausible.evaluation.table_pair import (
     DEFAULT_MAX_ROWS,
     DEFAULT_NUM_BINS,
     TablePair,
@@ -101,9 +101,9 @@ class TotalVariationDistance(_SectionSixMetric):
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        from sdv_plausible.evaluation import coding, distances
+        from sdv_plausible.evaluation import distances, table_codes
 
-        coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
+        coded, used = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         columns = {name: {"score": float(value)} for name, value in zip(coded.columns, values, strict=True)}
@@ -132,9 +132,9 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
     ) -> dict[str, Any]:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        from sdv_plausible.evaluation import coding, distances
+        from sdv_plausible.evaluation import distances, table_codes
 
-        coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
+        coded, used = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.pair_distances(real, synthetic, coded.cardinalities)
         pairs = {(coded.columns[i], coded.columns[j]): {"score": value} for (i, j), value in values.items()}
@@ -179,13 +179,13 @@ class ModelAccuracy(_SectionSixMetric):
         max_rows: int | None = DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        from sdv_plausible.evaluation import coding, prediction
+        from sdv_plausible.evaluation import prediction, table_codes
         from sdv_plausible.evaluation.features import split_rows, split_sizes
 
         *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
         parts = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
-        coded = coding.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
+        coded = table_codes.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
         if structure is not None:

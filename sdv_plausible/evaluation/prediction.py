@@ -17,8 +17,8 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.evaluation.table_codes import Codes
+from sdv_plausible.evaluation.table_pair import Floats
 from sdv_plausible.utils.counting import Counts, mixed_radix
 
 Predictor = Callable[[Codes, Codes, int], Codes]

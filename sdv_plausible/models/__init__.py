@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from sdv_plausible.privacy.checks import Refused, one_of
+from sdv_plausible.privacy.parameter_checks import Refused, one_of
 
 _HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
     "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
@@ -78,7 +78,7 @@ def words_of(model: Any) -> dict[str, Any]:
     return {**words, **own, "model": name, "model_parameters": changed or None}
 
 
-def is_ours(learner: Any) -> bool:
+def is_builtin(learner: Any) -> bool:
     """Whether a learner is one of this package: what it plans by is known."""
     return isinstance(learner, str) or _name_of(learner) is not None
 

@@ -18,9 +18,9 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss, gaussian_noise
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
-from sdv_plausible.questions.queryable import Queryable, SeedRecords
+from sdv_plausible.queries.queryable import Queryable, SeedRecords
 from sdv_plausible.table.columns.domain import Domain
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ModelBudget:
         """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
-            from sdv_plausible.models.stages import stage_entry  # seldom: no claim
+            from sdv_plausible.models.budget_stages import stage_entry  # seldom: no claim
 
             return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
@@ -141,7 +141,7 @@ class SeedModel(ABC):
         return tuple(range(self.num_attributes))
 
     @abstractmethod
-    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
+    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
         """Make one candidate from each seed row number (N,), resampling omega (N,) attributes."""
 
     @abstractmethod
@@ -200,7 +200,7 @@ class PrefixModel(SeedModel):
 
     @abstractmethod
     def complete(
-        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
         """Draw, in place, every attribute of each record (N, m) beyond its first ``kept`` ones in the order.
 
@@ -212,7 +212,7 @@ class PrefixModel(SeedModel):
         """Log probability that :meth:`complete` draws each candidate from its ``kept`` values, (N,)."""
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: Coins
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw as :meth:`complete` with known codes put in, and the log weight of each record.
 
@@ -229,7 +229,7 @@ class PrefixModel(SeedModel):
         """Log weight that :meth:`complete_given` gives at most to records with these known codes, (N,)."""
         return np.zeros(len(next(iter(known.values()))))
 
-    def sample(self, num_rows: int, coins: Coins) -> np.ndarray:
+    def sample(self, num_rows: int, coins: KeyedRNG) -> np.ndarray:
         """Records drawn from the model alone, int32 codes (num_rows, m)."""
         return self.complete(np.zeros((num_rows, self.num_attributes), dtype=np.int32, order="F"), 0, coins)
 
@@ -256,7 +256,7 @@ class PrefixModel(SeedModel):
             )
         return self._groups
 
-    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
+    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
         """Candidates from seed row numbers (N,), each with its own omega (N,)."""
         candidates = np.zeros((len(rows), self.num_attributes), dtype=np.int32, order="F")
         for column in self.order[: self.num_attributes - int(omega.min(initial=self.num_attributes))]:
@@ -318,7 +318,7 @@ class Learner(ABC):
         """Ledger entries of learning, from the domain and the budget alone."""
 
     @abstractmethod
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> SeedModel:
         """Learn from what can be asked for the charged entries of :meth:`plan`."""
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from sdv_plausible.models.base import PrefixModel, Proposals
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.log_linear import LogLinearConditional
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
 NETWORK = "bayesian_network"  # what files call it
@@ -60,7 +60,7 @@ class BayesianNetwork(PrefixModel):
         return tuple((table.child, table.parents) for table in self.tables)
 
     def complete(
-        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
         """Resample, in place, each record's attributes beyond its first ``kept`` in sigma."""
         kept = np.broadcast_to(kept, len(codes))
@@ -74,7 +74,7 @@ class BayesianNetwork(PrefixModel):
                 codes[rows, table.child] = table.draw(codes[rows], coins, systematic=systematic)
         return codes
 
-    def _complete_many(self, codes: np.ndarray, kept: np.ndarray, coins: Coins) -> np.ndarray:
+    def _complete_many(self, codes: np.ndarray, kept: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """As :meth:`complete`, for very many records: some at a time go through all columns, in the cache."""
         for start in range(0, len(codes), AT_ONCE):
             here = slice(start, start + AT_ONCE)
@@ -90,7 +90,7 @@ class BayesianNetwork(PrefixModel):
         return codes
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: Coins
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw the unknown attributes with the known codes put in: likelihood weighting, log weights (N,)."""
         log_weight = np.zeros(len(codes))

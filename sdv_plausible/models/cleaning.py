@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sdv_plausible.models.conditional_table import project_to_simplex
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 ParameterDraw = Literal["mean", "posterior"]
 
@@ -17,7 +17,7 @@ def dirichlet_table(
     margin: np.ndarray,
     concentration: float,
     draw: ParameterDraw = "mean",
-    coins: Coins | None = None,
+    coins: KeyedRNG | None = None,
 ) -> np.ndarray:
     """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13)."""
     # Shape (configurations, cardinality), rows sum to 1; counts may be fractional after noise and projection.

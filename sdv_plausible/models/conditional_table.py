@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.models.alias import MOST_CODES, AliasTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.models.alias_tables import MOST_CODES, AliasTable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Configurations:
+class ParentConfigurations:
     """Combinations of buckets of some columns: mixed-radix numbers, the first column most significant."""
 
     parents: tuple[int, ...]  # column numbers
@@ -77,9 +77,9 @@ class ConditionalTable:
             raise ValueError(f"table of column {self.child}: rows must be non-negative and sum to 1")
 
     @cached_property
-    def given(self) -> Configurations:
+    def given(self) -> ParentConfigurations:
         """Configurations of the parents."""
-        return Configurations(parents=self.parents, buckets=self.buckets)
+        return ParentConfigurations(parents=self.parents, buckets=self.buckets)
 
     @property
     def cardinality(self) -> int:
@@ -136,7 +136,7 @@ class ConditionalTable:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+    def draw(self, codes: np.ndarray, coins: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
         # Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
         # dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
@@ -146,7 +146,7 @@ class ConditionalTable:
         row = self.given.of(codes)
         return self._found(row, coins.uniform(len(row)))
 
-    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+    def draw_many(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands."""
         if self._alias is None:
             return self.draw(codes, coins)
@@ -167,7 +167,7 @@ class ConditionalTable:
             behind = behind[self._flat[position[behind]] <= wanted[behind]]
         return position - row * cardinality
 
-    def draw_evenly(self, row: np.ndarray, coins: Coins) -> np.ndarray:
+    def draw_evenly(self, row: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw the child's code for each record of a row of the table, systematically; see :meth:`draw`."""
         configurations, cardinality = self.probabilities.shape
         order, u = _systematic_uniforms(row, configurations, coins)
@@ -185,7 +185,7 @@ class ConditionalTable:
         return log_probability
 
 
-def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
     """Within each group of equal ``row``: (random rank + one common uniform) / size."""
     # Each alone is uniform on [0, 1). Order of the records by group and, within a group, by what they get;
     # and what they get, in this order.
@@ -199,7 +199,7 @@ def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[
     return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
-def spread_uniforms(alike: np.ndarray, coins: Coins) -> np.ndarray:
+def spread_uniforms(alike: np.ndarray, coins: KeyedRNG) -> np.ndarray:
     """Numbers in [0, 1), (n,), spread evenly over records that are ``alike`` (sorted by that number)."""
     # Each alone is uniform. Of every run of 2^k neighbours that starts at a multiple of 2^k one falls in each
     # interval of length 2^-k, whatever else is random (nested as in Owen 1995): so runs of records with the

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.models.alias import BITS, MOST_CODES, AliasTable, Marks
-from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.models.alias_tables import BITS, MOST_CODES, AliasTable, Thresholds
+from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations, spread_uniforms
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 FLOOR = 1e-6  # least weight in a factor, next to 1
 SMALLEST = 1e-35  # in a table, whose precision ends a little below
@@ -26,18 +26,18 @@ MOST_TURNING = 1 << 21  # cells of several such tables in one that turns proposa
 MOST_PROPOSALS = 16  # to a record, before it is drawn by inversion
 FEW, MOST_AGAIN = 1 / 1024, 7 / 8  # of records left, and turned away at once: so is a record then
 CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
-Weights = tuple[Configurations, np.ndarray]  # of the child's buckets, a row for each configuration
+Weights = tuple[ParentConfigurations, np.ndarray]  # of the child's buckets, a row for each configuration
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Factor:
     """What some parents say of the child: weights of its buckets, up to what their row is multiplied by."""
 
-    given: Configurations
+    given: ParentConfigurations
     weights: np.ndarray  # (configurations, child's buckets), in [FLOOR, 1]; each row's largest is 1
 
     @classmethod
-    def of(cls, given: Configurations, weights: np.ndarray) -> Factor:
+    def of(cls, given: ParentConfigurations, weights: np.ndarray) -> Factor:
         """Scale every row to a largest weight of 1, in the precision in which it is used."""
         return cls(given=given, weights=bounded(weights).astype(np.float32))
 
@@ -155,7 +155,7 @@ class LogLinearConditional:
         flat[starts + size - 1] = np.arange(1, len(size) + 1)
         return order, starts, flat
 
-    def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+    def draw(self, codes: np.ndarray, coins: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
         # ``systematic`` as in a table: records whose parents are alike get numbers that are evenly spread.
         u = spread_uniforms(self._alike(codes), coins) if systematic else coins.uniform(len(codes))
@@ -167,7 +167,9 @@ class LogLinearConditional:
         return drawn
 
     @cached_property
-    def _many(self) -> tuple[list[Configurations], AliasTable, list[Marks], AliasTable | None] | None:
+    def _many(
+        self,
+    ) -> tuple[list[ParentConfigurations], AliasTable, list[Thresholds], AliasTable | None] | None:
         """Rows that are looked up, who proposes, who turns away, and who draws codes inside buckets.
 
         None where that does not do.
@@ -179,11 +181,13 @@ class LogLinearConditional:
         inside = np.zeros((len(self.base), self.cardinality))
         inside[self.bucket, np.arange(self.cardinality)] = self.inside
         several = AliasTable(inside) if self.cardinality > len(self.base) else None
-        marks = [Marks(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning]
+        marks = [
+            Thresholds(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning
+        ]
         proposed = AliasTable(law.astype(np.float64))
         return [given, *(g for g, _ in turning)], proposed, marks, several
 
-    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+    def draw_many(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw as :meth:`draw` does, by rejection: from the first table, kept as often as the others say.
 
         A record that is turned away so often that its tables contradict each other is drawn by inversion. So
@@ -280,13 +284,15 @@ def _grouped(tables: Sequence[Weights], most: int) -> list[list[Weights]]:
     return groups
 
 
-def _joined(tables: Sequence[Weights]) -> Configurations:
+def _joined(tables: Sequence[Weights]) -> ParentConfigurations:
     """Configurations that tell those of every table."""
     told: dict[int, list[np.ndarray]] = {}
     for given, _ in tables:
         for parent, bucket in zip(given.parents, given.buckets, strict=True):
             told.setdefault(parent, []).append(bucket)
-    return Configurations(parents=tuple(told), buckets=tuple(_both(buckets) for buckets in told.values()))
+    return ParentConfigurations(
+        parents=tuple(told), buckets=tuple(_both(buckets) for buckets in told.values())
+    )
 
 
 def _both(buckets: Sequence[np.ndarray]) -> np.ndarray:

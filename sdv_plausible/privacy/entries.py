@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
 
 Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]

@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
+from sdv_plausible.privacy.accounting.attacker_bounds import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.split import RandomSplit
-from sdv_plausible.privacy.checks import visible
+from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.entries import (
     TOLERANCE,
     LedgerEntry,
@@ -22,8 +21,9 @@ from sdv_plausible.privacy.entries import (
     within,
 )
 from sdv_plausible.privacy.foreign_texts import says
-from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, Words, rounded_up, total_of
+from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, LedgerText, rounded_up, total_of
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.parameter_checks import visible
 from sdv_plausible.privacy.quoting import in_own_words, with_quoted_names
 
 SAID = ("plausible deniability", "as printed", "noise", "invented")
@@ -214,9 +214,9 @@ class PrivacyLedger:
         return self.attackers().sentence(self._unit.question, is_conditional=bool(self.assumed_types))
 
     @property
-    def words(self) -> Words:
+    def words(self) -> LedgerText:
         """All sentences, in the order in which they are printed."""
-        return Words.of(self.to_dict())
+        return LedgerText.of(self.to_dict())
 
     def _annex(self) -> list[str]:
         """Figures for specialists; none without a claim."""
@@ -298,7 +298,7 @@ class PrivacyLedger:
 
     def __str__(self) -> str:
         plain = self.to_dict()
-        words = Words.of(plain)
+        words = LedgerText.of(plain)
         lines = [text for text in (words.lead, words.total, words.conditions, *words.further) if text] + [""]
         for entry in plain["entries"]:
             how = f"{entry['mechanism']} [{entry['scope']}]"

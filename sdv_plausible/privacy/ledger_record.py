@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from sdv_plausible.privacy.checks import shown
 from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
+from sdv_plausible.privacy.parameter_checks import shown
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 CONDITION = "if the column types in the metadata were known without the data"
@@ -51,7 +51,7 @@ class RecordedEntry:
 
 
 @dataclass(frozen=True)
-class Words:
+class LedgerText:
     """What a ledger says, in the order in which people read it: on the terminal, on pages and on papers."""
 
     lead: str  # what an attacker can gain; or that there is no claim, and no figure follows
@@ -61,7 +61,7 @@ class Words:
     annex: tuple[str, ...] = ()  # for specialists
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Words:
+    def of(cls, plain: Mapping[str, Any]) -> LedgerText:
         """Order the words of the plain form."""
         headline, said = str(plain["headline"]), tuple(map(str, plain.get("said", ())))
         annex = tuple(text for text in said if text.startswith(ANNEX))
@@ -158,7 +158,7 @@ class LedgerRecord:
     """What a ledger with a claim says."""
 
     headline: str
-    words: Words
+    words: LedgerText
     epsilon: float
     delta: float
     unit: str
@@ -178,7 +178,7 @@ class LedgerRecord:
                 neighbours=_text(plain, "neighbours"),
                 entries=tuple(map(_entry, _list(plain, "entries", Mapping))),
                 not_covered=tuple(_list(plain, "not_covered", str)),
-                words=Words.of(
+                words=LedgerText.of(
                     {
                         **plain,
                         "said": _list({"said": (), **plain}, "said", str),

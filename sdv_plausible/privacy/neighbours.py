@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import shown
-from sdv_plausible.rules import cells
+from sdv_plausible.privacy.parameter_checks import shown
+from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import Formats, Rule, check_columns, check_values
 
 
@@ -44,16 +44,16 @@ class Condition:
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether each row does; a missing cell is in no range."""
         if self.values is not None:
-            return cells.member(table, self.column, formats, self.values)
-        values, there = cells.numbers(table, self.column, formats)
+            return rule_cells.member(table, self.column, formats, self.values)
+        values, there = rule_cells.numbers(table, self.column, formats)
         low = -np.inf if self.low is None else self._end(self.low, formats)
         high = np.inf if self.high is None else self._end(self.high, formats)
         return np.asarray(there & (values >= low) & (values <= high))
 
     def _end(self, value: Any, formats: Formats) -> float:
         if self.column in formats:
-            return cells.moment(value, self.column, formats[self.column])
-        if not cells.is_number(value):
+            return rule_cells.moment(value, self.column, formats[self.column])
+        if not rule_cells.is_number(value):
             raise ValueError(f"condition on {self.column!r}: {shown(value)} must be a number")
         return float(value)
 
@@ -247,8 +247,8 @@ class Allowed(Rule):
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the combination is in the table."""
-        where, distinct = cells.combinations(table, self._columns, formats)
-        wanted = {cells.declared(found, self._columns, formats) for found in self.combinations}
+        where, distinct = rule_cells.combinations(table, self._columns, formats)
+        wanted = {rule_cells.declared(found, self._columns, formats) for found in self.combinations}
         return np.array([found in wanted for found in distinct], dtype=bool)[where]
 
     def to_dict(self) -> dict[str, Any]:

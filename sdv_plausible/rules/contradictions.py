@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.rules import cells
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies, all_met
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.one_hot import OneHot
@@ -50,17 +50,17 @@ def _check_named(rule: Rule, words: Mapping[str, Words], formats: Formats) -> No
     """Refuse a rule that names a value that is not declared of its column."""
     known: dict[str, set[Any]] = {}
     for name, value in rule.named:
-        spec, found = words.get(name, {}), cells.key(value, name, formats)
+        spec, found = words.get(name, {}), rule_cells.key(value, name, formats)
         if spec.get("range_values") is not None and name not in known:
-            known[name] = {cells.key(v, name, formats) for v in spec["range_values"]}
-        if found == cells.MISSING:
+            known[name] = {rule_cells.key(v, name, formats) for v in spec["range_values"]}
+        if found == rule_cells.MISSING:
             outside = spec.get("range_is_nullable") is False
         elif name in known:
             outside = found not in known[name]
         else:
             outside = _is_beyond(value, name, spec)
         if outside:
-            said = "missing" if found == cells.MISSING else repr(value)
+            said = "missing" if found == rule_cells.MISSING else repr(value)
             raise Refused.saying(
                 "rules",
                 f"rule '{rule}' names {said}, which is no declared value of column {name!r}: write values as "
@@ -75,8 +75,8 @@ def _is_beyond(value: Any, name: str, spec: Words) -> bool:
         return False
     if spec.get("sdtype") == "datetime":
         form = spec.get("datetime_format")
-        low, value, high = (cells.moment(v, name, form) for v in (low, value, high))
-    elif not cells.is_number(value):
+        low, value, high = (rule_cells.moment(v, name, form) for v in (low, value, high))
+    elif not rule_cells.is_number(value):
         return True
     return bool(not low <= value <= high)
 
@@ -126,7 +126,7 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         return _dates(named, spec, missing)
     if spec.get("sdtype") == "numerical":
         return _numbers(named, spec, missing)
-    distinct = {cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
+    distinct = {rule_cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
     return pd.Series(list(distinct.values()), dtype=object)
 
 
@@ -153,13 +153,13 @@ def moments(named: Sequence[Any], form: str | None) -> list[int]:
     found = []
     for value in named:
         with contextlib.suppress(ValueError):  # another column's, or none
-            found.append(cells.moment(value, "", form))
+            found.append(rule_cells.moment(value, "", form))
     return found
 
 
 def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
     """The named numbers, their neighbours and ends of the range, as far as inside it."""
-    plain = [float(v) for v in named if cells.is_number(v)]
+    plain = [float(v) for v in named if rule_cells.is_number(v)]
     low, high = (spec.get(word) for word in ("range_min", "range_max"))
     plain += [float(end) for end in (low, high) if end is not None]
     step = 10.0 ** -spec["decimal_places"] if spec.get("decimal_places") is not None else 0.0
@@ -167,7 +167,7 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
         step = 1.0 if all(isinstance(v, (int, np.integer)) for v in (low, high)) else 1e-6
     near = {v + d for v in plain for d in (-step, 0.0, step)} | {0.0}
     codes = spec.get("special_values") or ()
-    special = [float(v) if cells.is_number(v) else v for v in codes]
+    special = [float(v) if rule_cells.is_number(v) else v for v in codes]
     inside = [v for v in sorted(near) if (low is None or v >= low) and (high is None or v <= high)]
     return pd.Series([*inside, *special, *missing], dtype=object)
 

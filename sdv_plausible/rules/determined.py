@@ -8,12 +8,12 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.rules import cells
+from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    DerivingRule,
     Formats,
-    MakingRule,
     Words,
     check_columns,
     check_values,
@@ -21,11 +21,11 @@ from sdv_plausible.rules.rule import (
 )
 from sdv_plausible.table.cells.dates import format_unit
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.spec_words import CATEGORIES, sdtype_of
 from sdv_plausible.table.declared.specifications import says_missing
-from sdv_plausible.table.declared.words import CATEGORIES, sdtype_of
 
 
-class Determined(MakingRule):
+class Determined(DerivingRule):
     """A column whose value follows from others by a declared mapping, such as a code from its label.
 
     Parameters
@@ -110,7 +110,7 @@ class Determined(MakingRule):
             mapped = {parts[0] for parts in self._by_key(formats)}
             may_hold = [*(source.get("range_values") or ()), *(source.get("special_values") or ())]
             may_hold += [None] * says_missing(source)
-            bare = [v for v in may_hold if cells.key(v, self.by[0], formats) not in mapped]
+            bare = [v for v in may_hold if rule_cells.key(v, self.by[0], formats) not in mapped]
             if bare:
                 said = "missing" if pd.isna(bare[0]) else repr(bare[0])
                 raise Refused.saying(
@@ -120,7 +120,7 @@ class Determined(MakingRule):
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
-        keys = [cells.declared(parts, self.by, formats) for parts in self._by]
+        keys = [rule_cells.declared(parts, self.by, formats) for parts in self._by]
         found = dict(zip(keys, self.mapping.values(), strict=True))
         if len(found) < len(keys):
             raise Refused.saying(
@@ -136,18 +136,18 @@ class Determined(MakingRule):
         there = found.notna().to_numpy()
         number = np.float64 if attribute.kind == "float" else np.int64
         values = np.array([value if ok else 0 for value, ok in zip(found, there, strict=True)], dtype=number)
-        return {self.column: cells.written(values, there, attribute)}
+        return {self.column: rule_cells.written(values, there, attribute)}
 
     def _looked_up(self, table: pd.DataFrame, formats: Formats) -> pd.Series[Any]:
         """The mapping's value of each row, missing as None; dates as nanoseconds."""
-        where, combinations = cells.combinations(table, self.by, formats)
+        where, combinations = rule_cells.combinations(table, self.by, formats)
         by_key = self._by_key(formats)
         found = np.full(len(combinations), None, dtype=object)
         for i, combination in enumerate(combinations):
             value = by_key.get(combination, self.otherwise)
             if not pd.isna(value):
                 dated = self.column in formats
-                found[i] = cells.key(value, self.column, formats) if dated else value
+                found[i] = rule_cells.key(value, self.column, formats) if dated else value
         return pd.Series(found[where], dtype=object)
 
     def attributes(
@@ -157,14 +157,14 @@ class Determined(MakingRule):
         spec = words.get(self.column, {})
         formats = date_formats({self.column: spec})
         present = [value for value in self.values if not pd.isna(value)]
-        by_key = {cells.key(value, self.column, formats): value for value in present}
+        by_key = {rule_cells.key(value, self.column, formats): value for value in present}
         common: Words = {"name": self.column, "nullable": self._may_miss(known)}
         if spec.get("sdtype") not in ("numerical", "datetime"):
             return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
         if self.column in formats:
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
             common |= {"kind": "datetime", "unit": format_unit(spec.get("datetime_format")), **style}
-        elif not all(map(cells.is_number, present)):
+        elif not all(map(rule_cells.is_number, present)):
             raise Refused.saying(
                 "rules", f"rule '{self}': the values of column {self.column!r} must be numbers"
             )
@@ -181,17 +181,17 @@ class Determined(MakingRule):
             return any(map(pd.isna, self.values))
         if len(self.by) > 1 or source is None or source.nullable or source.is_ordered:
             return True
-        return not {cells.declared((v,), self.by, {}) for v in source.values} <= self._by_key({}).keys()
+        return not {rule_cells.declared((v,), self.by, {}) for v in source.values} <= self._by_key({}).keys()
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the column is what the mapping says."""
         found = pd.DataFrame({"wanted": self._looked_up(table, formats)})
         if self.column in formats:
-            moments = cells.numbers(table, self.column, formats)[0]
-            wanted = [cells.NO_DATE if moment is None else moment for moment in found["wanted"]]
+            moments = rule_cells.numbers(table, self.column, formats)[0]
+            wanted = [rule_cells.NO_DATE if moment is None else moment for moment in found["wanted"]]
             return np.asarray(np.array(wanted, dtype=np.int64) == moments)
         found["is"] = table[self.column].array
-        return cells.same(found, "is", "wanted", {})
+        return rule_cells.same(found, "is", "wanted", {})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form; the mapping as a list of keys and values."""

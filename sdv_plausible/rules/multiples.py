@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.rules import rule_cells
+from sdv_plausible.rules.rule import Columns, DerivingRule, Formats, Words, check_columns, check_sdtypes
 from sdv_plausible.table.columns.domain import Attribute
 
 
 @dataclass(frozen=True)
-class Multiple(MakingRule):
+class Multiple(DerivingRule):
     """A number that is always a multiple of a step, such as prices in quarters: ``Multiple("price", 0.25)``.
 
     Parameters
@@ -96,17 +96,17 @@ class Multiple(MakingRule):
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Nearest whole number of steps."""
-        values, there = cells.numbers(table, self.column, formats)
+        values, there = rule_cells.numbers(table, self.column, formats)
         with np.errstate(over="ignore"):  # one cell is no reason for a warning
             steps = np.round(np.where(there, values, 0) / self.step)
         return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
 
     def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Steps times their size."""
-        steps, there = cells.numbers(table, self.steps, {})
+        steps, there = rule_cells.numbers(table, self.steps, {})
         with np.errstate(over="ignore"):
-            values = cells.rounded(steps * self.step)
-        return {self.column: cells.written(values, there, made[self.column])}
+            values = rule_cells.rounded(steps * self.step)
+        return {self.column: rule_cells.written(values, there, made[self.column])}
 
     def attributes(
         self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
@@ -118,11 +118,11 @@ class Multiple(MakingRule):
             places += 1
         ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
         nullable = steps.nullable or not steps.lower
-        return (cells.one_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
+        return (rule_cells.one_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the value is a multiple, or missing."""
-        values, there = cells.numbers(table, self.column, formats)
+        values, there = rule_cells.numbers(table, self.column, formats)
         steps = np.where(there, values, 0) / self.step
         return np.asarray(np.abs(steps - np.round(steps)) <= 1e-6)
 

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.rules import cells
+from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    DerivingRule,
     Formats,
-    MakingRule,
     Words,
     check_columns,
     check_sdtypes,
     check_values,
 )
-from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute
 
 _MOST = 2**62  # of a number
 
 
-class OneHot(MakingRule):
+class OneHot(DerivingRule):
     """Columns of which exactly one is set; the model sees one category.
 
     Parameters
@@ -51,9 +51,9 @@ class OneHot(MakingRule):
     def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
         self._columns = check_columns("OneHot", columns, 2)
         check_values("OneHot: values", values)
-        if len(values) != 2 or len({cells.key(value, "", {}) for value in values}) < 2:
+        if len(values) != 2 or len({rule_cells.key(value, "", {}) for value in values}) < 2:
             raise ValueError(f"OneHot: values ({shown(values)}) must be two, of an unset and of a set flag")
-        if any(pd.isna(value) or (cells.is_number(value) and abs(value) > _MOST) for value in values):
+        if any(pd.isna(value) or (rule_cells.is_number(value) and abs(value) > _MOST) for value in values):
             raise ValueError(f"OneHot: values ({shown(values)}) must be there, and numbers within 2^62")
         self.off, self.on = values
 
@@ -84,7 +84,7 @@ class OneHot(MakingRule):
         """Refuse flags that are dates, or whose type does not hold the values."""
         check_sdtypes(self, words, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
-        if numbers and not all(map(cells.is_number, (self.off, self.on))):
+        if numbers and not all(map(rule_cells.is_number, (self.off, self.on))):
             raise Refused.saying(
                 "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
             )
@@ -105,7 +105,7 @@ class OneHot(MakingRule):
         }
 
     def _set(self, table: pd.DataFrame) -> np.ndarray:
-        return np.stack([cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
+        return np.stack([rule_cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """The first flag that is set; a row without one is missing, and gets a random one."""

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, shown
+from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.words import sdtype_of
+from sdv_plausible.table.declared.spec_words import sdtype_of
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
@@ -88,7 +88,7 @@ class Rule(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Its kind and parts; :func:`~sdv_plausible.rules.written.written` makes JSON of them."""
+        """Its kind and parts; :func:`~sdv_plausible.rules.rule_files.written` makes JSON of them."""
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Rule:
@@ -100,7 +100,7 @@ class Rule(ABC):
         """Return the rule in words."""
 
 
-class MakingRule(Rule):
+class DerivingRule(Rule):
     """A rule by which some columns follow from others: they are not modelled but made, so it holds exactly.
 
     What the model sees in their place, if anything, are stand-ins: a duration for a date, one category for a
@@ -161,7 +161,7 @@ class MakingRule(Rule):
             for a, b in zip(found, made.values(), strict=True)
         )
 
-    def resolved(self, words: Mapping[str, Words]) -> MakingRule:
+    def resolved(self, words: Mapping[str, Words]) -> DerivingRule:
         """Return the rule with all that it takes from what is known of the columns."""
         return self
 
@@ -202,7 +202,7 @@ class MakingRule(Rule):
 
 def limits_rows(rules: Iterable[Rule]) -> bool:
     """Whether rows can break one, which are drawn again then."""
-    return any(not isinstance(rule, MakingRule) for rule in rules)
+    return any(not isinstance(rule, DerivingRule) for rule in rules)
 
 
 def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:

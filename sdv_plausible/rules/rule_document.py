@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdv_plausible.table.cells.values import VALUE, value_of
-from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.table.cells.cell_documents import VALUE, value_of
+from sdv_plausible.utils.json_schema import Form, Shared, list_of, object_of, or_null, ref
 
 _COLUMN, _CELL, _CONDITIONS = ref("rule_column"), ref("cell"), ref("conditions")
 _COLUMNS = list_of(_COLUMN, minItems=2, uniqueItems=True)
@@ -41,7 +41,7 @@ SHARED: Shared = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class RuleKind:
     """What a document says of a rule of one kind."""
 
     of: str  # the class
@@ -57,8 +57,8 @@ class Kind:
         return object_of({**self.saved, **also}, self.left_out)
 
 
-KINDS: dict[str, Kind] = {
-    "determined": Kind(
+KINDS: dict[str, RuleKind] = {
+    "determined": RuleKind(
         "Determined", "A column looked up from others.",
         {
             "column": _COLUMN, "by": list_of(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
@@ -72,13 +72,13 @@ KINDS: dict[str, Kind] = {
         },
         left_out=("otherwise",),
     ),
-    "equal": Kind("Equal", "A column that equals another.", {"column": _COLUMN, "other": _COLUMN}),
-    "sum": Kind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
-    "one_hot": Kind(
+    "equal": RuleKind("Equal", "A column that equals another.", {"column": _COLUMN, "other": _COLUMN}),
+    "sum": RuleKind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
+    "one_hot": RuleKind(
         "OneHot", "Flags of which one is set; values of an unset and of a set one.",
         {"columns": _COLUMNS, "values": list_of(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
     ),
-    "inequality": Kind(
+    "inequality": RuleKind(
         "Inequality", "A column not below another; the model has their distance.",
         {
             "low": _COLUMN, "high": _COLUMN, "strict": {"type": "boolean"},
@@ -87,11 +87,11 @@ KINDS: dict[str, Kind] = {
         },
         left_out=("strict", "most", "unit"),
     ),
-    "multiple": Kind(
+    "multiple": RuleKind(
         "Multiple", "A column of multiples of a step.",
         {"column": _COLUMN, "step": {"type": "number", "exclusiveMinimum": 0}},
     ),
-    "date_and_time": Kind(
+    "date_and_time": RuleKind(
         "DateAndTime",
         'A date with a time of day: of the model\'s columns "<column>: date" and '
         '"<column>: time (<resolution>)", the latter in steps of the resolution since midnight.',
@@ -102,12 +102,12 @@ KINDS: dict[str, Kind] = {
         {"resolution": {"type": "null", "description": "What the column's format shows."}},
         left_out=("resolution",),
     ),
-    "implies": Kind(
+    "implies": RuleKind(
         "Implies", "If a row meets some conditions, it meets others.",
         {"when": _CONDITIONS, "then": _CONDITIONS},
     ),
-    "forbidden": Kind("Forbidden", "Conditions that no row meets together.", {"when": _CONDITIONS}),
-    "allowed": Kind(
+    "forbidden": RuleKind("Forbidden", "Conditions that no row meets together.", {"when": _CONDITIONS}),
+    "allowed": RuleKind(
         "Allowed", "Columns that hold one of some combinations.",
         {"columns": _COLUMNS, "combinations": list_of(_CELLS, minItems=1)},
     ),

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules.rule import DerivingRule, Rule, Words, attribute_words, date_formats
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.dates import date_style
-from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.column_document import Provenance
@@ -34,7 +34,7 @@ EACH_AT_ONCE = 2**18  # tries at once of rows with given values
 class RuleSet:
     """Rules of a table, in the order in which made columns are made."""
 
-    making: tuple[MakingRule, ...] = ()  # a rule comes after those that make its sources
+    making: tuple[DerivingRule, ...] = ()  # a rule comes after those that make its sources
     limiting: tuple[Rule, ...] = ()  # rules that rows can break: those rows are drawn again
     # What is known of every modelled column of the table: sdtype, format, declaration
     words: Mapping[str, Words] | None = None
@@ -63,11 +63,11 @@ class RuleSet:
                     f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
                     f"{sorted(words)}",
                 )
-        rules = [rule.resolved(words) if isinstance(rule, MakingRule) else rule for rule in rules]
+        rules = [rule.resolved(words) if isinstance(rule, DerivingRule) else rule for rule in rules]
         for rule in rules:
             rule.check(words)
-        making = _in_order([rule for rule in rules if isinstance(rule, MakingRule)])
-        found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
+        making = _in_order([rule for rule in rules if isinstance(rule, DerivingRule)])
+        found = cls(making, tuple(rule for rule in rules if not isinstance(rule, DerivingRule)), dict(words))
         for name in found.added:
             if len(name) > LONGEST_NAME:
                 raise Refused.saying(
@@ -235,7 +235,7 @@ class FittedRules:
         # a number of rows and that of the round; ``spare``: more may be drawn than are needed.
         if not (self.rule_set.limiting and num_rows):
             return rows(num_rows, 0)
-        kept, drawn, share, places = [], 0, 1.0, _Places(num_rows)
+        kept, drawn, share, places = [], 0, 1.0, _RowSlots(num_rows)
         for number in range(ROUNDS):
             likely = min(int(places.left / max(LEAST, share) * SPARE) + 1, MOST * num_rows + ENOUGH)
             table = rows(likely if spare and number else places.left, number)
@@ -296,7 +296,7 @@ def provenance_of(needed: Iterable[Provenance]) -> Provenance:
     return min(needed, key=order.index)
 
 
-class _Places:
+class _RowSlots:
     """Places of a table to be filled with rows that keep the rules; the first rows say of which cases."""
 
     def __init__(self, number: int) -> None:
@@ -324,9 +324,9 @@ def _usual_numbers(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     return table.astype(full)
 
 
-def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
+def _in_order(rules: list[DerivingRule]) -> tuple[DerivingRule, ...]:
     """Rules after those that make their sources."""
-    maker: dict[str, MakingRule] = {}
+    maker: dict[str, DerivingRule] = {}
     for rule in rules:
         for name in rule.made:
             if name in maker:

@@ -14,21 +14,21 @@ from typing import Any
 import pandas as pd
 from sdv.errors import SamplingError
 
-from sdv_plausible.fit.budget import Budget
-from sdv_plausible.fit.earlier import with_charges, with_looks
-from sdv_plausible.fit.run import Found
+from sdv_plausible.fitting.fit import FitResult
+from sdv_plausible.fitting.release_budget import Budget
+from sdv_plausible.fitting.reused_domain import with_charges, with_looks
 from sdv_plausible.models.bayesian_network import named_structure
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.sdv.releasing import released
-from sdv_plausible.sdv.requests import parents
+from sdv_plausible.sdv.placeholder_table import write_as_domain
+from sdv_plausible.sdv.release_conversion import released
 from sdv_plausible.sdv.sampling import SamplingSynthesizer
-from sdv_plausible.sdv.stand_ins import write_as_domain
+from sdv_plausible.sdv.sampling_requests import parents
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.utils.whole_files import write_whole
+from sdv_plausible.utils.atomic_files import write_whole
 
 
 class FittedSynthesizer(SamplingSynthesizer):
@@ -38,7 +38,7 @@ class FittedSynthesizer(SamplingSynthesizer):
     """
 
     _ledger: PrivacyLedger | None
-    _taken: tuple[pd.Series[Any], Found] | None = None  # only while a release is put in
+    _taken: tuple[pd.Series[Any], FitResult] | None = None  # only while a release is put in
     _looked = DomainFile(columns={})  # what was compared with rows, and not what came out: saved, too
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _said: Mapping[str, Any] | None = None  # settings of a release that this object's own ones do not say
@@ -102,7 +102,7 @@ class FittedSynthesizer(SamplingSynthesizer):
             with one that cannot be read. ``other_kind``, of columns whose type was voted for: up to what
             share of the cells may be of another kind, and count as missing.
         """
-        from sdv_plausible.table.learned.mass import columns_frame
+        from sdv_plausible.table.learned.lost_mass import columns_frame
 
         answers = self._fitted_sampler().answers
         others = (self._said or {}).get("voted_others", self._voted_others)
@@ -143,7 +143,7 @@ class FittedSynthesizer(SamplingSynthesizer):
             One row per number of kept attributes: quartiles of the group sizes of candidates, share of at
             least k.
         """
-        from sdv_plausible.mechanism.drawing.diagnosis import diagnose
+        from sdv_plausible.mechanism.drawing.seed_diagnostics import diagnose
 
         return diagnose(self._fitted_sampler(), num_candidates)
 
@@ -158,7 +158,7 @@ class FittedSynthesizer(SamplingSynthesizer):
             ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega:
             share}}``.
         """
-        from sdv_plausible.mechanism.drawing.diagnosis import seed_diagnostics
+        from sdv_plausible.mechanism.drawing.seed_diagnostics import seed_diagnostics
 
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
@@ -245,7 +245,7 @@ class FittedSynthesizer(SamplingSynthesizer):
 
     # --- what a fit made --------------------------------------------------------------------------
 
-    def _hold(self, dtypes: pd.Series[Any], found: Found) -> None:
+    def _hold(self, dtypes: pd.Series[Any], found: FitResult) -> None:
         """Keep what a fit made."""
         self._codec, self._fitted_rules = Codec(found.domain), found.rules
         self._sampler, self._ledger, self._charge = found.sampler, found.ledger, found.charge
@@ -255,7 +255,7 @@ class FittedSynthesizer(SamplingSynthesizer):
         self._process = os.getpid()
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
-    def _take(self, dtypes: pd.Series[Any], found: Found) -> None:
+    def _take(self, dtypes: pd.Series[Any], found: FitResult) -> None:
         """Hold what another fit made, of which there is no row here.
 
         ``dtypes`` are the output's, by label.

@@ -14,23 +14,22 @@ import numpy as np
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.fit.budget import check_budget
-from sdv_plausible.fit.object_state import check_budget_there
-from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
-from sdv_plausible.fit.rows import Rows, TableRows
-from sdv_plausible.fit.run import Fit, Found, Opened
-from sdv_plausible.fit.side_entries import side_entries
-from sdv_plausible.fit.telling import Note, Teller, compared
-from sdv_plausible.fit.told import Told
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.fitting.column_specs import ColumnSpecs
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics, Note, compared
+from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
+from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
+from sdv_plausible.fitting.object_state import check_budget_there
+from sdv_plausible.fitting.public_table import PublicTable, check_there, public_entries
+from sdv_plausible.fitting.release_budget import check_budget
+from sdv_plausible.fitting.zero_cost_entries import side_entries
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.rules.declared import rule_entries
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules.rules_and_declarations import rule_entries
 from sdv_plausible.sdv.fitted import FittedSynthesizer
-from sdv_plausible.sdv.frames import split_input
-from sdv_plausible.sdv.releasing import settings_of
-from sdv_plausible.sdv.schema import (
+from sdv_plausible.sdv.frame_conversion import split_input
+from sdv_plausible.sdv.metadata_schema import (
     check_assigned,
     check_processed,
     check_sdtypes,
@@ -38,20 +37,21 @@ from sdv_plausible.sdv.schema import (
     reaching,
     with_types,
 )
-from sdv_plausible.sdv.stand_ins import reseed_generators
-from sdv_plausible.sdv.transient import call_of, shown_rows
+from sdv_plausible.sdv.placeholder_table import reseed_generators
+from sdv_plausible.sdv.release_conversion import settings_of
+from sdv_plausible.sdv.transient_state import call_of, shown_rows
+from sdv_plausible.table.cells.cell_series import numbers_alone
 from sdv_plausible.table.cells.dates import check_dates
-from sdv_plausible.table.cells.series import numbers_alone
-from sdv_plausible.table.checking import Check
-from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.columns.stored_types import said_storage
+from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons
+from sdv_plausible.table.data_checks import Check
+from sdv_plausible.table.declared.access_log import told_of_look
 from sdv_plausible.table.declared.declarations import Types, says_written
-from sdv_plausible.table.declared.looks import told_of_look
-from sdv_plausible.table.files.storage import PERSON, check_storage
+from sdv_plausible.table.files.storage_types import PERSON, check_storage
 from sdv_plausible.table.files.text_files import is_in_parts
-from sdv_plausible.table.persons import person_entry, unknown_persons
-from sdv_plausible.utils.visible import visible
+from sdv_plausible.utils.printable import visible
 
 
 class FittingSynthesizer(FittedSynthesizer):
@@ -137,7 +137,7 @@ class FittingSynthesizer(FittedSynthesizer):
             frame = next(iter(data.values()), None) if isinstance(data, dict) else data
             self._keep_storage(said_storage(frame))
             return
-        from sdv_plausible.fit.parts import shown_in_parts
+        from sdv_plausible.fitting.partitioned_table import shown_in_parts
 
         call, types = call_of(self), self._read_as
         assert call is not None
@@ -189,10 +189,12 @@ class FittingSynthesizer(FittedSynthesizer):
         found = self._found(replace(fit, specs=self._specs_of(table)), table, persons, opened)
         return self._hold(dtypes, found)
 
-    def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
+    def _found(
+        self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: PaidFit
+    ) -> FitResult:
         """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
-        teller, call = Teller(self._noted), call_of(self)
-        rows: Rows = TableRows(table, self._known.rules, persons)
+        teller, call = HolderDiagnostics(self._noted), call_of(self)
+        rows: FitRows = InMemoryRows(table, self._known.rules, persons)
         if call is not None and call.parts is not None:
             rows = call.parts.rows(self._known.rules, list(table.columns))
         found = fit.run(rows, opened, self._fit_coins(), teller)
@@ -326,7 +328,11 @@ class FittingSynthesizer(FittedSynthesizer):
         """Keep of a fit what is read again: of metadata its schema, as it may hold rows' values."""
         told = fit.told
         splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in fit.rules.making)
-        kept = told if told.open or splits else Told(columns={}, max_bins=self.max_bins, split_dates=False)
+        kept = (
+            told
+            if told.open or splits
+            else ColumnSpecs(columns={}, max_bins=self.max_bins, split_dates=False)
+        )
         if not says_written(kept.domain):
             kept = replace(kept, columns=schema_of(kept.columns))
         self._known = replace(fit, told=kept, specs={})
@@ -348,9 +354,11 @@ class FittingSynthesizer(FittedSynthesizer):
         specs = self._given_specs()
         return self._known.rules.model_columns({name: specs[name] for name in modelled(specs)})
 
-    def _fit_coins(self) -> Coins:
+    def _fit_coins(self) -> KeyedRNG:
         """Secret coins of this fit, or reproducible ones."""
-        return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
+        return (
+            KeyedRNG.from_os_entropy() if self.random_state is None else KeyedRNG.from_seed(self.random_state)
+        )
 
     def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """Specification of every column of a table that reaches the model."""

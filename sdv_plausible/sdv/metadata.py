@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.fit.earlier import of_the_rows, was_voted
-from sdv_plausible.sdv.versions import TAKES_DICT
+from sdv_plausible.fitting.arguments import VOTED
+from sdv_plausible.fitting.reused_domain import of_the_rows, was_voted
+from sdv_plausible.sdv.sdv_versions import TAKES_DICT
 from sdv_plausible.table.columns.column_document import schema_of, type_words
 from sdv_plausible.table.declared.column_types import STATED, column_types
 from sdv_plausible.table.declared.declarations import given_file

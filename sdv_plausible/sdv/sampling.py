@@ -17,21 +17,26 @@ from sdv.single_table.base import FIXED_RNG_SEED
 
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.sampling import check_memory, decoded
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.release.file.release_sampling import check_memory, decoded
 from sdv_plausible.rules.rule_set import FittedRules
-from sdv_plausible.sdv.base import WholeTableSynthesizer
-from sdv_plausible.sdv.frames import Rows, in_kind
-from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
-from sdv_plausible.sdv.versions import OutputFile, from_native
+from sdv_plausible.sdv.frame_conversion import Rows, in_kind
+from sdv_plausible.sdv.sampling_requests import (
+    SAME_ROWS,
+    check_conditions,
+    check_known_columns,
+    check_request,
+)
+from sdv_plausible.sdv.sdv_base import WholeTableSynthesizer
+from sdv_plausible.sdv.sdv_versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.utils.whole_files import new_folders, write_whole
+from sdv_plausible.utils.atomic_files import new_folders, write_whole
 
 if TYPE_CHECKING:
-    from sdv_plausible.fit.run import Fit
-    from sdv_plausible.release.redrawn import About
+    from sdv_plausible.fitting.fit import Fit
+    from sdv_plausible.release.multiple_synthesis import About
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
@@ -149,7 +154,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If rows have no tested latent points, or SDV may drop some.
         """
-        from sdv_plausible.sdv import latent_points
+        from sdv_plausible.extensions.models.latent import latent_points
 
         sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
         self._points = []
@@ -184,11 +189,13 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If the model cannot be learned again from answers.
         """
-        from sdv_plausible.release.intervals.counted import number_of_rows
-        from sdv_plausible.release.redrawn import redrawn_models
+        from sdv_plausible.release.intervals.measured_counts import number_of_rows
+        from sdv_plausible.release.multiple_synthesis import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
-        coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        coins = (
+            KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        )
         models = redrawn_models(
             self._known.learner, sampler.model, sampler.answers, domain, num_tables, about,
             coins.spawn("models"), rows_per_unit=self._ledger.neighbours.rows,
@@ -202,9 +209,9 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             for i, model in enumerate(models)
         ]
 
-    def _with_model(self, model: Any, coins: Coins) -> Any:
+    def _with_model(self, model: Any, coins: KeyedRNG) -> Any:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
-        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS
+        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS
 
         held = self._alike()
         held._process = os.getpid()
@@ -241,20 +248,20 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         is_plain = not (self._sdv_sees_rows or kwargs.get("keep_extra_columns") or _has_file(args, kwargs))
         if sampler is None or not is_plain or self._points is not None or len(conditions) < 2:
             return super()._sample_with_conditions(conditions, *args, **kwargs)
-        from sdv_plausible.sdv import remaining  # where rows have known values
+        from sdv_plausible.sdv import known_values  # where rows have known values
 
-        if not remaining.can_be_batched(conditions, sampler, self._codec, self._fitted_rules, plain):
+        if not known_values.can_be_batched(conditions, sampler, self._codec, self._fitted_rules, plain):
             return super()._sample_with_conditions(conditions, *args, **kwargs)
         self._tell_copies()
         if not self._random_state_set:
             self._set_random_state(FIXED_RNG_SEED)
         number, self._calls = self._calls, self._calls + 1
-        stream = remaining.stream_of(conditions)
+        stream = known_values.stream_of(conditions)
         coins = sampler.coins.spawn("sample each", self._sdv_seed, number, stream)
-        raw = remaining.drawn(conditions, sampler, self._codec, self._fitted_rules, coins)
+        raw = known_values.drawn(conditions, sampler, self._codec, self._fitted_rules, coins)
         if (bar := kwargs.get("progress_bar", args[2:3][0] if args[2:3] else None)) is not None:
             bar.update(len(conditions))
-        return remaining.exactly(processor.reverse_transform(raw), conditions)
+        return known_values.exactly(processor.reverse_transform(raw), conditions)
 
     def _tell_copies(self) -> None:
         """Warn of rows that another copy of this object draws, too."""
@@ -276,7 +283,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
         if self._points is not None:
-            from sdv_plausible.sdv import latent_points  # where they are asked for
+            from sdv_plausible.extensions.models.latent import latent_points  # where they are asked for
         number_of_call = self._calls
         self._calls += 1
 
@@ -350,7 +357,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             output = OutputFile.of(method, args, kwargs, self._table_name)
             if output is None or output.path.exists():  # which SDV refuses
                 return self._like_fit(from_native(method(*args, **kwargs)))
-            from sdv_plausible.table.files.writing import write_table  # where a file is asked for
+            from sdv_plausible.table.files.write_table import write_table  # where a file is asked for
 
             frame = from_native(output.call(method))
             with new_folders(output.path.parent):

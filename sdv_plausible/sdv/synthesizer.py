@@ -8,30 +8,30 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.fit.arguments import VOTED, Arguments
-from sdv_plausible.fit.budget import Budget
-from sdv_plausible.fit.object_state import fixed_parameters, is_path
-from sdv_plausible.fit.plan import Plan, epsilon_for, epsilon_within
-from sdv_plausible.fit.public_table import PublicTable
-from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
-from sdv_plausible.mechanism.privacy_tests.settings import TestName
-from sdv_plausible.privacy.checks import one_of, truth
+from sdv_plausible.fitting.arguments import VOTED, FitArguments
+from sdv_plausible.fitting.object_state import fixed_parameters, is_path
+from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
+from sdv_plausible.fitting.public_table import PublicTable
+from sdv_plausible.fitting.release_budget import Budget
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
+from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
+from sdv_plausible.privacy.parameter_checks import one_of, truth
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.rules.written import read_rules
-from sdv_plausible.sdv import shown
+from sdv_plausible.rules.rule_files import read_rules
+from sdv_plausible.sdv import repr_html
 from sdv_plausible.sdv.fitting import FittingSynthesizer
-from sdv_plausible.sdv.parameters import GivenMetadata, learner_of
-from sdv_plausible.sdv.releasing import rebuilt
-from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
-from sdv_plausible.sdv.transient import call_of
+from sdv_plausible.sdv.metadata_schema import check_metadata, with_person, with_types
+from sdv_plausible.sdv.release_conversion import rebuilt
+from sdv_plausible.sdv.sdv_parameters import GivenMetadata, learner_of
+from sdv_plausible.sdv.transient_state import call_of
 from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.access_log import told_of_look
 from sdv_plausible.table.declared.column_types import STATED, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, Undeclared, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.declared.looks import told_of_look
-from sdv_plausible.table.declared.words import check_table_name
+from sdv_plausible.table.declared.spec_words import check_table_name
 
 
 class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
@@ -102,7 +102,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
     anyway : bool
         Whether to learn what nobody declared however few rows there are. By default the rows are counted
         first, for 0.005 of epsilon or less, and ``fit`` raises
-        :class:`~sdv_plausible.fit.first_count.TooFewRowsError` where noise would hide most of what undeclared
+        :class:`~sdv_plausible.fitting.row_count_check.TooFewRowsError` where noise would hide most of what undeclared
         columns hold: the rest is not spent then. Where all is declared, nothing is counted.
 
     Examples
@@ -138,7 +138,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
     ) -> None:
         given = locals()
         if moved:
-            from sdv_plausible.fit.options import refuse_moved  # which knows all options
+            from sdv_plausible.fitting.options import refuse_moved  # which knows all options
 
             refuse_moved(type(self).__name__, moved, model=model, test=test)
         # SDV knows Python's truth values alone, and would show what was given instead
@@ -148,7 +148,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         for name in PARAMETERS:
             if name not in sdv_sets:
                 setattr(self, name, given[name])  # a copy, fixed from now on: see parameters.py
-        arguments = Arguments.of(
+        arguments = FitArguments.of(
             metadata, self.domain, epsilon=epsilon, delta=delta, model=learner_of(self.model), test=test,
             types=types, person=person, neighbours=neighbours, budget=budget, locales=locales,
             random_state=random_state,
@@ -163,7 +163,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         if is_path(rules := self.rules):
             rules = self._from_files["rules"] = read_rules(rules)
         if isinstance(rules, (list, tuple)) and rules:
-            from sdv_plausible.sdv.constraints import as_rules
+            from sdv_plausible.sdv.sdv_constraints import as_rules
 
             rules = as_rules(rules)
         fit = arguments.read(
@@ -298,10 +298,10 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         )
 
     def __repr__(self) -> str:
-        return shown.as_text(self)
+        return repr_html.as_text(self)
 
     def _repr_html_(self) -> str:
-        return shown.as_html(self)
+        return repr_html.as_html(self)
 
 
 PARAMETERS = fixed_parameters(PlausibleDeniabilitySynthesizer, but=("metadata", "budget"))

@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
-from sdv_plausible.questions.counts import SeesRows
-from sdv_plausible.sources.crew import ALONE, Crew, Piece, packed
+from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.sources.fingerprints import Fingerprints
 from sdv_plausible.sources.progress import SILENT, Progress
-from sdv_plausible.sources.unchanged import Unchanged
-from sdv_plausible.table.cells.series import plain_cells
-from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
-from sdv_plausible.table.files.storage import with_texts
+from sdv_plausible.sources.worker_pool import ALONE, Piece, WorkerPool, packed
+from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, read_again
+from sdv_plausible.table.files.storage_types import with_texts
 
 PART_ROWS = 1 << 19
 PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
@@ -33,7 +33,7 @@ MANY = (
 T = TypeVar("T")
 
 
-class Work(Protocol[T]):
+class PartTask(Protocol[T]):
     """Something to be counted in every part, and how the counts of two parts become one.
 
     It can be pickled, and is a function of the part and its number alone: a part that is counted again,
@@ -49,18 +49,18 @@ class Work(Protocol[T]):
         ...
 
 
-class Source(SeesRows, ABC):
+class Source(HoldsRows, ABC):
     """A table in parts."""
 
     in_order = True
     """Whether every pass has the same rows at the same places of the same parts."""
     on_cluster = False
-    """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.sources.clusters`."""
+    """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.extensions.clusters.cluster_source`."""
     counts_travel = False
     """Whether other processes count parts: what they count should then be small."""
     progress: Progress = SILENT
     """Who hears how far a pass is."""
-    crew: Crew = ALONE
+    crew: WorkerPool = ALONE
     """Who counts the parts, where they are on this machine."""
     storage: Mapping[str, str] = MappingProxyType({})
     """How columns are stored, where files say so whose schema is public: so they come back."""
@@ -77,7 +77,7 @@ class Source(SeesRows, ABC):
         """No row of some columns, in the types of the parts."""
 
     @abstractmethod
-    def total(self, work: Work[T], names: Sequence[str]) -> T:
+    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
         """Counts of all parts, which hold some columns: one pass."""
 
     def check_form(self) -> None:
@@ -87,7 +87,7 @@ class Source(SeesRows, ABC):
         """The first rows, for the holder; none of a cluster's, which stay where they are."""
         return self.empty(names)
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
+    def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
         """A source whose parts are what work made of each part; of a cluster, whose workers keep them."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class LocalSource(Source):
 
     def __init__(self, rows: int = PART_ROWS) -> None:
         self.rows = rows
-        self.unchanged = Unchanged()  # by the number of rows: whoever codes them compares more
+        self.unchanged = Fingerprints()  # by the number of rows: whoever codes them compares more
 
     @abstractmethod
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -154,7 +154,7 @@ class LocalSource(Source):
                 break
         return pd.concat(found[1:] or found, ignore_index=True)
 
-    def total(self, work: Work[T], names: Sequence[str]) -> T:
+    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
         """Counts of all parts: at any time each process has one part in memory, and one sum.
 
         Raises
@@ -187,7 +187,7 @@ class LocalSource(Source):
 
 
 @dataclass(frozen=True)
-class Held:
+class InMemoryPart:
     """A part that is in memory."""
 
     number: int
@@ -219,7 +219,7 @@ class FrameSource(LocalSource):
         """Slices of the frame."""
         for number, start in enumerate(range(0, len(self._table), self.rows)):
             part = self._table.iloc[start : start + self.rows][list(names)].reset_index(drop=True)
-            yield Held(number, part)
+            yield InMemoryPart(number, part)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
@@ -227,10 +227,10 @@ class FrameSource(LocalSource):
 
 
 @dataclass(frozen=True)
-class _Reads:
+class _RereadTask:
     """Work on parts some of whose columns are read first."""
 
-    work: Work[Any]
+    work: PartTask[Any]
     types: Mapping[str, ColumnType]
     spelling: Spelling
 
@@ -243,7 +243,7 @@ class _Reads:
         return self.work.merge(one, other)
 
 
-class Again(Source):
+class RereadSource(Source):
     """A table some of whose columns are read as from a file, wherever its parts are."""
 
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
@@ -265,15 +265,15 @@ class Again(Source):
         """No row of some columns."""
         return read_again(self.source.empty(names), self._types, self._spelling)
 
-    def total(self, work: Work[T], names: Sequence[str]) -> T:
+    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
         """Counts of all parts."""
-        found: T = self.source.total(_Reads(work, self._types, self._spelling), names)
+        found: T = self.source.total(_RereadTask(work, self._types, self._spelling), names)
         return found
 
     def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:
         """The first rows as they were before."""
         return self.source.begins(names, most)
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
+    def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
         """As the source's workers keep it."""
-        return self.source.kept(_Reads(work, self._types, self._spelling), names)
+        return self.source.kept(_RereadTask(work, self._types, self._spelling), names)

@@ -8,19 +8,19 @@ from pathlib import Path
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.counts import SeesRows
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import HoldsRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.bounded import of_persons
-from sdv_plausible.sources.coded import Coder, SourceCounts
-from sdv_plausible.sources.kept import keep_codes
-from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Again, Source
-from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.sources.bounded_rows import of_persons
+from sdv_plausible.sources.encoded_cache import keep_codes
+from sdv_plausible.sources.source import RereadSource, Source
+from sdv_plausible.sources.source_columns import SourceColumns
+from sdv_plausible.sources.source_counts import PartEncoder, SourceCounts
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 
 
-class SourceRows(SeesRows):
+class SourceRows(HoldsRows):
     """A table that is read in parts.
 
     Parameters
@@ -54,7 +54,7 @@ class SourceRows(SeesRows):
         """Whether the choice left some out, as nobody can tell whose they are."""
         return self._unnamed
 
-    def of_persons(self, neighbours: Neighbours, coins: Coins) -> SourceRows:
+    def of_persons(self, neighbours: Neighbours, coins: KeyedRNG) -> SourceRows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None:
             return self
@@ -63,7 +63,7 @@ class SourceRows(SeesRows):
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> SourceRows:
         """The same with some columns read as from a file, and other rules."""
-        read = Again(self._source, types, spelling)
+        read = RereadSource(self._source, types, spelling)
         gone = {name for name, kind in types.items() if not kind.is_modelled}
         names = [name for name in self._names if name not in gone]
         return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed, size=self._size)
@@ -85,9 +85,9 @@ class SourceRows(SeesRows):
         """Exact answers about them, in a pass each."""
         return SourceColumns(self._source, self._rules, self._names, self._size)
 
-    def coded(self, domain: Domain, coins: Coins) -> SourceCounts:
+    def coded(self, domain: Domain, coins: KeyedRNG) -> SourceCounts:
         """Counts of codes, part by part."""
-        coder = Coder(domain, self._rules, coins)
+        coder = PartEncoder(domain, self._rules, coins)
         if self._folder is None and not self._source.on_cluster:
             return SourceCounts(self._source, coder, self._names)
         return keep_codes(self._source, coder, self._names, self._folder)

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.cell_series import as_doubles
 from sdv_plausible.table.cells.date_texts import write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds, from_clocks, on_clocks
 from sdv_plausible.table.cells.distinct import distinct_values
-from sdv_plausible.table.cells.forms import canonical, has_form
 from sdv_plausible.table.cells.number_texts import read_numbers
-from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.utils.steps import Steps
+from sdv_plausible.utils.step_lookup import StepLookup
 
 AT_ONCE = 1 << 13  # rows, of which 8 bytes stay in the cache
 _OUTSIDE, _MISSING = -1, -2  # codes of cells whose value is none of the domain's, or that hold none
@@ -44,7 +44,7 @@ class Codec:
         self.domain = domain
         self._columns = [ColumnCodec(attribute) for attribute in domain]
 
-    def encode(self, table: pd.DataFrame, coins: Coins) -> np.ndarray:
+    def encode(self, table: pd.DataFrame, coins: KeyedRNG) -> np.ndarray:
         """Codes of shape (n, m), int32, column-contiguous."""
         return self.fill(self.known(table), coins)
 
@@ -55,7 +55,7 @@ class Codec:
             column.encode_into(codes[:, j], table[column.attribute.name])
         return codes
 
-    def fill(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+    def fill(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw codes where there are none, in place."""
         for j, attribute in enumerate(self.domain):
             if codes[:, j].min(initial=0) < 0:
@@ -63,7 +63,7 @@ class Codec:
                 codes[strangers, j] = _drawn(attribute, len(strangers), coins)
         return codes
 
-    def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
+    def decode(self, codes: np.ndarray, coins: KeyedRNG) -> pd.DataFrame:
         """Table of n rows; a value inside a bin is drawn evenly, or as round as the domain says."""
         columns = {
             column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)
@@ -152,7 +152,7 @@ def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | N
     return None
 
 
-def _drawn(attribute: Attribute, num_cells: int, coins: Coins) -> np.ndarray:
+def _drawn(attribute: Attribute, num_cells: int, coins: KeyedRNG) -> np.ndarray:
     """Codes of cells that decide none: all alike, or in proportion to what was learned."""
     up_to = np.cumsum(attribute.counts[:-1] if attribute.counts else [0], dtype=np.int64)
     if not up_to[-1]:
@@ -176,9 +176,9 @@ class ColumnCodec:
         self._code_of = {canonical(value): first + i for i, value in enumerate(attribute.values)}
 
     @cached_property
-    def _steps(self) -> Steps:
+    def _steps(self) -> StepLookup:
         """Where bins begin: who decodes has no need of it."""
-        return Steps(self._lower if self.attribute.kind == "datetime" else self._lower.astype(float))
+        return StepLookup(self._lower if self.attribute.kind == "datetime" else self._lower.astype(float))
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
         """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
@@ -247,7 +247,7 @@ class ColumnCodec:
         found = np.array([*codes, _MISSING], dtype=np.int32)
         return (cells, found[np.append(where, -1)]) if is_stored_once else (where, found)
 
-    def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
+    def decode(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""
         # Objects where texts stand beside numbers.
         attribute = self.attribute
@@ -257,14 +257,14 @@ class ColumnCodec:
             return self._decode_mixed(codes, coins)
         return self._decode_numbers(codes, coins)
 
-    def _decode_mixed(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+    def _decode_mixed(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         values, bins = np.empty(len(codes), dtype=object), len(self._lower)
         number = codes < bins
         values[~number] = self._values[codes[~number] - bins]
         values[number] = self._decode_numbers(codes[number], coins)  # as Python's own: whole ones stay whole
         return values
 
-    def _decode_numbers(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
+    def _decode_numbers(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
         attribute = self.attribute
         if not len(self._lower):
             return np.full(len(codes), np.nan)
@@ -294,7 +294,7 @@ class ColumnCodec:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)
         return stamps
 
-    def _draw(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+    def _draw(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Uniform inside the closed bin; whole units for integers and dates."""
         u = coins.uniform(len(low))
         if self.attribute.kind == "float":
@@ -304,13 +304,13 @@ class ColumnCodec:
         whole = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
         return (first + whole * unit).view(np.int64)
 
-    def _draw_on_clocks(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+    def _draw_on_clocks(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Dates as the clocks of the time zone show them, so that midnights stay midnights."""
         first, last = (on_clocks(ends, self.attribute.time_zone) for ends in (low, high))
         drawn = self._draw(first, np.maximum(first, last), coins)
         return np.clip(from_clocks(drawn, self.attribute.time_zone), low, high)
 
-    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """As round as people write such values: whole numbers, or those of the last digit."""
         rounding = self.attribute.rounding
         assert rounding is not None

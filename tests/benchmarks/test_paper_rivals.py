@@ -23,7 +23,7 @@ from benchmarks.paper.private_linear import (
     output_rate,
     random_vector,
 )
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def norm_p_value(vectors: np.ndarray, rate: float) -> float:
 
 def test_noise_has_the_stated_density() -> None:
     """False alarm: p below 1e-6 / 3 in one of three tests, so at most 1e-6 (and the seed is fixed)."""
-    rate, d, coins = 0.7, 6, Coins.from_seed(11)
+    rate, d, coins = 0.7, 6, KeyedRNG.from_seed(11)
     drawn = np.stack([random_vector(d, rate, coins) for _ in range(4000)])
     assert norm_p_value(drawn, rate) > FALSE_ALARM / 3
     for wrong in (rate * 0.8, rate * 1.25, rate * math.sqrt(2)):  # control: scales that are off are caught
@@ -97,7 +97,7 @@ def test_output_perturbation_adds_noise_of_the_theorems_scale(loss: Loss) -> Non
     """False alarm at most 1e-6: one Kolmogorov-Smirnov test. Control: half of n, lambda or epsilon."""
     rows, labels = small_table()
     rows, labels = small_table()
-    regulariser, epsilon, coins = 0.01, 0.8, Coins.from_seed(5)
+    regulariser, epsilon, coins = 0.01, 0.8, KeyedRNG.from_seed(5)
     fitted = minimise(rows, labels, regulariser, loss)
     given = (rows, labels, regulariser, epsilon, loss, coins, fitted)
     noise = np.stack([output_perturbation(*given) for _ in range(3000)]) - fitted
@@ -111,7 +111,7 @@ def test_output_perturbation_adds_noise_of_the_theorems_scale(loss: Loss) -> Non
 def test_objective_perturbation_tilts_by_noise_of_the_theorems_scale(loss: Loss, regulariser: float) -> None:
     """The tilt is read off the stationarity condition of the release. False alarm at most 1e-6 per case; controls: factor 2."""
     rows, labels = small_table(200, 3)
-    epsilon, coins = 1.0, Coins.from_seed(8)
+    epsilon, coins = 1.0, KeyedRNG.from_seed(8)
     rate, extra = objective_noise(len(rows), regulariser, epsilon, loss.curvature)
     tilts = []
     for _ in range(300):
@@ -153,7 +153,7 @@ def test_converges_to_the_classifier_without_privacy(loss: Loss, method: object)
     rows, labels = small_table()
     plain, distances = minimise(rows, labels, 0.01, loss), []
     for epsilon in (0.1, 1e3, 1e9):
-        released = method(rows, labels, 0.01, epsilon, loss, Coins.from_seed(2))  # type: ignore[operator]
+        released = method(rows, labels, 0.01, epsilon, loss, KeyedRNG.from_seed(2))  # type: ignore[operator]
         distances.append(float(np.linalg.norm(released - plain)))
     assert max(0.5, distances[1]) < distances[0]
     assert distances[2] < min(1e-3, distances[1])
@@ -186,7 +186,7 @@ def test_conditions_are_checked() -> None:
     ):
         for method in (
             check_conditions,
-            *(partial(m, loss=HUBER, coins=Coins.from_seed(0)) for m in METHODS),
+            *(partial(m, loss=HUBER, coins=KeyedRNG.from_seed(0)) for m in METHODS),
         ):
             with pytest.raises(ValueError, match=words):
                 method(*given)

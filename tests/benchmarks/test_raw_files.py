@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.raw_files import BOOKS, FILES, distance
-from sdv_plausible.declaring.csv_codebook import read_csv_codebook
+from sdv_plausible.extensions.codebooks.csv_codebook import read_csv_codebook
 
 
 @pytest.mark.parametrize("path", sorted(BOOKS.glob("*.csv")), ids=lambda path: path.stem)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sdv_plausible.sdv.versions import SDV_MAJOR
+from sdv_plausible.sdv.sdv_versions import SDV_MAJOR
 
 COMMIT = "8cf1e4aae52d68cb293215c5d6f29fa7524d6f62"  # tag v1.38.1 of github.com/sdv-dev/SDV
 SUITES = ("tests/integration/single_table", "tests/integration/cag")

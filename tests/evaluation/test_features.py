@@ -6,7 +6,7 @@ import pytest
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.features import FeatureEncoder, split_rows, split_sizes
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.table_pair import prepare
 
 
 def test_features_are_finite_and_know_missing_and_unseen():

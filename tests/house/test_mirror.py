@@ -17,35 +17,39 @@ from pages import ROOT
 PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
-    "web/app/columns.py": "the review page as a step: tests/web/app/test_app_pages.py",
+    "extensions/app/pages/columns_page.py": "the review page as a step: tests/extensions/app/pages/test_app_pages.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "key", "registry", "synthesize", "types")
     },
-    "commands/named_tables.py": "several files on the command line: tests/fit/test_fit_parts.py",
+    "cli/table_arguments.py": "several files on the command line: tests/fitting/test_partitioned_table.py",
     **dict.fromkeys(
-        ("related/child_replay.py", "verification.py", "verifying/points.py"),
+        (
+            "extensions/multi_table/child_replay.py",
+            "extensions/verify/verification.py",
+            "extensions/verify/independent/grid_points.py",
+        ),
         "what verify computes again: tests/verifying",
     ),
-    "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
-    "questions/door.py": "the door, through what is asked of it: test_queryable.py",
+    "models/model_types.py": "models in files: tests/release/file/test_release_file_models.py",
+    "queries/query_session.py": "the door, through what is asked of it: test_queryable.py",
     **{
         f"release/file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"
         for name in ("domain", "invented", "schema", "settings")
     },
-    "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
-    "sdv/releasing.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
+    "sdv/type_detection.py": "types of a file's columns: tests/integration/test_cli.py",
+    "sdv/release_conversion.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
     **{
         f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
         for name in ("fitted", "fitting", "synthesizer")
     },
     "table/columns/attribute.py": "what a domain is made of: test_domain.py",
-    "table/columns/cell_texts.py": "cells of files: tests/table/files/test_csv_files.py",
+    "table/columns/cell_reader.py": "cells of files: tests/table/files/test_csv_files.py",
     "table/columns/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
-    "utils/json_forms.py": "forms: test_column_document.py, against jsonschema",
-    "table/files/one_file.py": "a face: tests/integration/test_cli.py, and tests/web/review/test_review.py",
-    "table/files/parquet.py": "tests/integration/test_mixed_columns.py, and tests/sources/test_found_files.py",
-    "table/cells/values.py": "values of cells: test_domain.py, and tests/release/file/test_release.py",
+    "utils/json_schema.py": "forms: test_column_document.py, against jsonschema",
+    "table/files/table_file.py": "a face: tests/integration/test_cli.py, and tests/extensions/app/review/test_review.py",
+    "table/files/parquet_files.py": "tests/integration/test_mixed_columns.py, and tests/sources/test_file_sources.py",
+    "table/cells/cell_documents.py": "values of cells: test_domain.py, and tests/release/file/test_release.py",
 }
 
 
@@ -94,7 +98,7 @@ def test_every_module_has_its_test_file():
 def test_a_module_without_tests_is_caught():
     code = "def f():\n    pass\n"
     empty, late = '"""Doc."""\n', "def __getattr__(name):\n    pass\n"
-    modules = {"table/codec.py": code, "table/__init__.py": empty, "audit/__init__.py": late}
+    modules = {"table/codec.py": code, "table/__init__.py": empty, "extensions/audit/__init__.py": late}
     modules |= {"models/__init__.py": code, "__init__.py": code}
     tests = dict.fromkeys(["table/test_codec.py", "test_models.py", "test_package.py"], "")
     others = {name: source for name, source in tests.items() if name != "table/test_codec.py"}

@@ -53,7 +53,7 @@ def test_an_explanation_is_of_one_module() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        pytest.param("questions/frequent.py", marks=pytest.mark.slow),
+        pytest.param("queries/partition_selection.py", marks=pytest.mark.slow),
         pytest.param("mechanism/privacy_tests/release_level.py", marks=pytest.mark.nightly),
     ],
 )

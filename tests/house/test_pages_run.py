@@ -30,7 +30,7 @@ from sybil import Document, Example
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 
 LANGUAGES = {"python", "bash"}
 FAST = {"README.md", "docs/tutorials/from_a_raw_table.md", "docs/how_to/command_line.md"}

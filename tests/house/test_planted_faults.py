@@ -103,7 +103,7 @@ def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
 
     The script runs in a process of its own: this one has imported other tests, of another copy.
     """
-    fault = next(fault for fault in FAULTS if fault.file == "questions/budget.py")
+    fault = next(fault for fault in FAULTS if fault.file == "queries/budget_tracker.py")
     same = replace(fault, name="same", new=f"{fault.old} ")
     broken = replace(fault, name="broken", new=fault.old.replace("used", "no_such_name"))
     quick = next(iter(planted_faults.COMMANDS))

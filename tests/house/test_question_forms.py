@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from pages import ROOT
 
-from sdv_plausible.models.datasynthesizer.candidates import GRID, information_sensitivity_in_steps
-from sdv_plausible.models.latent.gradients import LARGEST_NORM
-from sdv_plausible.models.paper.entropies import ENTROPY_GRID
+from sdv_plausible.extensions.models.datasynthesizer.candidates import GRID, information_sensitivity_in_steps
+from sdv_plausible.extensions.models.latent.gradients import LARGEST_NORM
+from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
-from sdv_plausible.questions.counts import Axis
+from sdv_plausible.queries.count_queries import Axis
 
 PAGE = (ROOT / "docs/explanation/proofs/questions.md").read_text(encoding="utf-8")
 FORM = re.compile(

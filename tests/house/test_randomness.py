@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
 BY_NAME = (
-    "commands/cli.py",  # the module of a command, by the name that was given
-    "commands/audit.py",  # the synthesizer that the command is told to attack
+    "cli/main.py",  # the module of a command, by the name that was given
+    "extensions/audit/audit_command.py",  # the synthesizer that the command is told to attack
     "models/__init__.py",  # the learner that is asked for, of this room
-    "models/registered.py",  # the model that a file names, of this room
-    "utils/late.py",  # public names that load on first use
+    "models/model_types.py",  # the model that a file names, of this room
+    "utils/lazy_names.py",  # public names that load on first use
 )
 
 NUMPY = {"np", "numpy"}
@@ -81,7 +81,7 @@ def test_randomness_is_made_in_the_noise_room():
 PLANTS = {
     "models/a.py": "import numpy as np\ndef f(n):\n    return np.random.normal(size=n)\n",
     "privacy/ledger.py": "import numpy\nrng = numpy.random.default_rng(1)\n",
-    "privacy/noise/coins.py": "import numpy as np\nrng = np.random.default_rng(1)\n",
+    "privacy/noise/keyed_rng.py": "import numpy as np\nrng = np.random.default_rng(1)\n",
     "table/a.py": "def f():\n    from numpy import random\n", "table/b.py": "import numpy.random as draws\n",
     "release/a.py": "from numpy.random import default_rng\n",
     "evaluation/a.py": "import numpy as np\nrng = np.random.default_rng()\n",
@@ -97,4 +97,4 @@ def test_a_planted_draw_is_seen_and_seeded_simulation_and_the_noise_room_are_fre
     assert [module for module, source in PLANTS.items() if not trespasses(module, source)] == []
     seeded = "import numpy as np\ndef f(seed):\n    return np.random.default_rng(seed)\n"
     assert not trespasses("datasets/census.py", seeded)
-    assert not trespasses("privacy/noise/coins.py", "import os\nkey = os.urandom(32)\n")
+    assert not trespasses("privacy/noise/keyed_rng.py", "import os\nkey = os.urandom(32)\n")

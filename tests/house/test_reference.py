@@ -90,7 +90,7 @@ def test_the_reference_shows_the_public_names(documented, public, words):
 
 def test_a_missing_and_a_stray_name_are_caught(documented, public, words):
     assert differences({*documented} - {"sdv_plausible.plan"}, public, words) == (["sdv_plausible.plan"], [])
-    stray = "sdv_plausible.fit.plan.Settings"
+    stray = "sdv_plausible.fitting.plan.Settings"
     assert differences({*documented, stray}, public, words) == ([], [stray])
     imports = "```python\nfrom sdv_plausible.models import make_learner\n```\n"
     page = Page.parse("docs/how_to/planted.md", f"`sdv_plausible.table.codec.ColumnCodec`\n\n{imports}")

@@ -47,4 +47,4 @@ def test_what_four_walks_name_is_there_in_six_modules_at_most() -> None:
 
 def test_planted_a_function_that_has_moved_is_found() -> None:
     walk = walks(PAGE)["A privacy test"].replace("`read_test`", "`read_tests`")
-    assert misplaced(walk) == ["mechanism/privacy_tests/settings.py: read_tests"]
+    assert misplaced(walk) == ["mechanism/privacy_tests/privacy_settings.py: read_tests"]

@@ -16,7 +16,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.evaluation.page.inspection import inspection_page
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.table_pair import prepare
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used

@@ -24,7 +24,7 @@ from reviewing import (
 from sentences import LEAD, total
 
 from sdv_plausible import Release
-from sdv_plausible.utils.whole_files import PREFIX
+from sdv_plausible.utils.atomic_files import PREFIX
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 pytestmark = [

@@ -39,15 +39,15 @@ from sdv_plausible import (
     to_registry,
     to_standard,
 )
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, Words
-from sdv_plausible.release.file.documents import write
-from sdv_plausible.release.signing import new_key, public_file
+from sdv_plausible.extensions.standards.signing import new_key, public_file
+from sdv_plausible.extensions.verify.independent.all_checks import check
+from sdv_plausible.fitting.diagnostics import FitWarning
+from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText
+from sdv_plausible.release.file.json_documents import write
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.column_types import types_of_unknown_origin
-from sdv_plausible.verifying.checking import check
 
 WARNING = "the privacy claim holds only if the column types of"
 DECLARED = {"score": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}}
@@ -209,7 +209,7 @@ DOORS = {
     "describe": by_command("describe", "d.json", "--mode", "random"), "families (command)": by_families_command,
 }  # fmt: skip
 WITHOUT_METADATA = {
-    "counted": "a number of rows has no type: tests/fit/test_first_count.py",
+    "counted": "a number of rows has no type: tests/fitting/test_row_count_check.py",
     "voted": "of the metadata names alone count: below",
     "declare": "types are those of a domain file",
     "app": "types are those of the page's domain file",
@@ -229,7 +229,7 @@ def test_every_door_states_the_condition_and_warns_once(tmp_path):
             told = {} if types is None else {"types": types}
             ledger, said = warned(lambda door=door, told=told: door(tmp_path, **told))
             plain = ledger if isinstance(ledger, dict) else ledger.to_dict()
-            words, wanted = Words.of(plain), types is None
+            words, wanted = LedgerText.of(plain), types is None
             stated = [CONDITION in text for text in (plain["headline"], words.lead, words.total)]
             if stated != [wanted] * 3 or bool(plain["assumed_types"]) != wanted or len(said) != wanted:
                 wrong[name, types] = stated, plain["assumed_types"], said

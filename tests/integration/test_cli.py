@@ -15,10 +15,10 @@ import yaml
 from sentences import LEAD, NO_CLAIM, total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_conformance
-from sdv_plausible.commands import on_disk, shared_fit
-from sdv_plausible.commands.cli import COMMANDS, NAMED_OTHERWISE, main
+from sdv_plausible.cli import files, run_fit
+from sdv_plausible.cli.main import COMMANDS, NAMED_OTHERWISE, main
 from sdv_plausible.datasets import census_like
-from sdv_plausible.sdv.versions import SDV_MAJOR
+from sdv_plausible.sdv.sdv_versions import SDV_MAJOR
 
 
 def run(*words):
@@ -197,7 +197,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = on_disk.read
+    honest = files.read
 
     def complaining(options, types):
         table = honest(options, types)
@@ -206,7 +206,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(on_disk, "read", complaining)
+    monkeypatch.setattr(files, "read", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -288,7 +288,7 @@ def spellings(folder, path):
 
 
 def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(shared_fit, "columns_of", lambda *_: pytest.fail("read before the check"))
+    monkeypatch.setattr(run_fit, "columns_of", lambda *_: pytest.fail("read before the check"))
     data, domain = table_file(tmp_path, FINE), domain_file(tmp_path)
     metadata, ledger = tmp_path / "metadata.json", tmp_path / "ledger.json"
     metadata.write_text("{}")
@@ -452,15 +452,15 @@ def test_rules_hold_in_what_is_written(tmp_path, capsys):
 def test_a_command_imports_no_other():
     """``--help`` is there at once: pandas and SDV come with the command that needs them."""
     code = (
-        "import sys\nfrom sdv_plausible.commands.cli import main\n"
+        "import sys\nfrom sdv_plausible.cli.main import main\n"
         "for words in (['--help'], ['--version'], ['registry', '--help']):\n"
         "    try:\n        main(words)\n    except SystemExit as end:\n        assert end.code == 0\n"
-        "    print(sorted({'sdv', 'pandas', 'torch', 'sdv_plausible.audit'} & set(sys.modules)))"
+        "    print(sorted({'sdv', 'pandas', 'torch', 'sdv_plausible.extensions.audit'} & set(sys.modules)))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_command_is_a_module():
-    modules = [f"sdv_plausible.commands.{NAMED_OTHERWISE.get(name, name)}" for name in COMMANDS]
+    modules = [f"sdv_plausible.cli.{NAMED_OTHERWISE.get(name, name)}" for name in COMMANDS]
     assert [name for name in modules if find_spec(name) is None] == []

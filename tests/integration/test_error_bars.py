@@ -18,12 +18,12 @@ from scipy.stats import binom
 
 from sdv_plausible import AdaptiveNetwork, Attribute, Domain, PrivacyLedger
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
-from sdv_plausible.release.intervals.counted import measured_tables
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.release.intervals.margins import margins
+from sdv_plausible.release.intervals.measured_counts import measured_tables
 
 ALARM, MISS, ROWS = 1e-6, 0.05, 2000
 SHARES = np.array([0.55, 0.3, 0.15])
@@ -46,9 +46,9 @@ def fit(seed: int) -> tuple[np.ndarray, tuple[NoisyAnswer, ...]]:
     learner, transcript, budget = AdaptiveNetwork(), Transcript(), ModelBudget(epsilon=2.0, delta=1e-6)
     rows = Queryable(
         CodeArray(codes, DOMAIN.cardinalities), PrivacyLedger(delta=1e-6), learner.plan(DOMAIN, budget),
-        Coins.from_seed(seed), transcript=transcript,
+        KeyedRNG.from_seed(seed), transcript=transcript,
     )  # fmt: skip
-    learner.fit(rows, DOMAIN, budget, Coins.from_seed(seed + 1))
+    learner.fit(rows, DOMAIN, budget, KeyedRNG.from_seed(seed + 1))
     return codes, transcript.answers
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum, save_rules
 from sdv_plausible.sdv.metadata import metadata_from_columns
 

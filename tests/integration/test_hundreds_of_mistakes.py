@@ -29,21 +29,21 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
-from sdv_plausible.commands import cli
-from sdv_plausible.commands.on_disk import HOW_READ
-from sdv_plausible.fit.options import OPTIONS, VALUES
+from sdv_plausible.cli import main
+from sdv_plausible.cli.files import HOW_READ
+from sdv_plausible.extensions.app.pages import release_request
+from sdv_plausible.extensions.app.review.review import ReviewedTable
+from sdv_plausible.fitting.options import OPTIONS, VALUES
 from sdv_plausible.models import NAMES, named_learner
-from sdv_plausible.privacy.checks import shown
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.privacy.noise.recipients import new_secret
+from sdv_plausible.privacy.noise.stable_seeds import new_secret
+from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.rules.rule_document import SHARED as OF_RULES
-from sdv_plausible.rules.written import rule_from_dict, written
+from sdv_plausible.rules.rule_files import rule_from_dict, written
 from sdv_plausible.table.columns.column_document import SHARED, WORDS
 from sdv_plausible.table.declared.domain_file import drafted
-from sdv_plausible.utils.json_forms import read
-from sdv_plausible.web.app import order
-from sdv_plausible.web.review.review import Table
+from sdv_plausible.utils.json_schema import read
 from tests import ruled
 from tests.families import write_families
 from tests.hostile_places import with_text
@@ -300,7 +300,7 @@ def commanded(*words: str) -> None:
     told, answer = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(told), contextlib.redirect_stdout(answer):
         try:
-            code: Any = cli.main(words)
+            code: Any = main.main(words)
         except SystemExit as error:
             code = error.code
     if code != 0:
@@ -310,7 +310,7 @@ def commanded(*words: str) -> None:
 
 
 def options_of(command: str) -> list[argparse.Action]:
-    (commands,) = (a for a in cli.parser((command,))._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (a for a in main.parser((command,))._actions if isinstance(a, argparse._SubParsersAction))
     return [a for a in commands.choices[command]._actions if a.option_strings and a.dest != "help"]
 
 
@@ -338,7 +338,7 @@ READ_ALONE = ("split", "privacy_test", "private")
 
 @pytest.mark.parametrize("command", TOLD)
 def test_options_of_commands(command: str, fitted: tuple[Release, Path], tmp_path: Path, monkeypatch) -> None:
-    assert {*TOLD} == {*cli.COMMANDS} - {"app"}  # which serves pages
+    assert {*TOLD} == {*main.COMMANDS} - {"app"}  # which serves pages
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "domain.json").write_text(json.dumps(DECLARED))
     fitted[0].save(tmp_path / "people.release")
@@ -358,16 +358,16 @@ def test_options_of_commands(command: str, fitted: tuple[Release, Path], tmp_pat
 
 
 TYPED = {  # what is no number, choice, column or list of rules; by whoever reads it
-    **dict.fromkeys(order._NUMBERS, ("nonsense", "1;5", "-1", "nan", "1e999", "0")),
-    **dict.fromkeys(order._CHOICES, ("nonsense", "", "0")),
+    **dict.fromkeys(release_request._NUMBERS, ("nonsense", "1;5", "-1", "nan", "1e999", "0")),
+    **dict.fromkeys(release_request._CHOICES, ("nonsense", "", "0")),
     "person": ("nonsense", "agee", "0"), "rules": ("nonsense", "{}", '[{"rule": "none"}]', "[1]", "[}"),
 }  # fmt: skip
 
 
-def ordered(table: Table, name: str, text: str) -> None:
+def ordered(table: ReviewedTable, name: str, text: str) -> None:
     """Fill in a form with one field that is wrong, and plan what is ordered."""
     filled = {name: text, "test": "randomized"} if name == "row_cap" else {name: text}
-    found, refusals = order.read_order(table, drafted(table.names, DECLARED), filled)
+    found, refusals = release_request.read_order(table, drafted(table.names, DECLARED), filled)
     if refusals:
         assert list(refusals) == [name]
         raise ValueError(refusals[name])
@@ -377,8 +377,8 @@ def ordered(table: Table, name: str, text: str) -> None:
 
 def test_fields_of_the_app(tmp_path: Path) -> None:
     FRAME.to_csv(tmp_path / "people.csv", index=False)
-    table, found = Table(tmp_path / "people.csv", tuple(FRAME), {"encoding": "utf-8"}), []
-    for name in order.USUAL:
+    table, found = ReviewedTable(tmp_path / "people.csv", tuple(FRAME), {"encoding": "utf-8"}), []
+    for name in release_request.USUAL:
         values = [text for text in TYPED[name] if not (name == "epsilon" and text == "1e999")]
         found += faults(partial(ordered, table, name), (name,), values, quotes=name != "rules")
     assert not found, "\n".join(found)

@@ -12,7 +12,7 @@ import pytest
 from cases import each_once
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns import id_formats
 from sdv_plausible.table.declared.column_types import column_types

@@ -142,5 +142,5 @@ def strangely_named() -> list[str]:
 def test_files_find_every_class_by_the_name_it_gives(monkeypatch):
     assert strangely_named() == []
     monkeypatch.setattr(sdv_plausible.Release, "__module__", "sdv_plausible.release")
-    monkeypatch.setattr(sdv_plausible.Budget, "__module__", "sdv_plausible.fit.run")
+    monkeypatch.setattr(sdv_plausible.Budget, "__module__", "sdv_plausible.fitting.fit")
     assert len(strangely_named()) == 2

@@ -37,12 +37,12 @@ from sdv_plausible import (
     ReleaseTest,
     fit_source,
 )  # fmt: skip
-from sdv_plausible.commands import on_disk
-from sdv_plausible.commands.cli import main
-from sdv_plausible.fit import parts as fit_parts
-from sdv_plausible.fit import rows as fit_rows
-from sdv_plausible.fit.learned_domain import learned_file
-from sdv_plausible.models.paper import structure
+from sdv_plausible.cli import files
+from sdv_plausible.cli.main import main
+from sdv_plausible.extensions.models.paper import structure
+from sdv_plausible.fitting import fit_rows
+from sdv_plausible.fitting import partitioned_table as fit_parts
+from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules import Implies, Inequality, Multiple
 from sdv_plausible.sdv import fitting
@@ -215,7 +215,7 @@ def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
     (tmp_path / "m.json").write_text(json.dumps(metadata))
     date_texts().to_csv(tmp_path / "rows.csv", index=False)
     budget = Budget(4.0, 1e-8, tmp_path / "b")
-    monkeypatch.setattr(on_disk, "read", lambda *_: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(files, "read", lambda *_: pytest.fail("a row was looked at"))
     monkeypatch.chdir(tmp_path)
     command = ["fit", "rows.csv", "--metadata", "m.json", "-o", "x.release"]
     assert main([*command, "--budget", "b", "4", "1e-8"]) != 0
@@ -265,7 +265,7 @@ def test_a_draw_before_the_checks_would_be_seen(tmp_path, monkeypatch):
     def late(*_: Any) -> None:
         raise ValueError("dates as text")
 
-    monkeypatch.setattr("sdv_plausible.fit.run.build_domain", late)
+    monkeypatch.setattr("sdv_plausible.fitting.fit.build_domain", late)
     for door in DOORS.values():
         with pytest.raises(AssertionError, match="spent for nothing"):
             refused(door, new_budget(tmp_path), date_texts())
@@ -591,7 +591,7 @@ def test_what_is_known_of_a_release_is_written_and_read_before_the_draw(door, tm
 
 
 def test_planted_without_the_trial_it_is_paid_and_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdv_plausible.release.file.sections.check_settings", lambda _: None)
+    monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_settings", lambda _: None)
     budget = new_budget(tmp_path)
     release = fit_source(table(), domain=DOMAIN, model="independent", budget=budget, locales=["en_US"] * 101)
     assert charged(budget) > 0

@@ -17,18 +17,18 @@ import pytest
 from cases import each_once
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
+from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.declared import column_types as _column_types
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
-from sdv_plausible.web.app.order import read_order
-from sdv_plausible.web.review.review import Table
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -157,7 +157,7 @@ def at_app(domain: Any, types: str, folder: Path) -> None:
     rest = {} if types == "voted" else {name: words for name, words in COLUMNS.items() if name != "home"}
     table(600).to_csv(folder / "t.csv", index=False)
     file = drafted([*COLUMNS], {**rest, **domain})
-    order, _ = read_order(Table(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
+    order, _ = read_order(ReviewedTable(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
     assert order is not None
     assert order.types["home"].sdtype == "id"
     order.plan()

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, Person, Release, fit_source
-from sdv_plausible.fit.learned_domain import learned_file
-from sdv_plausible.release.file import ledger
+from sdv_plausible.extensions.verify.independent.all_checks import check
+from sdv_plausible.fitting.domain_learning import learned_file
+from sdv_plausible.release.file import ledger_section
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.verifying.checking import check
 
 Domain = dict[str, dict[str, Any]]
 EPSILONS = (1e-3, 1.0, 1e3, 1e5, 3e5, 1e6)
@@ -86,5 +86,5 @@ def test_a_vote_and_persons_are_held_to_the_same_limit(tmp_path: Path) -> None:
 
 def test_limits_of_files_hold_before_a_fit_is_paid_for(tmp_path, monkeypatch):
     """Whatever limit the readers have: here fewer losses than a fit charges."""
-    monkeypatch.setattr(ledger, "MOST_LOSSES", 0)
+    monkeypatch.setattr(ledger_section, "MOST_LOSSES", 0)
     assert outcome(tmp_path / "b", 2, declared(2), epsilon=1.0, delta=1e-9) == "refused"

@@ -21,7 +21,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.datasets import families_like_domain, families_like_metadata
 from sdv_plausible.release.file.arrays import decode
-from sdv_plausible.release.file.invented import texts_of
+from sdv_plausible.release.file.fake_columns import texts_of
 
 STORED = Path(__file__).parents[1] / "release/file/stored/default.release"
 FRAME = pd.DataFrame({"a": ["x", "y"]})
@@ -89,7 +89,7 @@ def test_a_format_of_millions_of_letters_is_none() -> None:
 
 def test_a_file_of_more_rows_than_any_table_has_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """By default as many rows are drawn, by the command line in parts: it would never end."""
-    monkeypatch.setattr("sdv_plausible.release.intervals.counted.number_of_rows", lambda *_: 10**15)
+    monkeypatch.setattr("sdv_plausible.release.intervals.measured_counts.number_of_rows", lambda *_: 10**15)
     release = Release.load(STORED)
     with pytest.raises(ValueError, match=r"^num_rows must be given"):
         release.sample()

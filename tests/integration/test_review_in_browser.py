@@ -21,8 +21,8 @@ from reviewing import (
 from sentences import total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
+from sdv_plausible.extensions.app.forms import FIELDS, field_texts
 from sdv_plausible.table.declared.domain_file import read_domain_file
-from sdv_plausible.web.forms import FIELDS, field_texts
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 pytestmark = needs_browser

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv import sdv_versions as sdv_compat
 
 ROOT = Path(__file__).parents[2]
 OURS = "PlausibleDeniabilitySynthesizer"

@@ -14,10 +14,10 @@ from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
 from sdv_plausible import DeterministicTest, PaperNetwork
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
-from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.table.files.write_table import write_table
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
@@ -412,11 +412,11 @@ def test_nothing_passes(mixed_table):
 def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     """Against the groups counted by hand: with one kept attribute a candidate's plausible seeds share its seed's value."""
     from sdv_plausible.evaluation.page.sections import SeedDiagnostics
-    from sdv_plausible.privacy.noise.coins import Coins
+    from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
     synth = fit(mixed_table, test="deterministic", k=40, omega=7)
     found = synth.seed_diagnostics(2000)
-    codes = synth._codec.encode(mixed_table, Coins.from_seed(0))
+    codes = synth._codec.encode(mixed_table, KeyedRNG.from_seed(0))
     groups = np.bincount(codes[:, synth._sampler.model.order[0]])
     assert set(found["plausible_seeds"]) == set(groups[groups > 0])
     m = len(synth._sampler.model.order)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.commands.cli import main
-from sdv_plausible.fit import source as fit_source_module
+from sdv_plausible.cli.main import main
+from sdv_plausible.fitting import fit_source as fit_source_module
 from sdv_plausible.sdv.metadata import metadata_from_columns
 
 COLUMNS = {"name": {"sdtype": "name"}, "number": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import FALSE_ALARM, UNIVERSE, network, p_value
 
+from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import HasStructure
-from sdv_plausible.models.learners import makes, planned_entries, plausible_gamma
-from sdv_plausible.models.uniform import Uniform
+from sdv_plausible.models.learner_checks import makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy.accounting import losses
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="x", kind="ordinal", values=(0, 1)),))
@@ -111,7 +111,7 @@ class Kernel(SeedModel):
 
 def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
     """Records in the partition of the candidate's own seed, with exact fractions; in blocks of any size."""
-    model, coins = Kernel(), Coins.from_seed(0)
+    model, coins = Kernel(), KeyedRNG.from_seed(0)
     model.attach_seeds(SeedRecords(SEEDS))
     proposals = model.propose(coins.integers(23, 200), np.ones(200, dtype=int), coins)
     for gamma in (1.5, 4.0, 100.0):
@@ -126,7 +126,7 @@ def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
 
 
 def test_look_up_in_groups_agrees_with_looking_at_all_records_also_of_some_proposals():
-    net, coins = network(), Coins.from_seed(1)
+    net, coins = network(), KeyedRNG.from_seed(1)
     for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
         with pytest.raises(RuntimeError, match="attach_seeds comes before"):
             look()
@@ -166,16 +166,18 @@ def test_everything_else_follows_from_two_methods():
         proposals = Proposals(candidates=seeds, seeds=np.zeros(len(seeds), dtype=int), omega=of_each)
         wanted = np.array([exact(s, omega) for s in UNIVERSE], dtype=float).T
         np.testing.assert_allclose(np.exp(model.log_likelihood(proposals, np.arange(48))), wanted, rtol=1e-12)
-    made = model.propose(np.full(20_000, 9), np.full(20_000, 2), Coins.from_seed(0))
+    made = model.propose(np.full(20_000, 9), np.full(20_000, 2), KeyedRNG.from_seed(0))
     assert p_value(made.candidates, exact(UNIVERSE[9], 2)) > FALSE_ALARM
-    assert p_value(model.sample(20_000, Coins.from_seed(1)), exact(UNIVERSE[9], 2)) < FALSE_ALARM  # control
+    assert (
+        p_value(model.sample(20_000, KeyedRNG.from_seed(1)), exact(UNIVERSE[9], 2)) < FALSE_ALARM
+    )  # control
     assert model.num_attributes == 4
 
 
 def test_known_values_by_drawing_all_and_keeping_what_fits():
     """The general way: weight 1 or 0; the rows that fit have the exact conditional law."""
     model, known, start = Shortest(), {3: 2, 0: 1}, np.zeros((40_000, 4), dtype=np.int32)
-    codes, log_weight = model.complete_given(start, 0, known, Coins.from_seed(3))
+    codes, log_weight = model.complete_given(start, 0, known, KeyedRNG.from_seed(3))
     assert set(np.exp(log_weight).tolist()) == {0.0, 1.0}
     fits = np.isfinite(log_weight)
     assert (fits == ((codes[:, 3] == 2) & (codes[:, 0] == 1))).all()

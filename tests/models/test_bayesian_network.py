@@ -17,8 +17,8 @@ from sdv_plausible.models import bayesian_network, conditional_table
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 
 
 @st.composite
@@ -68,7 +68,7 @@ def test_every_candidate_has_its_own_omega():
 
 def proposed(net, omega, seed_row=17):
     net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
-    coins = Coins.from_seed(5)
+    coins = KeyedRNG.from_seed(5)
     rows = np.full(30_000, seed_row)
     return net.propose(rows, Omega.parse(omega).draw(4, len(rows), coins), coins).candidates
 
@@ -98,7 +98,7 @@ def test_planted_bugs_are_caught():
 
 
 def test_a_candidate_keeps_the_seed_where_it_should():
-    net, seeds, coins = network(), np.array(UNIVERSE), Coins.from_seed(0)
+    net, seeds, coins = network(), np.array(UNIVERSE), KeyedRNG.from_seed(0)
     net.attach_seeds(SeedRecords(seeds))
     rows, omega = coins.integers(48, 500), coins.integers(5, 500)
     made = net.propose(rows, omega, coins)
@@ -119,7 +119,7 @@ def test_order_and_columns_are_checked():
             BayesianNetwork(tables)
     assert (net.order, net.cardinalities) == ((2, 0, 1, 3), CARDS)
     again = pickle.loads(pickle.dumps(net))
-    assert (again.sample(500, Coins.from_seed(1)) == net.sample(500, Coins.from_seed(1))).all()
+    assert (again.sample(500, KeyedRNG.from_seed(1)) == net.sample(500, KeyedRNG.from_seed(1))).all()
 
 
 @settings(max_examples=100, deadline=None)
@@ -150,10 +150,10 @@ def test_many_records_go_through_the_network_as_few_do(kept, bug, monkeypatch):
         draw = ConditionalTable.draw_many
         other = lambda self, codes, coins: draw(self, np.roll(codes, 1, 0), coins)  # noqa: E731
         monkeypatch.setattr(ConditionalTable, "draw_many", other)
-    seeds = net.sample(number, Coins.from_seed(1))
+    seeds = net.sample(number, KeyedRNG.from_seed(1))
     lengths = np.arange(number) % 5 if kept == "each its own" else np.full(number, kept)
     given = np.where(bug == "kept are drawn too", 0, lengths)
-    codes = net.complete(seeds.copy(), given, Coins.from_seed(2))
+    codes = net.complete(seeds.copy(), given, KeyedRNG.from_seed(2))
     assert codes.dtype == seeds.dtype
     kept_at = [(lengths > position, child) for position, child in enumerate(net.order)]
     stays = all((codes[kept, child] == seeds[kept, child]).all() for kept, child in kept_at)

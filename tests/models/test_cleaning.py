@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 
 @settings(max_examples=100, deadline=None)
@@ -17,7 +17,7 @@ def test_tables_from_any_noisy_counts_are_distributions(configurations, cardinal
     assert (margin > 0).all()
     assert margin.sum() == pytest.approx(1)
     counts = clean_counts(rng.normal(0, 30, (configurations, cardinality)), total)
-    table = dirichlet_table(counts, margin, 0.01, draw, Coins.from_seed(seed))
+    table = dirichlet_table(counts, margin, 0.01, draw, KeyedRNG.from_seed(seed))
     assert (table >= 0).all()
     np.testing.assert_allclose(table.sum(axis=1), 1)
 
@@ -27,7 +27,7 @@ def test_posterior_mean_and_draws():
     counts, margin = np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([0.25, 0.75])
     mean = dirichlet_table(counts, margin, 4.0)
     np.testing.assert_allclose(mean, [[4 / 8, 4 / 8], [0.25, 0.75]])
-    coins = Coins.from_seed(0)
+    coins = KeyedRNG.from_seed(0)
     draws = np.array([dirichlet_table(counts, margin, 4.0, "posterior", coins) for _ in range(4000)])
     error = np.sqrt(mean * (1 - mean) / (np.array([[8.0], [4.0]]) + 1) / 4000)
     assert (abs(draws.mean(axis=0) - mean) < 6 * error).all()

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from sdv_plausible.models import conditional_table
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 
 def of_column_0(p):
@@ -22,15 +22,15 @@ def test_guided_search_equals_binary_search_and_many_records_of_too_many_codes_i
     p = rng.dirichlet(np.full(40, 0.1), 500)
     table = of_column_0(p)
     codes = np.stack([rng.integers(0, 500, 50_000), np.zeros(50_000, dtype=int)], axis=1)
-    u = Coins.from_seed(3).uniform(len(codes))
+    u = KeyedRNG.from_seed(3).uniform(len(codes))
     by_hand = np.searchsorted(table._flat, codes[:, 0] + u, side="right") - codes[:, 0] * 40
-    assert (table.draw(codes, Coins.from_seed(3)) == by_hand).all()
+    assert (table.draw(codes, KeyedRNG.from_seed(3)) == by_hand).all()
     monkeypatch.setattr(conditional_table, "MOST_CODES", 3)
     p = np.random.default_rng(0).dirichlet(np.ones(4), 6)
     made = of_column_0(p)
     codes = np.column_stack([np.arange(600) % 6, np.zeros(600, dtype=int)])
-    one_by_one = made.draw(codes, Coins.from_seed(3))
-    assert (made.draw_many(codes, Coins.from_seed(3)) == one_by_one).all()
+    one_by_one = made.draw(codes, KeyedRNG.from_seed(3))
+    assert (made.draw_many(codes, KeyedRNG.from_seed(3)) == one_by_one).all()
 
 
 def test_many_records_have_the_law_of_the_table():
@@ -41,7 +41,7 @@ def test_many_records_have_the_law_of_the_table():
     p /= p.sum(axis=1, keepdims=True)
     made = of_column_0(p)
     codes = np.column_stack([np.repeat(np.arange(6), 20_000), np.zeros(120_000, dtype=int)])
-    drawn = made.draw_many(codes, Coins.from_seed(1)).reshape(6, -1)
+    drawn = made.draw_many(codes, KeyedRNG.from_seed(1)).reshape(6, -1)
 
     def p_of(row, law):
         expected = 20_000 * np.delete(law, 2)
@@ -88,7 +88,7 @@ def test_every_single_record_has_the_law_of_the_table():
         return chi2.sf(((counts[[0, 2, 3]] - expected) ** 2 / expected).sum(), 2)
 
     for how in ({"systematic": False}, {"systematic": True}):
-        drawn = np.array([made.draw(codes, Coins.from_seed(i), **how)[[0, 6]] for i in range(3000)])
+        drawn = np.array([made.draw(codes, KeyedRNG.from_seed(i), **how)[[0, 6]] for i in range(3000)])
         assert min(map(p_of, drawn.T)) > FALSE_ALARM
     spread = np.random.default_rng(0).random(3000) / 7
     assert p_of(np.searchsorted(np.cumsum(p[0]), spread, side="right")) < FALSE_ALARM
@@ -113,7 +113,7 @@ def test_systematic_draws_scatter_less_than_chance():
     codes = np.stack([np.arange(3000) % 3 // 2, np.zeros(3000, dtype=int)], axis=1)
 
     def farthest(systematic):
-        drawn = made.draw(codes, Coins.from_seed(1), systematic=systematic)
+        drawn = made.draw(codes, KeyedRNG.from_seed(1), systematic=systematic)
         counts = np.array([np.bincount(drawn[codes[:, 0] == row], minlength=2) for row in (0, 1)])
         return float(np.abs(counts - p * counts.sum(axis=1, keepdims=True)).max())
 

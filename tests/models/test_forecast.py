@@ -10,9 +10,9 @@ from doors import learn
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.models.forecast import (
     CLASSES,
@@ -22,9 +22,9 @@ from sdv_plausible.models.forecast import (
     rows_needed,
     shown_distance,
 )
-from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.models.model_checks import domain_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -39,8 +39,8 @@ def forecast(cards, epsilon, rows, learner=LEARNERS[0]):
 def simulated(codes, cards, epsilon, seed):
     """Rows of a model that was learned of codes."""
     budget, ledger = ModelBudget(epsilon=epsilon, delta=DELTA), PrivacyLedger(delta=1e-6)
-    network = learn(AdaptiveNetwork(), codes, domain_of(cards), budget, ledger, Coins.from_seed(seed))
-    return network.sample(200_000, Coins.from_seed(seed))
+    network = learn(AdaptiveNetwork(), codes, domain_of(cards), budget, ledger, KeyedRNG.from_seed(seed))
+    return network.sample(200_000, KeyedRNG.from_seed(seed))
 
 
 def test_noise_distance_is_that_of_simulated_noise():
@@ -206,7 +206,7 @@ def test_pairs_are_forecast_by_how_many_values_they_have():
 
 
 def test_where_no_pair_can_be_measured_every_link_is_lost():
-    """Control: 100 times the rows. That a fit measures none then, tests/fit/test_expected.py sees."""
+    """Control: 100 times the rows. That a fit measures none then, tests/fitting/test_expected_noise.py sees."""
     few, many = (forecast((3, 3, 2, 31, 11, 66, 41), 1.0, n) for n in (344, 34_400))
     assert few.link == 1.0
     assert "mostly noise" in few.warnings()[0]

@@ -11,9 +11,9 @@ from scipy.stats import chisquare
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models import log_linear
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
+from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations, spread_uniforms
 from sdv_plausible.models.log_linear import FLOOR, Factor, LogLinearConditional, bounded
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 CODES = (5, 4, 3)  # numbers of codes of columns 0, 1, 2; column 3 is the child
 
@@ -29,10 +29,10 @@ def made(seed=0, *, factors=4):
     inside = rng.random(9)
     inside /= np.bincount(BUCKET, inside)[BUCKET]
     given = [
-        Configurations(parents=(0,), buckets=(np.arange(5),)),
-        Configurations(parents=(1, 2), buckets=(np.array([0, 1, 1, 0]), np.arange(3))),
-        Configurations(parents=(0, 2), buckets=(np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0]))),
-        Configurations(parents=(1,), buckets=(np.arange(4),)),
+        ParentConfigurations(parents=(0,), buckets=(np.arange(5),)),
+        ParentConfigurations(parents=(1, 2), buckets=(np.array([0, 1, 1, 0]), np.arange(3))),
+        ParentConfigurations(parents=(0, 2), buckets=(np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0]))),
+        ParentConfigurations(parents=(1,), buckets=(np.arange(4),)),
     ]
     chosen = [given[i % 4] for i in range(factors)]
     weights = tuple(Factor.of(g, rng.random((g.number, 4)) ** 3) for g in chosen)
@@ -63,7 +63,7 @@ def test_the_probability_is_the_product_by_definition(combined, monkeypatch):
         assert told.reshape(-1, 9).sum(axis=1) == pytest.approx(1)
         assert np.exp(conditional.tabulated().log_probability(EVERYTHING)) == pytest.approx(told, abs=1e-5)
     # Weights at the floor, everywhere but for one bucket of each factor: a product of them all would be zero.
-    given = Configurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
+    given = ParentConfigurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
     factors = tuple(Factor.of(given, np.eye(4)[[i % 4]]) for i in range(80))
     told = np.exp(replace(made(), base=np.ones(4), factors=factors).log_probability(EVERYTHING[:9]))
     assert np.bincount(BUCKET, told) == pytest.approx(np.full(4, 0.25), abs=1e-4)
@@ -112,7 +112,7 @@ def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
 
     def p_value():
         known = {3: np.ones(6_000, dtype=np.int64)}
-        codes, found = ReleasedSeeds.none().sample_each(known, model, Coins.from_seed(3))
+        codes, found = ReleasedSeeds.none().sample_each(known, model, KeyedRNG.from_seed(3))
         assert found.all()
         counts = np.bincount(np.ravel_multi_index(codes[:, :3].T, CODES), minlength=60)
         return float(chisquare(counts, law / law.sum() * 6_000).pvalue)
@@ -136,7 +136,7 @@ def p_of_many(conditional, told):
     # All in one call, and one after the other: a record must keep its own parents when others are done.
     found, size = [], conditional.cardinality
     four = np.array([(0, 0, 0, 0), (4, 3, 2, 0), (2, 1, 1, 0), (1, 2, 0, 0)])
-    drawn = conditional.draw_many(np.tile(four, (40_000, 1)), Coins.from_seed(0)).reshape(-1, 4)
+    drawn = conditional.draw_many(np.tile(four, (40_000, 1)), KeyedRNG.from_seed(0)).reshape(-1, 4)
     for (*parents, _), own in zip(four, drawn.T, strict=True):
         observed = np.bincount(own, minlength=size)
         law = np.exp(told.log_probability(np.column_stack([np.tile(parents, (size, 1)), np.arange(size)])))
@@ -174,7 +174,7 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     conditional = made()
     if bug == "all are kept":
         every = lambda self, place, coins: np.ones(len(place), dtype=bool)  # noqa: E731
-        monkeypatch.setattr(log_linear.Marks, "draw", every)
+        monkeypatch.setattr(log_linear.Thresholds, "draw", every)
     elif bug == "left to the last proposal":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
         found = lambda self, cumulative, _: np.zeros(len(cumulative), dtype=int)  # noqa: E731
@@ -191,7 +191,7 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
 
 
 def test_factors_and_conditionals_that_are_none_are_refused():
-    given = Configurations(parents=(0,), buckets=(np.arange(5),))
+    given = ParentConfigurations(parents=(0,), buckets=(np.arange(5),))
     for weights, what in (
         (np.full((3, 4), 1.0), "a row for each"),
         (np.full((5, 4), 0.5), "largest"),
@@ -216,13 +216,15 @@ def test_a_copy_draws_the_same_and_carries_no_tables_of_its_own_making():
     conditional.log_probability(records)
     copy = pickle.loads(pickle.dumps(conditional))
     assert set(vars(copy)) == {"child", "bucket", "inside", "base", "factors"}
-    assert (copy.draw(records, Coins.from_seed(1)) == conditional.draw(records, Coins.from_seed(1))).all()
+    assert (
+        copy.draw(records, KeyedRNG.from_seed(1)) == conditional.draw(records, KeyedRNG.from_seed(1))
+    ).all()
 
 
 def test_each_run_of_neighbours_has_a_number_in_each_interval():
     for n in (1, 2, 1000, 1024):
         alike = np.arange(n)[::-1] // 3
-        u = spread_uniforms(alike, Coins.from_seed(2))
+        u = spread_uniforms(alike, KeyedRNG.from_seed(2))
         assert u.shape == (n,)
         assert ((u >= 0) & (u < 1)).all()
     for first in range(0, 340, 80):  # groups of three, so off by one group at the ends
@@ -233,8 +235,8 @@ def test_each_run_of_neighbours_has_a_number_in_each_interval():
 def test_each_number_alone_is_uniform_and_two_columns_do_not_follow_one_another():
     """400 runs with keys of their own, within 5 deviations: false alarm 1e-6 each. Control: the same number twice."""
     alike = np.arange(64)
-    first = np.stack([spread_uniforms(alike, Coins.from_seed(i)) for i in range(400)])
-    second = np.stack([spread_uniforms(alike, Coins.from_seed(1000 + i)) for i in range(400)])
+    first = np.stack([spread_uniforms(alike, KeyedRNG.from_seed(i)) for i in range(400)])
+    second = np.stack([spread_uniforms(alike, KeyedRNG.from_seed(1000 + i)) for i in range(400)])
     assert np.abs(first.mean(axis=0) - 0.5).max() < 5 * np.sqrt(1 / 12 / 400)
     product = (first - 0.5) * (second - 0.5)
     assert abs(product.mean()) < 5 * (1 / 12) / np.sqrt(product.size)
@@ -248,6 +250,6 @@ def test_even_draws_hardly_scatter_around_the_law():
     key = np.ravel_multi_index(records[:, :3].T, CODES)
     law = np.exp(conditional.log_probability(EVERYTHING)) * np.bincount(key, minlength=60).repeat(9)
     for systematic in (True, False):
-        drawn = conditional.draw(records, Coins.from_seed(4), systematic=systematic)
+        drawn = conditional.draw(records, KeyedRNG.from_seed(4), systematic=systematic)
         apart = np.abs(np.bincount(key * 9 + drawn, minlength=60 * 9) - law).sum() / 20_000
         assert (apart < 0.015) == systematic

@@ -21,17 +21,17 @@ from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 from voting import held_vote
 
-from sdv_plausible.models.adaptive.public import PublicCodes
-from sdv_plausible.models.adaptive.sets import SetTables
-from sdv_plausible.models.paper import paper_network as paper_learner
+from sdv_plausible.extensions.models.paper import paper_network as paper_learner
+from sdv_plausible.models.adaptive.higher_marginals import SetTables
+from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.learned.private_columns import learn_attributes
-from sdv_plausible.table.learned.private_domain import Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.private_domain import LearningBudget
+from sdv_plausible.table.learned.raw_queries import FrameColumns
 
 RNG = np.random.default_rng(0)
 FIRST = np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(900)], dtype=np.int32)
@@ -41,7 +41,7 @@ OTHER[:, 0] = 2
 
 def fits(codes: np.ndarray, learner: str, **changed: Any) -> None:
     ledger = PrivacyLedger(delta=1e-6)
-    fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], ledger, Coins.from_seed(5))
+    fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], ledger, KeyedRNG.from_seed(5))
 
 
 SDTYPES = {
@@ -69,14 +69,16 @@ TABLES = [
 
 
 def learns(table: pd.DataFrame, epsilon: float) -> None:
-    plan = read_declarations(DECLARED, "private", 12, SPECS).plan_private(SPECS, Whole.of(epsilon, 1e-6))
-    door = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), Coins.from_seed(5))
+    plan = read_declarations(DECLARED, "private", 12, SPECS).plan_private(
+        SPECS, LearningBudget.of(epsilon, 1e-6)
+    )
+    door = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), KeyedRNG.from_seed(5))
     learn_attributes(door, plan, {}, {}, 12)
 
 
 def votes(texts: list[str], epsilon: float) -> None:
     frame = pd.DataFrame({"x": texts, "y": texts[::-1]}, dtype=object)
-    held_vote(frame, epsilon, 1e-6, Coins.from_seed(5))
+    held_vote(frame, epsilon, 1e-6, KeyedRNG.from_seed(5))
 
 
 def check(run: Callable[[Any], None], first: Any, other: Any) -> list[str]:
@@ -122,7 +124,7 @@ def test_a_published_table_makes_buckets_finer_for_the_same_answers():
 
     def fits_numbers(codes: np.ndarray, public: bool = True) -> None:
         made, ledger = learner if public else LEARNERS["adaptive"], PrivacyLedger(delta=1e-6)
-        fit_codes(codes, NUMBERS, settings(), made, ledger, Coins.from_seed(5))
+        fit_codes(codes, NUMBERS, settings(), made, ledger, KeyedRNG.from_seed(5))
 
     sizes = []
     for public in (False, True):

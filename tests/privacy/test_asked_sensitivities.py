@@ -26,21 +26,21 @@ from cases import each_once, fast_and_slow
 from doors import fit_codes
 from voting import held_vote
 
-from sdv_plausible.mechanism.privacy_tests.settings import Settings
-from sdv_plausible.models.adaptive.public import PublicCodes
-from sdv_plausible.models.paper import paper_network as paper_learner
-from sdv_plausible.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper import paper_network as paper_learner
+from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import CountTable
-from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CountTable
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.learned.private_columns import learn_attributes
-from sdv_plausible.table.learned.private_domain import Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns, RunCounts
+from sdv_plausible.table.learned.private_domain import LearningBudget
+from sdv_plausible.table.learned.raw_queries import FrameColumns, RunCounts
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4)
@@ -95,7 +95,7 @@ def settings(**changed: Any) -> Settings:
 def fitted(learner: str, codes: np.ndarray, unit: Neighbours = ONE_ROW, **changed: Any) -> list[spies.Asked]:
     ledger, who = PrivacyLedger(delta=1e-6, neighbours=unit), settings(neighbours=unit, **changed)
     with spies.watched() as seen:
-        fit_codes(codes, DOMAIN, who, LEARNERS[learner], ledger, Coins.from_seed(5))
+        fit_codes(codes, DOMAIN, who, LEARNERS[learner], ledger, KeyedRNG.from_seed(5))
     return seen
 
 
@@ -296,10 +296,12 @@ def learned(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies
     column = FRAMES[name]
     specs = {"x": {"sdtype": column.sdtype}}
     words = column.words and {"x": column.words}
-    plan = read_declarations(words, "private", 12, specs).plan_private(specs, Whole.of(epsilon, 1e-6), unit)
+    plan = read_declarations(words, "private", 12, specs).plan_private(
+        specs, LearningBudget.of(epsilon, 1e-6), unit
+    )
     ledger = PrivacyLedger(delta=1e-6, neighbours=unit)
     with spies.watched() as seen:
-        door = Queryable(column.frame(column.cells), ledger, plan.entries(), Coins.from_seed(5))
+        door = Queryable(column.frame(column.cells), ledger, plan.entries(), KeyedRNG.from_seed(5))
         learn_attributes(door, plan, {}, {}, 12)
     return seen
 
@@ -307,7 +309,7 @@ def learned(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies
 def voted(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies.Asked]:
     texts = pd.DataFrame({"x": pd.Series(TEXTS[name], dtype=object)})
     with spies.watched() as seen:
-        held_vote(texts, epsilon, 1e-6, Coins.from_seed(5), unit)
+        held_vote(texts, epsilon, 1e-6, KeyedRNG.from_seed(5), unit)
     return seen
 
 
@@ -336,7 +338,9 @@ def test_every_question_of_the_product_is_asked_in_these_cases():
     asked = {each.kind for learner in LEARNERS for each in fitted(learner, TABLES["dependent"], epsilon=50.0)}
     asked |= {each.kind for name in FRAMES for each in learned(name, 30.0)}
     asked |= {each.kind for name in TEXTS for each in voted(name, 30.0)}
-    asked.add("RowsAtFirst")  # of pure noise: its moves and its scale are in tests/fit/test_first_count.py
+    asked.add(
+        "RowsAtFirst"
+    )  # of pure noise: its moves and its scale are in tests/fitting/test_row_count_check.py
     assert guarded.questions() - asked == set()
     assert guarded.questions({"x.py": "class Whispers:\n    proof = ''\n"}) - asked == {"Whispers"}
     assert spies.unwatched() == []
@@ -380,7 +384,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[], int]]] = {
         of_codes("independent", "one row", epsilon=0.1),
     ),
     "answers are exact": (
-        Queryable, "_noisy", lambda _: lambda self, exact, *_: Answer(values=exact.astype(float), sigma=1.0),
+        Queryable, "_noisy", lambda _: lambda self, exact, *_: NoisyValues(values=exact.astype(float), sigma=1.0),
         of_codes("independent", "one row"),
     ),
     "runs overlap": (

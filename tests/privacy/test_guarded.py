@@ -16,13 +16,13 @@ from test_replay import CASES, DECLARED, RANDOMISED, ROW_BY_ROW, first_table
 from test_replay_of_doors import RUNS, SOURCES
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.commands import cli
-from sdv_plausible.fit.options import OPTIONS
-from sdv_plausible.mechanism.privacy_tests import settings
+from sdv_plausible.cli import main
+from sdv_plausible.fitting.options import OPTIONS
+from sdv_plausible.mechanism.privacy_tests import privacy_settings
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.rules.rule_document import KINDS
-from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
+from sdv_plausible.sources.open_source import ENGINES, SourceType, engine_of
 from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/how_to/command_line.md"
@@ -32,7 +32,7 @@ OWN_TEST = ("rules", "budget")
 EVERY_CASE = ("self", "metadata", "source")
 FOR_THE_HOLDER = ("allow_no_claim", "progress")
 # Of 0.1, which is refused; the default's fit, of which the ledger's words alone differ (test_assumed_types.py); and what all cases have, as no
-# rows are counted first but in tests/fit/test_first_count.py.
+# rows are counted first but in tests/fitting/test_row_count_check.py.
 NO_CASE = ("moved", "types='declared'", "anyway")
 
 
@@ -76,14 +76,14 @@ def test_every_door_has_a_case() -> None:
 
 def test_every_command_has_a_case() -> None:
     cases = {*guarded.COMMANDS, *guarded.NO_COMMANDS}
-    assert guarded.unequal(cli.COMMANDS, cases) == [], "COMMANDS or NO_COMMANDS of tests/guarded.py"
-    assert guarded.unequal({*cli.COMMANDS, "refit"}, cases) == ["refit"]
+    assert guarded.unequal(main.COMMANDS, cases) == [], "COMMANDS or NO_COMMANDS of tests/guarded.py"
+    assert guarded.unequal({*main.COMMANDS, "refit"}, cases) == ["refit"]
     table = re.search(r"\| command \|.*?\n\n", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
-    assert [name for name in cli.COMMANDS if f"`{name}`" not in table] == [], PAGE
+    assert [name for name in main.COMMANDS if f"`{name}`" not in table] == [], PAGE
 
 
 def test_every_engine_has_a_case(tmp_path: Path) -> None:
-    def lacking(engines: Collection[Engine]) -> list[str]:
+    def lacking(engines: Collection[SourceType]) -> list[str]:
         return guarded.unequal([engine.name for engine in engines], met)
 
     met = set()
@@ -91,7 +91,7 @@ def test_every_engine_has_a_case(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         met.add(engine_of(held(name, first_table(9), tmp_path / name))[0].name)
     assert lacking(ENGINES) == [], "each needs a table in HELD of tests/engines.py"
-    spark = Engine("Spark", lambda data: False, lambda *_: None)  # type: ignore[arg-type, return-value]
+    spark = SourceType("Spark", lambda data: False, lambda *_: None)  # type: ignore[arg-type, return-value]
     assert lacking((*ENGINES, spark)) == ["Spark"]
 
 
@@ -133,7 +133,7 @@ def test_a_parameter_without_a_case_is_named() -> None:
 
 def test_every_privacy_test_and_kind_of_rule_has_a_case() -> None:
     assert (
-        guarded.unequal(settings.TESTS_BY_NAME, get_args(settings.TestName)) == []
+        guarded.unequal(privacy_settings.TESTS_BY_NAME, get_args(privacy_settings.TestName)) == []
     )  # whose values are closed parameters
     assert guarded.unequal(KINDS, {rule.kind for rule in ruled.RULES}) == []
     assert guarded.unequal({**KINDS, "odd": None}, {rule.kind for rule in ruled.RULES}) == ["odd"]

@@ -12,21 +12,21 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
+from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.budget import Meter
-from sdv_plausible.questions.counts import Axis, CountTable
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import BudgetTracker
+from sdv_plausible.queries.count_queries import Axis, CountTable
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned import inference
+from sdv_plausible.table.learned import inferred_domains
 from tests.flat import values
 
 CARDS = (3, 2, 4)
@@ -53,7 +53,7 @@ def check_noise_pays_for_the_charge(learner: str) -> None:
     """The noise that was drawn costs no more than what the ledger was charged, which stays within the budget."""
     ledger, codes = PrivacyLedger(delta=BUDGET.delta), rows()
     with noise.record_calls() as calls:
-        learn(LEARNERS[learner], codes, DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
+        learn(LEARNERS[learner], codes, DOMAIN, BUDGET, ledger, KeyedRNG.from_os_entropy())
     spent = sum((c.sensitivity / c.scale) ** 2 for c in calls)  # of a vector as its stated sensitivity says
     gaussian = [loss for e in ledger.entries for loss in e.losses if isinstance(loss, GaussianLoss)]
     charged = sum(loss.count * loss.sensitivity_over_sigma**2 for loss in gaussian)
@@ -89,7 +89,7 @@ def test_the_noise_has_the_scale_that_the_spy_reports() -> None:
 @pytest.mark.parametrize("kind", ["adaptive", "given arcs"])
 def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
     """Every stage takes the whole budget, which is charged once."""
-    monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
+    monkeypatch.setattr(BudgetTracker, "spend", lambda self, **costs: None)
     honest, entries = Queryable._noisy, LearningPlan.entries
     if kind == "adaptive":
         whole = lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0)  # noqa: E731
@@ -139,9 +139,9 @@ def test_a_public_hash_as_noise_key_is_caught(monkeypatch) -> None:
     check_nobody_can_repeat_the_noise(random_state=3)  # repeats, and therefore claims nothing
     assert "random_state" in fitted(people(), random_state=3).privacy_ledger().sentence()
 
-    def keyed_by_configuration(self) -> Coins:
+    def keyed_by_configuration(self) -> KeyedRNG:
         digest = hashlib.sha256(repr((self.epsilon, self.delta, self.test)).encode()).digest()
-        return Coins.from_seed(int.from_bytes(digest, "big"))
+        return KeyedRNG.from_seed(int.from_bytes(digest, "big"))
 
     monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", keyed_by_configuration)
     with pytest.raises(AssertionError):
@@ -164,9 +164,11 @@ def test_no_row_moves_the_domain(monkeypatch) -> None:
     check_no_row_moves_the_domain(**inferred)  # it moves, and therefore nothing is claimed
     entries = fitted(people(), **inferred).privacy_ledger().entries
     assert any(isinstance(loss, InfiniteLoss) for e in entries for loss in e.losses)
-    infer = inference.infer_attribute  # planted: a domain from the largest value, as if it were declared
+    infer = (
+        inferred_domains.infer_attribute
+    )  # planted: a domain from the largest value, as if it were declared
     as_if_declared = lambda *args, **kwargs: replace(infer(*args, **kwargs), provenance="declared")  # noqa: E731
-    monkeypatch.setattr(inference, "infer_attribute", as_if_declared)
+    monkeypatch.setattr(inferred_domains, "infer_attribute", as_if_declared)
     with pytest.raises(AssertionError):
         check_no_row_moves_the_domain(**inferred)
 

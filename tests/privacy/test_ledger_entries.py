@@ -12,11 +12,11 @@ from typing import get_args
 import pytest
 
 import sdv_plausible
-from sdv_plausible.privacy.accounting.attackers import attackers
+from sdv_plausible.privacy.accounting.attacker_bounds import attackers
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import ALL_SEEDS, NOISE, RARE, Words, right_by, rounded_up
+from sdv_plausible.privacy.ledger_record import ALL_SEEDS, NOISE, RARE, LedgerText, right_by, rounded_up
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from tests.flat import values
@@ -159,21 +159,21 @@ def test_what_people_decide_by_comes_first_and_what_is_for_specialists_last():
 def test_where_only_epsilon_and_delta_are_known_the_gain_is_theirs():
     """A plain form without it: never less than the truth, which randomised response reaches."""
     plain = {**planned().to_dict(), "meaning": ""}
-    assert "right at most 73.1 % of the time" in Words.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
+    assert "right at most 73.1 % of the time" in LedgerText.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
     for epsilon, delta in ((0.1, 0.01), (1.0, 1e-9), (3.0, 0.2), (20.0, 0.0), (1000.0, 1e-9)):
         bound = (1 + attackers([ApproxDP(epsilon=epsilon, delta=delta)]).advantage) / 2
         assert right_by(epsilon, delta) == pytest.approx(bound, rel=1e-6)
     replaced = {**planned(neighbours="replace_one").to_dict(), "meaning": ""}
-    assert "whether one row is this one or another is right" in Words.of(replaced).lead
+    assert "whether one row is this one or another is right" in LedgerText.of(replaced).lead
 
 
 def test_a_ledger_of_other_words_keeps_them():
     """An older one's meaning and total stay whole, and what is no ledger of ours leads with its headline."""
     plain = planned().to_dict()
     older = {**plain, "headline": "Total epsilon 1 at delta 1.0e-09, as it was said.", "meaning": "Then."}
-    assert Words.of(older).first == "Then. Total epsilon 1 at delta 1.0e-09, as it was said."
-    assert Words.of({"headline": "The total."}).first == "The total."
-    assert Words.of({**plain, "headline": "No claim."}).first == "No claim."
+    assert LedgerText.of(older).first == "Then. Total epsilon 1 at delta 1.0e-09, as it was said."
+    assert LedgerText.of({"headline": "The total."}).first == "The total."
+    assert LedgerText.of({**plain, "headline": "No claim."}).first == "No claim."
     assert ledger_of().words.first == "Nothing has been charged yet: no row has been looked at."
 
 

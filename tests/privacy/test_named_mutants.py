@@ -22,8 +22,8 @@ from cases import fast_and_slow
 from guarded import PACKAGE
 from planted_faults import Fault, faults
 
+from sdv_plausible.extensions.models.latent.autoencoder import WEIGHTS
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 TESTS = Path(__file__).parents[1]

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from sdv_plausible.fit.learning import fit_release
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import _most_rows
+from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork, least_rows
+from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
+from sdv_plausible.fitting.model_learning import fit_release
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.datasynthesizer.greedy_bayes import _most_rows
-from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
-from sdv_plausible.models.paper.paper_network import PaperNetwork, least_rows
-from sdv_plausible.models.paper.shares import LearningPlan
-from sdv_plausible.privacy.accounting.attackers import attackers
+from sdv_plausible.privacy.accounting.attacker_bounds import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import (
@@ -36,9 +36,9 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
@@ -157,7 +157,7 @@ def bounds(
             patch.setattr(noise, "discrete_gaussian", lambda values, z=z, **_: np.asarray(values) + sign * z)
             ledger = PrivacyLedger(delta=1e-3, neighbours=unit)
             codes = CodeArray(np.zeros((rows, 2), dtype=int), (2, 2))
-            found.append(bound(Queryable(codes, ledger, entries, Coins.from_seed(0)), plan))
+            found.append(bound(Queryable(codes, ledger, entries, KeyedRNG.from_seed(0)), plan))
     return found
 
 
@@ -233,7 +233,7 @@ def test_a_ledger_for_others_is_refused() -> None:
     learner = PaperNetwork(structure="independent")
     refused = r"must be for the neighbours of the settings .*home.*same neighbours"
     with pytest.raises(ValueError, match=refused):
-        fit_release(rows, TWO, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))
+        fit_release(rows, TWO, settings, learner, PrivacyLedger(delta=DELTA), KeyedRNG.from_seed(0))
     ledger = settings.empty_ledger()
-    fit_release(rows, TWO, settings, learner, ledger, Coins.from_seed(0))
+    fit_release(rows, TWO, settings, learner, ledger, KeyedRNG.from_seed(0))
     assert ledger.total() <= 1.0

@@ -24,13 +24,13 @@ from sdv.sampling import Condition
 from sdv.single_table import base as sdv_base
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.fit import learning as releasing
+from sdv_plausible.fitting import model_learning as releasing
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
@@ -129,7 +129,7 @@ def trace_of_sampling(saved: bytes, rejecting: bool, monkeypatch: pytest.MonkeyP
     """What can be seen of sampling 300 rows, the rows' values aside; the first attempts pass, or are all rejected."""
     synth, calls, passes = pickle.loads(saved), [0], RandomizedTest.passes
 
-    def most_rejected(self: RandomizedTest, plausible: np.ndarray, coins: Coins) -> np.ndarray:
+    def most_rejected(self: RandomizedTest, plausible: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         calls[0] += 1
         passed = passes(self, plausible, coins)
         return passed & (calls[0] > 3) if rejecting else passed
@@ -178,7 +178,7 @@ def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
     def counted(self: PlausibleDeniabilityMechanism, *how: Any) -> tuple[np.ndarray, np.ndarray]:
         attempts, passes = list[int](), RandomizedTest.passes
 
-        def counting(test: RandomizedTest, plausible: np.ndarray, coins: Coins) -> np.ndarray:
+        def counting(test: RandomizedTest, plausible: np.ndarray, coins: KeyedRNG) -> np.ndarray:
             attempts.append(len(plausible))
             return passes(test, plausible, coins)
 
@@ -218,7 +218,7 @@ def test_a_fit_shows_nothing_of_the_rows(monkeypatch) -> None:
 def traces_of_rows(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, groups: int) -> list[str]:
     """What of the saved object is a record, the number of rows or the number of prefix groups; of arrays, their shapes."""
     saved, counts = pickle.dumps(synth), {len(frame), groups}
-    codes = synth._codec.encode(frame, Coins.from_seed(0))
+    codes = synth._codec.encode(frame, KeyedRNG.from_seed(0))
     canary = codes[len(frame) // 2]
     found = [f"{w}" for w in (b"canary@", b"P424242") if w in saved]
     for kind in (np.int8, np.int16, np.int32, np.int64, np.float64):
@@ -237,7 +237,7 @@ RELEASE = {"omega": 1, "k": 3, "delta": 1e-3}
 
 
 def prefix_groups(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, kept: int) -> int:
-    codes = synth._codec.encode(frame, Coins.from_seed(0))
+    codes = synth._codec.encode(frame, KeyedRNG.from_seed(0))
     return len(np.unique(codes[:, synth._sampler.model.order[:kept]], axis=0))
 
 
@@ -318,7 +318,7 @@ def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
         return fit_release(rows, domain, settings, learner, ledger, *args)
 
     monkeypatch.setattr(ReleasedSeeds, "draw", tells)
-    monkeypatch.setattr("sdv_plausible.fit.run.fit_release", remembering)
+    monkeypatch.setattr("sdv_plausible.fitting.fit.fit_release", remembering)
     first, second = ledgers(**RELEASE)
     assert first != second
 
@@ -344,10 +344,10 @@ def test_public_seeds_do_not_reach_the_coins(monkeypatch) -> None:
     assert coins_are_secret()
     with monkeypatch.context() as patch:  # control: coins from numpy's generator
 
-        def guessable(cls: type[Coins]) -> Coins:
-            return Coins.from_seed(int(np.random.randint(2**31)))  # noqa: NPY002
+        def guessable(cls: type[KeyedRNG]) -> KeyedRNG:
+            return KeyedRNG.from_seed(int(np.random.randint(2**31)))  # noqa: NPY002
 
-        patch.setattr(Coins, "from_os_entropy", classmethod(guessable))
+        patch.setattr(KeyedRNG, "from_os_entropy", classmethod(guessable))
         assert not coins_are_secret()
 
 
@@ -371,16 +371,16 @@ SAMPLING = ("sample",), ("sample each",)  # how the names of the streams of a ca
 def names_of_streams(monkeypatch: pytest.MonkeyPatch, synth: PlausibleDeniabilitySynthesizer) -> list[bytes]:
     """Keys of the sampling streams of calls that all differ in an argument."""
     keys: list[bytes] = []
-    spawn = Coins.spawn
+    spawn = KeyedRNG.spawn
 
-    def recording(self: Coins, *context: Any) -> Coins:
+    def recording(self: KeyedRNG, *context: Any) -> KeyedRNG:
         child = spawn(self, *context)
         if context[:1] in SAMPLING:
             keys.append(child._key)
         return child
 
     with monkeypatch.context() as patch:
-        patch.setattr(Coins, "spawn", recording)
+        patch.setattr(KeyedRNG, "spawn", recording)
         for num_rows in (5, 6):
             synth.reset_sampling()
             synth.sample(num_rows)
@@ -396,12 +396,12 @@ def names_of_streams(monkeypatch: pytest.MonkeyPatch, synth: PlausibleDeniabilit
 def test_calls_with_other_arguments_never_share_coins(monkeypatch) -> None:
     keys = names_of_streams(monkeypatch, fitted())
     assert len(keys) == len(set(keys)) >= 5
-    spawn = Coins.spawn  # control: a stream named by the public seed and the call's number alone
+    spawn = KeyedRNG.spawn  # control: a stream named by the public seed and the call's number alone
 
-    def forgetful(self: Coins, *context: Any) -> Coins:
+    def forgetful(self: KeyedRNG, *context: Any) -> KeyedRNG:
         return spawn(self, *(context[:3] if context[:1] in SAMPLING else context))
 
-    monkeypatch.setattr(Coins, "spawn", forgetful)
+    monkeypatch.setattr(KeyedRNG, "spawn", forgetful)
     keys = names_of_streams(monkeypatch, fitted())
     assert len(keys) > len(set(keys))
 

@@ -30,8 +30,8 @@ from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
 from tests.flat import values
@@ -87,7 +87,7 @@ def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
 
 
 def _new_values_of(plan: DomainPlan, share: float, rows: int) -> float:
-    sigma = Allowance(mu=plan.mu).sigma(share)
+    sigma = QueryBudget(mu=plan.mu).sigma(share)
     least = threshold(sigma, plan.failure, ONE_ROW)
     z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
     weight = np.exp(-(z**2) / (2 * sigma**2)) / np.exp(-(z**2) / (2 * sigma**2)).sum()

@@ -18,9 +18,9 @@ from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import plausible_seeds
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.queries.queryable import SeedRecords
 
 
 def test_edges_of_a_partition_belong_to_the_more_likely_side():
@@ -137,7 +137,7 @@ def network(seed: int) -> BayesianNetwork:
 
 def drawn(seed: int, omega, num_seeds: int = 60, num_candidates: int = 40):
     """Network, its seeds and candidates made from them."""
-    net, coins = network(seed), Coins.from_seed(seed)
+    net, coins = network(seed), KeyedRNG.from_seed(seed)
     net.attach_seeds(SeedRecords(net.sample(num_seeds, coins)))
     rows = coins.integers(num_seeds, num_candidates)
     return net, net.propose(rows, Omega.parse(omega).draw(4, num_candidates, coins), coins)
@@ -177,7 +177,7 @@ def mixture_log_likelihood(
 @pytest.mark.parametrize("seed", fast_and_nightly([0], [1]))
 def test_hidden_omega_look_up_scan_and_definition_agree(omegas, seed):
     net, _ = drawn(seed, 2)
-    coins = Coins.from_seed(seed)
+    coins = KeyedRNG.from_seed(seed)
     rows = coins.integers(60, 40)
     omega = np.array(omegas)[coins.integers(len(omegas), 40)]
     proposals = net.propose(rows, omega, coins)

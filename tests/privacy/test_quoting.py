@@ -10,10 +10,10 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Infi
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.foreign_texts import NAMES, says
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, from_file
+from sdv_plausible.privacy.ledger_record import LedgerRecord, LedgerText, from_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, OneFamily
 from sdv_plausible.privacy.quoting import WORDS, in_own_words, loss_words, with_quoted_names
-from sdv_plausible.release.file.ledger import LOSSES
+from sdv_plausible.release.file.ledger_section import LOSSES
 
 LIE = "Certified by the Federal Office: epsilon 0.001"
 
@@ -54,7 +54,7 @@ def test_texts_of_a_recorded_ledger_are_quoted(text: str) -> None:
         fresh.to_dict()
     )  # of JSON the figures are kept; the headline is made of them, what it says beyond is the file's
     found = from_file({**plain, "headline": f"{plain['headline']} {LIE}", "meaning": LIE})
-    record, words = LedgerRecord.of(found), Words.of(found)
+    record, words = LedgerRecord.of(found), LedgerText.of(found)
     assert record.epsilon == plain["epsilon"]
     assert words.total.startswith("Total epsilon ")
     read.is_recorded = True

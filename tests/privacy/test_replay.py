@@ -24,13 +24,13 @@ from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.fit.expected import Expected
-from sdv_plausible.fit.run import Fit
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
+from sdv_plausible.fitting.expected_noise import ExpectedNoise
+from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.learned import private_columns, private_domain
-from sdv_plausible.table.learned.raw_counts import FrequentValues
+from sdv_plausible.table.learned.raw_queries import FrequentValues
 from tests.flat import values
 
 # The other table is outside every declaration on purpose: the holder is warned of it, and nothing leaves.
@@ -408,7 +408,7 @@ def warn_of_the_true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     honest = Fit._learned
 
     def learned(self: Fit, rows: Any, *rest: Any) -> Any:
-        patch.setattr(Expected, "rows_of", lambda *_: len(rows))
+        patch.setattr(ExpectedNoise, "rows_of", lambda *_: len(rows))
         return honest(self, rows, *rest)
 
     patch.setattr(Fit, "_learned", learned)

@@ -26,16 +26,16 @@ from replaying import check_same, recorded
 from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit, other_table, shown
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.commands import cli
-from sdv_plausible.fit import learned_domain, parts
-from sdv_plausible.fit import source as fit_source_module
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.cli import main
+from sdv_plausible.extensions.app.pages import background_fit
+from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.review.review import ReviewedTable
+from sdv_plausible.fitting import domain_learning, partitioned_table
+from sdv_plausible.fitting import fit_source as fit_source_module
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
-from sdv_plausible.web.app import ordered_fit
-from sdv_plausible.web.app.order import read_order
-from sdv_plausible.web.review.review import Table
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings(
@@ -186,7 +186,7 @@ def command(
         DomainFile(columns=told).save("domain.json")
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            assert cli.main([*words, "table.csv", "--domain", "domain.json", "--json"]) == 0
+            assert main.main([*words, "table.csv", "--domain", "domain.json", "--json"]) == 0
         return {"said": said.getvalue(), **{name: Path(name).read_bytes() for name in outputs}}
 
     return run
@@ -201,14 +201,14 @@ def app(columns: Collection[str] = ()) -> Run:
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         frame.to_csv("table.csv", index=False)
         known = {name: words for name, words in DECLARATIONS.items() if name not in columns}
-        table = Table(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
+        table = ReviewedTable(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
         fields = {"rows": "60", "epsilon": "4", "model": "independent"}
         order, refused = read_order(table, drafted(tuple(COLUMNS), known), fields)
         assert order is not None, refused
         told = Told()
-        ordered_fit.run(order, folder, told)
+        background_fit.run(order, folder, told)
         assert told[-1] == ("stage", 4), told
-        files = {made.name: folder / made.name for made in ordered_fit.FILES.values() if made.is_public}
+        files = {made.name: folder / made.name for made in background_fit.FILES.values() if made.is_public}
         return {
             "said": [said for said in told if said[0] != "warnings"],  # which are for the holder
             **{name: path.read_bytes() for name, path in files.items() if path.exists()},
@@ -257,7 +257,7 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
     first = first_table().assign(grade=lambda table: table["grade"].map("grade {}".format))
     with pytest.MonkeyPatch.context() as patch, ways_to_the_rows() as called, TemporaryDirectory() as folder:
         patch.setattr(
-            ordered_fit, "_compare", lambda *_: None
+            background_fit, "_compare", lambda *_: None
         )  # pages that compare with the rows take seconds
         replayed(RUNS[door], first, other(), Path(folder))
     places = guarded.doors()
@@ -269,40 +269,40 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
 def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_path: Path) -> None:
     """Beside them it makes pages that compare with the rows, for their holder."""
     replayed(app(UNDECLARED), first_table().assign(grade="grade 1"), other(), tmp_path)
-    assert all((tmp_path / "first" / made.name).exists() for made in ordered_fit.FILES.values())
+    assert all((tmp_path / "first" / made.name).exists() for made in background_fit.FILES.values())
 
 
 def write_stored_types(patch: pytest.MonkeyPatch) -> None:
     """Columns are written in the types of the rows, as fit_source did in 0.1."""
-    honest, types = parts.open_source, {}
+    honest, types = partitioned_table.open_source, {}
 
     def opened(*given: Any, **options: Any) -> Any:
         table = honest(*given, **options)
         types.update(table.empty(table.names).dtypes)
         return table
 
-    patch.setattr(parts, "open_source", opened)
+    patch.setattr(partitioned_table, "open_source", opened)
     patch.setattr(fit_source_module, "output_type", lambda attribute: types[attribute.name])
 
 
 def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
-    honest = learned_domain.build_domain
+    honest = domain_learning.build_domain
 
     def build(table: pd.DataFrame, *told: Any) -> Any:
         longer = lambda age: replace(age, upper=(*age.upper[:-1], age.upper[-1] + len(table)))  # noqa: E731
         return Domain(tuple(longer(one) if one.name == "age" else one for one in honest(table, *told)))
 
-    patch.setattr(learned_domain, "build_domain", build)
+    patch.setattr(domain_learning, "build_domain", build)
 
 
 def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
-    honest = ordered_fit._write_release
+    honest = background_fit._write_release
 
     def write(done: Any, *more: Any) -> Any:
         done.told.send(("rows", len(done.rows)))
         return honest(done, *more)
 
-    patch.setattr(ordered_fit, "_write_release", write)
+    patch.setattr(background_fit, "_write_release", write)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

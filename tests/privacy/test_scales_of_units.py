@@ -21,11 +21,11 @@ from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLos
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axis, CountTable
-from sdv_plausible.questions.queryable import MANY_TABLES, Queryable
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import Axis, CountTable
+from sdv_plausible.queries.queryable import MANY_TABLES, Queryable
 from tests.flat import bound
 
 CARDS = (3, 2, 4)
@@ -104,7 +104,7 @@ def scales(method: str, unit: Neighbours, kind: type[Queryable] = Queryable) -> 
     sizes = (ReleaseLoss(epsilon0=EPSILON, delta=0.01, l1=l1) for l1 in range(1, 5))  # of any unit
     entry = LedgerEntry(name="model", mechanism="test", losses=(*PAID, *sizes), scope="test")
     ledger = PrivacyLedger(delta=1e-6, neighbours=unit)
-    rows = kind(CodeArray(CODES, CARDS), ledger, [entry], Coins.from_os_entropy())
+    rows = kind(CodeArray(CODES, CARDS), ledger, [entry], KeyedRNG.from_os_entropy())
     with record_calls() as calls:
         ASKED[method][0](rows)
     assert calls

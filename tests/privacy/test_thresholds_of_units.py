@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from cases import fast_and_nightly
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.mechanism.privacy_tests import release_level
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
@@ -26,9 +26,9 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions import frequent, queryable
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries import partition_selection, queryable
+from sdv_plausible.queries.queryable import Queryable
 from tests.flat import bound
 
 Sizes = tuple[int, ...]
@@ -83,7 +83,8 @@ def laws_of(test: ReleaseTest, largest: int) -> list[Law]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(release_level.noise, "discrete_laplace", lambda sizes, z=z, **_: sizes + z)
             visible = zip(
-                *(x.tolist() for x in test.release(np.arange(largest + 1), Coins.from_seed(0))), strict=True
+                *(x.tolist() for x in test.release(np.arange(largest + 1), KeyedRNG.from_seed(0))),
+                strict=True,
             )
         for size, noisy in visible:
             if size and noisy < TOP:
@@ -170,7 +171,7 @@ def test_a_released_prefix_has_seeds_of_k_people_surely() -> None:
         assert test.least_seeds == (k - 1) * rows + 1  # k - 1 people have one row less, at most
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(release_level.noise, "discrete_laplace", lambda sizes, **_: sizes + 10**6)
-            which, _ = test.release(np.arange(40), Coins.from_seed(0))
+            which, _ = test.release(np.arange(40), KeyedRNG.from_seed(0))
         assert which.min() == test.least_seeds
 
 
@@ -192,7 +193,7 @@ class Counted:
 def door(neighbours: Neighbours, failure: float) -> Queryable:
     losses = (GaussianLoss(sensitivity_over_sigma=MU), ApproxDP(epsilon=0.0, delta=failure))
     entry = LedgerEntry(name="domain", mechanism="test", losses=losses, scope="test")
-    return Queryable(None, PrivacyLedger(delta=1e-6, neighbours=neighbours), [entry], Coins.from_seed(0))
+    return Queryable(None, PrivacyLedger(delta=1e-6, neighbours=neighbours), [entry], KeyedRNG.from_seed(0))
 
 
 def frequent_laws(neighbours: Neighbours, largest: int, failure: float = FAILURE) -> tuple[list[Law], float]:
@@ -244,7 +245,7 @@ def frequent_excess(real: Neighbours, laws: list[Law], failure: float, values: i
 @pytest.fixture
 def two_holders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queryable, "LEAST_HOLDERS", 2)
-    monkeypatch.setattr(frequent, "LEAST_HOLDERS", 2)
+    monkeypatch.setattr(partition_selection, "LEAST_HOLDERS", 2)
 
 
 FREQUENT_UNITS = [
@@ -271,7 +272,7 @@ def test_values_that_occur_keep_their_charge(neighbours: Neighbours, values: int
 @pytest.mark.parametrize("rows", [4, 6])
 def test_planted_the_threshold_of_one_row(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for all rows of a unit, and a threshold that was made for one."""
-    neighbours, honest = Neighbours(rows=rows), frequent.threshold
+    neighbours, honest = Neighbours(rows=rows), partition_selection.threshold
     of_one = lambda sigma, failure, _: honest(sigma / rows, failure, ONE_ROW)  # noqa: E731
     monkeypatch.setattr(queryable, "threshold", of_one)
     laws, _ = frequent_laws(neighbours, 3 * rows)
@@ -285,11 +286,11 @@ def test_a_value_of_one_person_alone_was_released_and_is_not() -> None:
     """Fifty equal rows of one person at mu 1.2, tau 1e-11: released nearly surely for one row, now never."""
     tau, rows, mu = 1e-11, 50, 1.2
     sigma = 1 / mu
-    least = frequent.threshold(sigma, tau, ONE_ROW)
+    least = partition_selection.threshold(sigma, tau, ONE_ROW)
     z = np.arange(-40, 41)
     mass = gaussian_masses(z, sigma)
     assert mass[rows + z >= least].sum() > 0.999
-    assert rows < Neighbours(rows=rows).rows_of(frequent.LEAST_HOLDERS)  # not even looked at now
+    assert rows < Neighbours(rows=rows).rows_of(partition_selection.LEAST_HOLDERS)  # not even looked at now
 
 
 def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
@@ -297,7 +298,7 @@ def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
 
     for rows, mu, tau in itertools.product((1, 2, 4), (0.3, 1.0), (1e-4, 0.05)):
         neighbours = Neighbours(rows=rows)
-        sigma, rare = neighbours.histogram_l2 / mu, neighbours.rows_of(frequent.LEAST_HOLDERS) - 1
+        sigma, rare = neighbours.histogram_l2 / mu, neighbours.rows_of(partition_selection.LEAST_HOLDERS) - 1
         z = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
         weight = gaussian_masses(z, sigma)
 
@@ -307,5 +308,5 @@ def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
             return float(max(sum(tail[new] for new in found if new) for found in spreads))
 
         made = (rows, rare, z, weight)
-        assert shown(frequent.threshold(sigma, tau, neighbours), *made) <= tau
-        assert rows == 1 or shown(frequent.threshold(sigma, tau, ONE_ROW), *made) > tau  # planted
+        assert shown(partition_selection.threshold(sigma, tau, neighbours), *made) <= tau
+        assert rows == 1 or shown(partition_selection.threshold(sigma, tau, ONE_ROW), *made) > tau  # planted

@@ -17,23 +17,23 @@ import pandas as pd
 import pytest
 from oracles_accounting import entropy, histograms, one_row_more
 
-from sdv_plausible.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.entropies import Entropies
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
-from sdv_plausible.table.learned.lattice import Lattice
-from sdv_plausible.table.learned.raw_counts import (
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
+from sdv_plausible.table.learned.raw_queries import (
     FrameColumns,
     FrequentPoints,
     FrequentValues,
-    MissingOrNot,
+    MissingCount,
+    NumberReading,
     PatternCounts,
-    Precision,
-    Reading,
+    PrecisionQuery,
     RoundingCounts,
     RunCounts,
 )
+from sdv_plausible.table.learned.value_grid import ValueGrid
 
 CARDS = (2, 3)
 CELLS = list(itertools.product(*map(range, CARDS)))
@@ -42,7 +42,7 @@ OTHERS, MOST = 3, 3  # rows of everybody else, and of a unit, at most
 ROUNDING = 1e-9
 A, B = (Axis.of_codes(j, c) for j, c in enumerate(CARDS))
 COARSE = Axis(1, np.array([0, 1, 1]))
-READING, LATTICE = Reading("x", "numerical"), Lattice(kind="float", decimals=1)
+READING, LATTICE = NumberReading("x", "numerical"), ValueGrid(kind="float", decimals=1)
 Multiset = tuple[int, ...]
 
 
@@ -68,16 +68,16 @@ CODED = {
     "margin": CountTable([B]),
     "pair": CountTable([A, COARSE]),
     "triple": CountTable([A, B, COARSE]),
-    "distances": Distances([[A, B], [A, COARSE], [B]], ESTIMATES),
+    "distances": L1Distances([[A, B], [A, COARSE], [B]], ESTIMATES),
     "entropies": Entropies(CARDS, [A.buckets, COARSE.buckets], least_rows=1),
 }
 RAW = {
-    "missing": MissingOrNot("x"),
-    "precision": Precision(READING),
+    "missing": MissingCount("x"),
+    "precision": PrecisionQuery(READING),
     "runs": RunCounts(READING, LATTICE, np.array([0, 60]), np.array([40, 80]), without=(10,)),
     "rounding": RoundingCounts(READING, LATTICE, (1, 5, 10), without=(10,)),
     "patterns": PatternCounts(
-        READING, Lattice(kind="float")
+        READING, ValueGrid(kind="float")
     ),  # of several classes by the digits of their bits
     "values": Occurring(FrequentValues("x"), [(False, 1), (False, 2.5), (False, 7)]),
     "points": Occurring(FrequentPoints(READING, LATTICE), [10, 25, 70]),

@@ -15,7 +15,7 @@ from sdv.sampling import Condition
 
 import sdv_plausible
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, rules
-from sdv_plausible.privacy import checks
+from sdv_plausible.privacy import parameter_checks
 
 CELLS = "77123.25", "SECRETQ"
 TABLE = pd.DataFrame({"a": [77123.25] * 3 + [1.0] * 60, "c": ["SECRETQ"] * 3 + ["x"] * 60})
@@ -117,5 +117,5 @@ def test_no_error_quotes_what_stands_in_a_cell_of_what_is_known() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_planted_an_error_that_shows_whatever_it_is_given(tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checks, "_is_plain", lambda _: True)
+    monkeypatch.setattr(parameter_checks, "_is_plain", lambda _: True)
     assert sweep("PublicTable")

@@ -12,23 +12,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.fitting.model_learning import learn_model
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.specifications import declare
-from sdv_plausible.table.learned.bounds import bounds_of
+from sdv_plausible.table.learned.declared_ranges import bounds_of
 from sdv_plausible.table.learned.private_columns import learn_attributes
-from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
+from sdv_plausible.table.learned.raw_queries import FrameColumns
 
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = 1e-6
@@ -66,7 +66,7 @@ def test_every_model_is_worth_what_was_asked(model: str, columns: int) -> None:
     for epsilon in EPSILONS if columns < 5 else (1.0,):
         ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
         with record_calls() as calls:
-            learn_model(parts, domain, make_learner(model), budget, ledger, Coins.from_seed(1))
+            learn_model(parts, domain, make_learner(model), budget, ledger, KeyedRNG.from_seed(1))
         assert GOAL * epsilon <= ledger.total() <= epsilon
         assert GOAL * epsilon <= worth(calls, ledger.losses) <= epsilon
 
@@ -93,7 +93,7 @@ RANGES: dict[str, tuple[str, dict[str, object]]] = {
 
 def spent(table: pd.DataFrame, plan: DomainPlan) -> float:
     """Share of the budget that learning these columns spends."""
-    rows = Queryable(FrameColumns(table), PrivacyLedger(delta=DELTA), plan.entries(), Coins.from_seed(3))
+    rows = Queryable(FrameColumns(table), PrivacyLedger(delta=DELTA), plan.entries(), KeyedRNG.from_seed(3))
     with record_calls() as calls:
         learn_attributes(rows, plan, {name: {} for name in table}, {}, 30)
     squares = sum((c.sensitivity / c.scale) ** 2 for c in calls if c.name == "discrete_gaussian")
@@ -105,7 +105,7 @@ def test_a_learned_column_spends_its_share(name: str) -> None:
     """Red before, from 63 % on: looks for finer bins ended early, or there was no pattern to look for."""
     sdtype = "datetime" if name in ("days", "months") else "numerical"
     for epsilon in EPSILONS:
-        plan = DomainPlan.make({"x": sdtype}, Whole.of(epsilon, DELTA))
+        plan = DomainPlan.make({"x": sdtype}, LearningBudget.of(epsilon, DELTA))
         assert 0.997 < spent(pd.DataFrame({"x": RAW[name]}), plan) <= 1 + 1e-9
 
 
@@ -114,7 +114,7 @@ def test_a_column_learned_within_a_range_spends_its_share(name: str) -> None:
     column, spec = RANGES[name]
     known = bounds_of(declare("x", spec, None, 30), spec)
     for epsilon in EPSILONS:
-        plan = DomainPlan.make({"x": known.sdtype}, Whole.of(epsilon, DELTA), bounds={"x": known})
+        plan = DomainPlan.make({"x": known.sdtype}, LearningBudget.of(epsilon, DELTA), bounds={"x": known})
         assert 0.997 < spent(pd.DataFrame({"x": RAW[column]}), plan) <= 1 + 1e-9
 
 
@@ -123,5 +123,5 @@ def test_columns_of_all_kinds_spend_what_was_charged() -> None:
     values = np.arange(3000) % 7
     table = pd.DataFrame({name: values % 2 == 0 if name == "g" else values.astype(str) for name in names})
     table = table.assign(n=RAW["fractions"], t=RAW["days"])
-    plan = DomainPlan.make({**names, "n": "numerical", "t": "datetime"}, Whole.of(1.0, DELTA))
+    plan = DomainPlan.make({**names, "n": "numerical", "t": "datetime"}, LearningBudget.of(1.0, DELTA))
     assert 0.997 < spent(table, plan) <= 1 + 1e-9

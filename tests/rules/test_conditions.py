@@ -11,7 +11,7 @@ import ruled
 
 from sdv_plausible.rules import Allowed, Forbidden, Implies
 from sdv_plausible.rules.conditions import Condition
-from sdv_plausible.rules.written import rule_from_dict, written
+from sdv_plausible.rules.rule_files import rule_from_dict, written
 
 TABLE = pd.DataFrame({
     "n": [1, 2, 3.5, np.nan], "t": ["a", "b", None, "c"], "b": [True, False, None, True],

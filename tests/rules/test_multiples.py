@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules import Multiple, Sum
 from sdv_plausible.table.columns.domain import Attribute
 

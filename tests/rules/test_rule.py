@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import ruled
 
-from sdv_plausible.rules.moments import DateAndTime
-from sdv_plausible.rules.rule import MakingRule, attribute_words, check_columns, date_formats
+from sdv_plausible.rules.date_and_time import DateAndTime
+from sdv_plausible.rules.rule import DerivingRule, attribute_words, check_columns, date_formats
 from sdv_plausible.table.columns.domain import Attribute
 
 
@@ -14,7 +14,7 @@ def test_every_rule_names_its_columns():
     for rule in ruled.RULES:
         assert set(rule.columns) <= set(ruled.COLUMNS)
         assert {name for name, _ in rule.named} <= set(rule.columns)
-        if isinstance(rule, MakingRule):
+        if isinstance(rule, DerivingRule):
             assert {*rule.made, *rule.sources} == set(rule.columns)
             assert not set(rule.made) & set(rule.sources)
         assert rule.holds(ruled.table(), ruled.formats()).all()

@@ -17,11 +17,11 @@ import pytest
 from sdv.metadata import Metadata
 
 from sdv_plausible import Budget, PaperNetwork, Person, PlausibleDeniabilitySynthesizer
-from sdv_plausible.fit import object_state
-from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.fitting import object_state
+from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules import Inequality
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
@@ -76,14 +76,14 @@ def test_whatever_a_fit_is_told_is_handed_on_and_no_words_of_rows_are_kept():
 
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):
     """Even by whoever goes around the constructor: noise, ledger and choice have one number."""
-    synth, used, honest = make(person="home"), [], TableRows.of_persons
+    synth, used, honest = make(person="home"), [], InMemoryRows.of_persons
     vars(synth)["person"] = Person("home", rows=2000)
 
-    def chosen(*given: Any) -> TableRows:
+    def chosen(*given: Any) -> InMemoryRows:
         used.append(honest(*given))
         return used[-1]
 
-    monkeypatch.setattr(TableRows, "of_persons", chosen)
+    monkeypatch.setattr(InMemoryRows, "of_persons", chosen)
     synth.fit(table())
     assert len(used[0]) == 40
     assert "at most 1 is used" in str(synth.privacy_ledger())

@@ -24,10 +24,10 @@ from odd_cells import Word
 from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.source import SourceError
-from sdv_plausible.table.files import parquet
+from sdv_plausible.table.files import parquet_files
 
 dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore:.*most cells are outside:UserWarning")  # the usual ones too
@@ -286,13 +286,13 @@ def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(engin
 
 def test_moments_let_in_as_they_are_would_be_caught(monkeypatch, tmp_path):
     """Planted: far moments stay; what joins the rows then says no word of the cell."""
-    monkeypatch.setattr(parquet, "within_years", lambda column: column)
+    monkeypatch.setattr(parquet_files, "within_years", lambda column: column)
     with pytest.raises(SourceError, match=r"ended the pass \(OutOfBoundsDatetime\)\. If it takes"):
         fit_moments("arrow", tmp_path, far=True)
 
 
 def test_cells_let_in_as_they_are_would_be_caught(monkeypatch):
     """Planted: a moment of the year 10000 is asked of Python."""
-    monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
+    monkeypatch.setattr(parquet_files, "as_objects", lambda cells: cells.to_pylist())
     with pytest.raises(OverflowError, match="date value out of range"):
         fit_where_it_is(of_arrow(), of_arrow().column_names)

@@ -23,14 +23,15 @@ from engines import CLUSTERS, HELD, held
 from guarded import unequal
 
 from sdv_plausible import sources
+from sdv_plausible.extensions.clusters import cluster_source
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.counts import Axis
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import bounded, clusters
-from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
+from sdv_plausible.sources import bounded_rows
+from sdv_plausible.sources.open_source import ENGINES, engine_of, open_source
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.table.columns.cell_texts import Spelling
+from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 
@@ -75,7 +76,7 @@ def watched(given=None):
     """
     passes = {}
     held_alive, drawn = [], set()
-    draw = Coins._draw
+    draw = KeyedRNG._draw
 
     def watching(count):
         def counted(work, part, number):
@@ -98,9 +99,9 @@ def watched(given=None):
     with pytest.MonkeyPatch.context() as patch:
         for kind in works(modules()):
             patch.setattr(kind, "count", watching(kind.count))
-        patch.setattr(Coins, "_draw", noted)
-        patch.setattr(bounded, "FILES", 8)
-        patch.setattr(clusters, "PART_ROWS", 1)  # a task for each part
+        patch.setattr(KeyedRNG, "_draw", noted)
+        patch.setattr(bounded_rows, "FILES", 8)
+        patch.setattr(cluster_source, "PART_ROWS", 1)  # a task for each part
         with in_this_process():
             yield found
     found.extend(passes.values())
@@ -118,7 +119,7 @@ def passes_of(engine, kept=None, given=None):
 
     ``kept``: with a folder for codes, and for the rows of such units.
     """
-    coins = Coins.from_os_entropy()
+    coins = KeyedRNG.from_os_entropy()
     with TemporaryDirectory() as holder, TemporaryDirectory() as scratch, watched(given) as found:
         table = open_source(held(engine, FRAME, Path(holder)), column_types(None, COLUMNS), 300)
         rows = SourceRows(table, RuleSet(), NAMES, Path(scratch) if kept else None)
@@ -198,7 +199,7 @@ class Planted:
     """A kind of work that nobody has a case of."""
 
     def count(self, part, number):
-        return float(Coins.from_seed(number).uniform())
+        return float(KeyedRNG.from_seed(number).uniform())
 
     def merge(self, one, other):
         return one + other

@@ -11,14 +11,14 @@ from sparks import Cells, Numbers, needs_spark, partitions, persisted, session
 from tables import COLUMNS, DECLARED, SEED, document, table
 
 from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
+from sdv_plausible.extensions.clusters.spark_source import SparkSource
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.sources.opening import engine_of, open_source
-from sdv_plausible.sources.raw_columns import Rows, SourceColumns
-from sdv_plausible.sources.shuffled import Choice
+from sdv_plausible.sources.open_source import engine_of, open_source
 from sdv_plausible.sources.source import SourceError
-from sdv_plausible.sources.spark_tables import SparkSource
+from sdv_plausible.sources.source_columns import RowCountTask, SourceColumns
 from sdv_plausible.table.declared.column_types import column_types
 
 pytestmark = [pytest.mark.slow, needs_spark]
@@ -82,8 +82,8 @@ def test_a_partition_that_counts_twice_is_seen(spark):
             return chosen.union(chosen.limit(100).coalesce(1))
 
     source = partitions(spark, FRAME)
-    assert SparkSource(source, TYPES).total(Rows(), ["age"]) == len(FRAME)
-    assert Twice(source, TYPES).total(Rows(), ["age"]) == len(FRAME) + 100
+    assert SparkSource(source, TYPES).total(RowCountTask(), ["age"]) == len(FRAME)
+    assert Twice(source, TYPES).total(RowCountTask(), ["age"]) == len(FRAME) + 100
 
 
 CELLS = {  # Spark's type, and cells beside one that is missing
@@ -139,7 +139,7 @@ def counted(source, name, types):
     try:
         opened = open_source(source, types)
         if not types[name].is_modelled:
-            return opened.total(Rows(), [name]), str(opened.empty([name]).dtypes[name])
+            return opened.total(RowCountTask(), [name]), str(opened.empty([name]).dtypes[name])
         values, counts, missing = SourceColumns(opened, RuleSet(), [name]).value_counts(name)
     except ValueError as error:
         return str(error)
@@ -192,7 +192,7 @@ def test_columns_of_one_name_are_refused(spark):
 def test_parts_have_numbers_and_coins_of_their_own(spark, number):
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     source = SparkSource(partitions(spark, FRAME, number), TYPES, 300)
-    found = source.total(Numbers(Coins.from_os_entropy()), ["age"])
+    found = source.total(Numbers(KeyedRNG.from_os_entropy()), ["age"])
     spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     numbers, rows, drawn = zip(*found, strict=True)
     assert sum(rows) == len(FRAME)
@@ -244,7 +244,7 @@ def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark):
 
     def chosen(number, key):
         source = SparkSource(partitions(spark, VISITS.sample(frac=1, random_state=number), number), TYPES)
-        found = source.chosen(Choice("key", 2, key), ["key", "age", "city"])
+        found = source.chosen(RowChoice("key", 2, key), ["key", "age", "city"])
         rows = found.total(Cells(), ["key", "age", "city"])
         people = found.total(Cells(), ["key"])
         source.close()

@@ -12,7 +12,7 @@ from sparks import needs_spark, partitions, persisted, session
 from tables import COLUMNS, DECLARED, SEED, document, table
 
 from sdv_plausible import Person, fit_source
-from sdv_plausible.sources.spark_tables import SparkParts
+from sdv_plausible.extensions.clusters.spark_source import SparkParts
 
 pytestmark = [pytest.mark.slow, needs_spark]
 FRAME = table(2_000)

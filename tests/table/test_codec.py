@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table import codec
 from sdv_plausible.table.cells.dates import NANOSECONDS, from_clocks, on_clocks
 from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.inference import infer_attribute
-from sdv_plausible.utils import steps
+from sdv_plausible.table.learned.inferred_domains import infer_attribute
+from sdv_plausible.utils import step_lookup
 
 DAY = NANOSECONDS["D"]
 ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))
 
 
 def encode(attribute, column, seed=0):
-    table, coins = pd.DataFrame({attribute.name: column}), Coins.from_seed(seed)
+    table, coins = pd.DataFrame({attribute.name: column}), KeyedRNG.from_seed(seed)
     return Codec(Domain((attribute,))).encode(table, coins)[:, 0].tolist()
 
 
 def decode(attribute, codes, seed=0):
-    codes, coins = np.array(codes).reshape(-1, 1), Coins.from_seed(seed)
+    codes, coins = np.array(codes).reshape(-1, 1), KeyedRNG.from_seed(seed)
     return Codec(Domain((attribute,))).decode(codes, coins)[attribute.name]
 
 
@@ -55,7 +55,7 @@ def test_cells_are_coded_as_each_alone_however_many_at_once(name, at_once):
         found = np.full(len(column), 99, dtype=np.int8)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(codec, "AT_ONCE", at_once)
-            patch.setattr(steps, "AT_ONCE", at_once)
+            patch.setattr(step_lookup, "AT_ONCE", at_once)
             one.encode_into(found, column)
         assert found.tolist() == alone
         assert len(set(alone)) > 2
@@ -321,7 +321,7 @@ def test_values_of_a_bin_wider_than_63_bits_are_inside_it():
     for unit in (1, 86_400 * 10**9):
         ends = {"lower": (low // unit * unit + unit,), "upper": (high // unit * unit,)}
         attribute = Attribute(name="when", kind="datetime", unit=unit, **ends)
-        drawn = Codec(Domain((attribute,))).decode(np.zeros((4000, 1), dtype=np.int32), Coins.from_seed(0))
+        drawn = Codec(Domain((attribute,))).decode(np.zeros((4000, 1), dtype=np.int32), KeyedRNG.from_seed(0))
         moments = drawn["when"].astype("int64").to_numpy()
         assert ends["lower"][0] <= moments.min() < -(2**62)
         assert 2**62 < moments.max() <= ends["upper"][0]
@@ -355,7 +355,7 @@ def test_numbers_are_decoded_as_before(attribute, seed):
     """Same values, types and coins, of texts beside numbers, dates with formats, rounding and missing cells."""
     codes = np.random.default_rng(seed).integers(0, attribute.cardinality, 60)
     codes = codes[(codes < len(attribute.lower)) | (codes == attribute.missing_code)]
-    one, other = Coins.from_seed(seed), Coins.from_seed(seed)
+    one, other = KeyedRNG.from_seed(seed), KeyedRNG.from_seed(seed)
     found = ColumnCodec(attribute)._decode_numbers(codes, one)
     wanted = decoded_plainly(attribute, codes, other)
     assert found.dtype == wanted.dtype
@@ -367,8 +367,8 @@ def test_planted_bins_taken_for_single_values_are_seen():
     attribute = Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10))
     column, codes = ColumnCodec(attribute), np.zeros(60, dtype=int)
     column._wide[:] = False
-    found = column._decode_numbers(codes, Coins.from_seed(1))
-    assert not np.array_equal(found, decoded_plainly(attribute, codes, Coins.from_seed(1)))
+    found = column._decode_numbers(codes, KeyedRNG.from_seed(1))
+    assert not np.array_equal(found, decoded_plainly(attribute, codes, KeyedRNG.from_seed(1)))
 
 
 def test_many_values_are_checked_as_each_one():

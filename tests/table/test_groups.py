@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sdv_plausible.release.file.domain import read_column
-from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.domain_section import read_column
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.declared.specifications import groups_of
 
@@ -57,4 +57,4 @@ def test_they_survive_in_a_domain_and_in_a_release(groups, tmp_path):
     assert Domain.load(tmp_path / "d.json")["code"] == attribute
     written = json.loads(json.dumps(write_attribute(attribute)))
     assert ("groups" in written) == (groups is not None)  # releases without groups are written as before
-    assert read_column(Placed(written, "a")) == attribute
+    assert read_column(DocumentNode(written, "a")) == attribute

@@ -6,8 +6,8 @@ import pytest
 from cases import each_once
 
 from sdv_plausible import Release, fit_source
-from sdv_plausible.commands.cli import main
-from sdv_plausible.fit.domain_replay import replay_domain
+from sdv_plausible.cli.main import main
+from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.cells.date_texts import FORMATS, far_dates, read_date

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import cover
 from sdv_plausible.privacy.accounting.released_rows import COARSE, FINE, RowByRow
 from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability

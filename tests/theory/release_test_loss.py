@@ -7,7 +7,7 @@ import math
 from decimal import Decimal
 from typing import NamedTuple
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.release_loss import _arithmetic, _log_at_zero, release_margin
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, SLACK, hockey_stick
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.theorem1 import theorem1
 from theory.conditional_release import conditional_release
 

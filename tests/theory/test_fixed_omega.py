@@ -7,7 +7,7 @@ import oracles_accounting as oracle
 import pytest
 from oracles_accounting import PREFIXES, TOLERANCE
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
 

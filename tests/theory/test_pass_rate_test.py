@@ -8,7 +8,7 @@ import oracles_accounting as oracle
 import pytest
 from scipy import stats
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.composition import compose_delta
 from theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
 from theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts, row_by_row_loss

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from oracles_accounting import hockey_stick
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from theory.random_split import random_split
 
 

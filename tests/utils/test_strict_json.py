@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdv_plausible import Domain
-from sdv_plausible.rules.written import read_rules
+from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.utils.strict_json import strict_json

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from sdv_plausible.evaluation.page.drawing import (
+from sdv_plausible.evaluation.page.svg import (
     GRID,
     INK,
     SERIES,
     WIDTH,
-    Drawing,
+    SvgDrawing,
     number,
     shorten,
     shorten_all,
     ticks,
 )
-from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.evaluation.table_pair import Floats
 
 Series = Sequence[tuple[str, Sequence[float], str]]  # name, shares in [0, 1] and colour of each table
 
@@ -71,7 +71,7 @@ def vertical_bars(
     # ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand
     # apart. ``title`` is for readers of the page who cannot see, here and in all pictures.
     left, right, top, bottom = 46.0, WIDTH - 10.0, 20.0, 140.0
-    drawing = Drawing(WIDTH, 164, title)
+    drawing = SvgDrawing(WIDTH, 164, title)
     scale = ShareScale.of(series)
     _share_lines(drawing, scale, (left, right, top, bottom))
     missing, after = labels[-1] == "missing", _GAP if 0 < spikes < len(labels) else 0.0
@@ -95,7 +95,7 @@ def vertical_bars(
     return drawing.svg()
 
 
-def _share_lines(drawing: Drawing, scale: ShareScale, area: tuple[float, float, float, float]) -> None:
+def _share_lines(drawing: SvgDrawing, scale: ShareScale, area: tuple[float, float, float, float]) -> None:
     left, right, top, bottom = area
     for value in scale.ticks():
         y = bottom - scale.place(value) * (bottom - top)
@@ -105,7 +105,9 @@ def _share_lines(drawing: Drawing, scale: ShareScale, area: tuple[float, float, 
         drawing.text(2, 10, "log scale")
 
 
-def _mark(drawing: Drawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool) -> None:
+def _mark(
+    drawing: SvgDrawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool
+) -> None:
     end = 0.0
     for at, words in marks:
         half = 6.8 * len(words) / 2
@@ -122,7 +124,7 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Series) -> Markup
     """Draw shares of categories, one row for each."""
     left, right, row = 126.0, WIDTH - 20.0, 9.0 * len(series) + 6
     bottom = 4 + row * len(labels)
-    drawing = Drawing(WIDTH, bottom + 22, title)
+    drawing = SvgDrawing(WIDTH, bottom + 22, title)
     scale = ShareScale.of(series)
     for value in scale.ticks():
         x = left + scale.place(value) * (right - left)
@@ -145,7 +147,7 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 def _x_axis(
-    drawing: Drawing, name: str, area: tuple[float, float, float, float], domain: tuple[float, float]
+    drawing: SvgDrawing, name: str, area: tuple[float, float, float, float], domain: tuple[float, float]
 ) -> Callable[[float], float]:
     """Draw the axis below (left, right, top, bottom), and return where a value lies on it."""
     left, right, top, bottom = area
@@ -166,7 +168,7 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     # Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
-    drawing = Drawing(WIDTH, bottom + 36, title)
+    drawing = SvgDrawing(WIDTH, bottom + 36, title)
     kept = [(name, np.array([v for v in some if not math.isnan(v)]), colour) for name, some, colour in rows]
     high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
     place = _x_axis(drawing, axis, (left, right, 4, bottom), (0, high))
@@ -178,7 +180,7 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     return drawing.svg()
 
 
-def _box(drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
+def _box(drawing: SvgDrawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
     q1, q2, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
     inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
     low, high = float(inside.min()), float(inside.max())
@@ -215,7 +217,7 @@ def interval_plot(
     left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
     bottom = top + sum(heights)
-    drawing = Drawing(WIDTH, bottom + 36, title)
+    drawing = SvgDrawing(WIDTH, bottom + 36, title)
     place = _x_axis(drawing, axis, (left, right, top, bottom), domain)
     if mark:
         x = place(mark[0])
@@ -240,7 +242,7 @@ def line_plot(
     """Draw shares (NaN: unknown) against positions, a line for each series; ``axes`` names x and y."""
     left, right, top, bottom = 46.0, WIDTH - 12.0, 22.0, 172.0
     rows = math.ceil(len(series) / 2)
-    drawing = Drawing(WIDTH, bottom + 42 + 16 * rows, title)
+    drawing = SvgDrawing(WIDTH, bottom + 42 + 16 * rows, title)
     _share_lines(drawing, ShareScale(0.0, 1.0, False), (left, right, top, bottom))
     drawing.text(4, 12, axes[1])
     drawing.text((left + right) / 2, bottom + 30, axes[0], "middle")

@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page.charts import horizontal_bars, vertical_bars
-from sdv_plausible.evaluation.page.drawing import Figure
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import Histogram
-from sdv_plausible.evaluation.page.network import network_graph, network_tree
+from sdv_plausible.evaluation.page.network_plot import network_graph, network_tree
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
-from sdv_plausible.evaluation.tables import Floats
-from sdv_plausible.utils.page import Section
+from sdv_plausible.evaluation.page.svg import Figure
+from sdv_plausible.evaluation.table_pair import Floats
+from sdv_plausible.utils.html_page import PageSection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class ColumnLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(Section, template="columns.html"):
+class Columns(PageSection, template="columns.html"):
     """Histogram of each column; of a comparison also a table, worst columns first."""
 
     series: tuple[tuple[str, str], ...]
@@ -88,7 +88,7 @@ Strengths = Mapping[frozenset[str], float]  # how dependent two columns are, in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependence(Section, template="dependence.html"):
+class Dependence(PageSection, template="dependence.html"):
     """Symmetrical uncertainty of every pair of columns."""
 
     alone: bool
@@ -122,7 +122,7 @@ def strengths_of(columns: Sequence[str], matrix: Floats) -> dict[frozenset[str],
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(Section, template="network.html"):
+class Network(PageSection, template="network.html"):
     """The model's network: each column under the parent it depends on most; all links on demand."""
 
     strongest: Figure

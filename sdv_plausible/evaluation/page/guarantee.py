@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.privacy.ledger_record import Words
-from sdv_plausible.utils.page import Section
+from sdv_plausible.privacy.ledger_record import LedgerText
+from sdv_plausible.utils.html_page import PageSection
 
 NO_GUARANTEE = "No privacy guarantee is documented for this release: the report was given no privacy ledger."
 _BLANK: dict[str, Any] = {
@@ -22,10 +22,10 @@ _BLANK: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(Section, template="guarantee.html"):
+class Guarantee(PageSection, template="guarantee.html"):
     """The guarantee of a release."""
 
-    words: Words  # what the ledger says, in order
+    words: LedgerText  # what the ledger says, in order
     entries: tuple[dict[str, Any], ...] = ()  # of the ledger, with ``cost`` and the fields of ``_BLANK``
     not_covered: tuple[str, ...] = ()  # what the guarantee says nothing about
     claimed: bool = False  # whether there is a ledger and every entry of it has a finite cost
@@ -36,7 +36,7 @@ class Guarantee(Section, template="guarantee.html"):
     def of(cls, ledger: Any) -> Guarantee:
         """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
-            return cls(words=Words(NO_GUARANTEE))
+            return cls(words=LedgerText(NO_GUARANTEE))
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)
@@ -45,7 +45,7 @@ class Guarantee(Section, template="guarantee.html"):
         else:
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
-            words=Words.of(document),
+            words=LedgerText.of(document),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,
@@ -93,7 +93,7 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intervals(Section, template="intervals.html"):
+class Intervals(PageSection, template="intervals.html"):
     """Tables of counts, each with an interval for the table's count and for the population's share."""
 
     tables: tuple[Counted, ...]

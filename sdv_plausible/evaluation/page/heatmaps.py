@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from sdv_plausible.evaluation.page.drawing import WIDTH, Drawing, number, shorten_all, text_width
-from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.evaluation.page.svg import WIDTH, SvgDrawing, number, shorten_all, text_width
+from sdv_plausible.evaluation.table_pair import Floats
 
 # From white to dark blue, dark enough at the end for white text; of differences from dark orange over white.
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
@@ -47,7 +47,7 @@ def heatmap(
     room = min(110.0, 8 + max(text_width(label) for label in labels))
     least = _NUMBERED + 2 if m <= _MOST_NUMBERED else 15.0
     cell = max(least, min(34.0, (WIDTH - room - 4) / m))
-    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
+    drawing = SvgDrawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
     for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
         middle = room + (i + 0.5) * cell + 4
         drawing.text(room - 4, middle, short, "end")
@@ -62,7 +62,7 @@ def heatmap(
 
 
 def _cell(
-    drawing: Drawing,
+    drawing: SvgDrawing,
     corner: tuple[float, float],
     size: float,
     value: float,
@@ -78,7 +78,7 @@ def _cell(
         drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, words, "middle", **ink)
 
 
-def _scale(drawing: Drawing, left: float, top: float, name: str, span: float) -> None:
+def _scale(drawing: SvgDrawing, left: float, top: float, name: str, span: float) -> None:
     for step in range(100):
         value = step / 99
         fill = shade(2 * value - 1, signed=True)[0] if span else shade(value)[0]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.evaluation.coding import category_codes
-from sdv_plausible.evaluation.page.drawing import number
-from sdv_plausible.evaluation.tables import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.page.svg import number
+from sdv_plausible.evaluation.table_codes import category_codes
+from sdv_plausible.evaluation.table_pair import Floats, Kind, as_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12

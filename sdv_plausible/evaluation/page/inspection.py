@@ -12,14 +12,14 @@ from scipy.stats import entropy
 from scipy.stats.contingency import association, crosstab
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.coding import Codes, encode_pair
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence
-from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import pictures_of
-from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.tables import Floats, TablePair, as_numbers
-from sdv_plausible.utils.page import Page, Section
+from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC, Figure
+from sdv_plausible.evaluation.table_codes import Codes, encode_pair
+from sdv_plausible.evaluation.table_pair import Floats, TablePair, as_numbers
+from sdv_plausible.utils.html_page import HtmlPage, PageSection
 
 _NOT_PUBLIC = (
     "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "
@@ -34,7 +34,7 @@ NUM_BINS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Section, template="inspected_rows.html"):
+class Rows(PageSection, template="inspected_rows.html"):
     """First and last rows of both tables."""
 
     head: tuple[str, ...]
@@ -63,14 +63,14 @@ def _text(cell: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Divergences(Section, template="inspected_divergences.html"):
+class Divergences(PageSection, template="inspected_divergences.html"):
     """Kullback-Leibler divergence of every column, in bits."""
 
     rows: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Section, template="inspected_pairs.html"):
+class Pairs(PageSection, template="inspected_pairs.html"):
     """Pictures of both tables under one heading."""
 
     title: str
@@ -144,7 +144,7 @@ def inspection_page(pair: TablePair, date: str) -> str:
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))
         for j, name in enumerate(coded.columns)
     )
-    return Page(
+    return HtmlPage(
         rooms=("sdv_plausible.evaluation.page",),
         title="Inspection (private)",
         heading="A table before and after",

@@ -15,10 +15,10 @@ import pandas as pd
 
 from sdv_plausible.evaluation.page import charts
 from sdv_plausible.evaluation.page.charts import horizontal_bars
-from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC, Figure
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
-from sdv_plausible.evaluation.tables import Floats
-from sdv_plausible.utils.page import Section
+from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC, Figure
+from sdv_plausible.evaluation.table_pair import Floats
+from sdv_plausible.utils.html_page import PageSection
 
 _PARTS = ("plausible_seeds", "pass_rates")
 
@@ -76,7 +76,7 @@ Shares = tuple[tuple[str, tuple[float, ...]], ...]  # rows of a table: a name an
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heading(Section, template="heading.html"):
+class Heading(PageSection, template="heading.html"):
     """Where a table begins."""
 
     title: str
@@ -84,7 +84,7 @@ class Heading(Section, template="heading.html"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotComputed(Section, template="not_computed.html"):
+class NotComputed(PageSection, template="not_computed.html"):
     """Stands for a section that could not be computed, and says why."""
 
     title: str
@@ -92,7 +92,7 @@ class NotComputed(Section, template="not_computed.html"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distances(Section, template="distances.html"):
+class Distances(PageSection, template="distances.html"):
     """Distances of columns and of pairs beside those of real rows from real rows."""
 
     reference: str
@@ -163,7 +163,7 @@ def error_of(details: pd.DataFrame) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classifiers(Section, template="classifiers.html"):
+class Classifiers(PageSection, template="classifiers.html"):
     """Accuracy and agreement of classifiers trained on real and on synthetic rows."""
 
     target: str
@@ -203,7 +203,7 @@ class Classifiers(Section, template="classifiers.html"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Game(Section, template="game.html"):
+class Game(PageSection, template="game.html"):
     """How often distinguishers name the origin of rows right."""
 
     real_rows: str
@@ -264,7 +264,7 @@ def _spoken(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seeds(Section, template="seeds.html"):
+class Seeds(PageSection, template="seeds.html"):
     """Plausible seeds of candidates. Private."""
 
     figures: tuple[Figure, ...]

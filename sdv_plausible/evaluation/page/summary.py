@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.coding import encode, sample_positions
 from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
-from sdv_plausible.evaluation.tables import Floats, Kind, TablePair
-from sdv_plausible.utils.page import Section
+from sdv_plausible.evaluation.table_codes import encode, sample_positions
+from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair
+from sdv_plausible.utils.html_page import PageSection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def overall(scores: Sequence[RelativeScore]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores(Section, template="scores.html"):
+class Scores(PageSection, template="scores.html"):
     """Overall score, and for each property its share of the ceiling, its score and the ceiling."""
 
     overall: float

@@ -10,8 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
-from sdv_plausible.evaluation.page.network import network_graph
+from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
 
 
 def _figure(title: str, **layout: Any) -> Any:

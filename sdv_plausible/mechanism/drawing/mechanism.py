@@ -18,9 +18,9 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.samplers import count_among_drawn
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
 
 BATCH = 1 << 17  # proposals made at once, at most
 SPARE = 64  # proposals made beyond those that the pass rate so far asks for
@@ -58,7 +58,7 @@ class RowTest(Protocol):
     def max_check_plausible(self) -> int | None:
         """Seeds looked at for a candidate, in a fresh random order."""
 
-    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass."""
 
 
@@ -75,12 +75,12 @@ class PlausibleDeniabilityMechanism:
     # (docs/explanation/proofs/pass_rate.md, Theorem 3)
     seed_free_share: float = 0.0
 
-    def release(self, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
+    def release(self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None) -> np.ndarray:
         """Released rows as codes (num_rows, m), in the order of acceptance."""
         return self.release_with_points(num_rows, coins, max_attempts)[0]
 
     def release_with_points(
-        self, num_rows: int, coins: Coins, max_attempts: int | None = None
+        self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Released rows, and the latent point (num_rows, l) that each was decoded from."""
         # Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
@@ -107,7 +107,7 @@ class PlausibleDeniabilityMechanism:
             rate = max(len(passed) / size, LEAST_RATE)
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
-    def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
+    def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Plausible seeds of every proposal, as the test counts them."""
         # See docs/explanation/proofs/checked_seeds.md.
         test = self.test
@@ -125,7 +125,7 @@ class PlausibleDeniabilityMechanism:
             return count_among_drawn(counts, self.num_seeds, test.max_check_plausible, stop, coins)
         return counts if test.stop is None else np.minimum(counts, test.stop)
 
-    def _draw_omega(self, size: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_omega(self, size: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Resampled attributes of each proposal, and which resample everything by the seed-free share."""
         m = self.model.num_attributes
         omega = self.omega.draw(m, size, coins)
@@ -150,14 +150,14 @@ class PlausibleDeniabilityMechanism:
 
 MOST_PROCESSES = 61  # as many as every system lets one wait for
 PART_ROWS = 25_000  # rows that one stream of coins makes
-PartOfRows = tuple[int, Coins, int | None]
+PartOfRows = tuple[int, KeyedRNG, int | None]
 Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
 RunParts = Callable[[list[PartOfRows]], list[Rows]]
 
 _held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
 
 
-def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
+def parts_of(num_rows: int, coins: KeyedRNG, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
     """Rows, coins and attempts of every part; the first has the coins of the call."""
     sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
     return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]

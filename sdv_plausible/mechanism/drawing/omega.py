@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Omega:
             raise _refused(self.to_user(), str(num_attributes))
         return range(self.low, self.high + 1)
 
-    def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
+    def draw(self, num_attributes: int, size: int, coins: KeyedRNG) -> np.ndarray:
         """Number of resampled attributes of each candidate: fixed, or uniform over the range."""
         # Int64, shape (size,).
         numbers = self.among(num_attributes)

@@ -13,9 +13,9 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.frequent import GroupRelease
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.partition_selection import GroupRelease
+from sdv_plausible.queries.queryable import Queryable
 
 SYSTEMATIC_ROWS = 200_000
 LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows drawn for likelihood weighting
@@ -38,7 +38,7 @@ class ReleasedPrefixes:
         order = np.lexsort(prefixes.T[::-1]) if kept else np.arange(len(prefixes))
         return cls(kept=kept, prefixes=prefixes[order], sizes=sizes[order])
 
-    def start(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
+    def start(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
         """Codes (num_rows, m) with prefixes drawn by their noisy sizes and zeros elsewhere."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         if self.kept == 0:
@@ -91,7 +91,7 @@ class ReleasedSeeds:
             )
         return found
 
-    def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
+    def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
         """Rows as codes (num_rows, m): post-processing of what was released."""
         # Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance
         # hardly matters.
@@ -108,7 +108,7 @@ class ReleasedSeeds:
         return model.complete(codes, kept, coins, systematic=is_few)
 
     def sample_each(
-        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: Coins
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """A row for each combination of known codes (N,), and whether it was found: rejection sampling.
 
@@ -134,7 +134,7 @@ class ReleasedSeeds:
         return codes, found
 
     def _tried(
-        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: Coins
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """A row of each combination of known codes from a part drawn with equal probability; log weights."""
         parts, num_rows = self.usable(), len(next(iter(known.values())))
@@ -152,7 +152,7 @@ class ReleasedSeeds:
         return codes, weight
 
     def sample_given(
-        self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins
+        self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: KeyedRNG
     ) -> np.ndarray:
         """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing."""
         # Shape (num_rows, m), or (0, m) if the known codes have probability 0.

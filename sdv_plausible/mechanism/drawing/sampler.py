@@ -19,9 +19,9 @@ from sdv_plausible.mechanism.drawing.mechanism import (
 )
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.transcript import NoisyAnswer
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
 
@@ -36,17 +36,17 @@ class Sampler(ABC):
     """Whether rows can be drawn given known values."""
 
     model: SeedModel
-    coins: Coins  # secret of the sampling streams, independent of everything drawn while fitting
+    coins: KeyedRNG  # secret of the sampling streams, independent of everything drawn while fitting
     answers: tuple[NoisyAnswer, ...] = ()  # what was answered while fitting, in order
 
     def set_random_state(self, state: Any) -> None:  # noqa: B027
         """SDV offers its public seed; secret coins take none."""
 
     @abstractmethod
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes per column."""
 
-    def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+    def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
         """Rows with known codes.
 
         Those to which the model gives no probability are put into rows drawn without them.
@@ -63,7 +63,7 @@ class Sampler(ABC):
         codes[:, list(known)] = list(known.values())
         return codes
 
-    def sample_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> np.ndarray:
+    def sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> np.ndarray:
         """A row for each combination of known codes (N,), as :meth:`sample_possible` draws it."""
         columns = list(known)
         table = np.stack([known[column] for column in columns], axis=1)
@@ -76,7 +76,9 @@ class Sampler(ABC):
             codes[rows] = self.sample_possible(len(rows), alike, coins.spawn("alike", *combination))
         return codes
 
-    def _sampled_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def _sampled_each(
+        self, known: Mapping[int, np.ndarray], coins: KeyedRNG
+    ) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """Rows with these known codes, and which of them were found at once."""
         num_rows = len(next(iter(known.values())))
         codes = np.zeros((num_rows, self.model.num_attributes), dtype=np.int32, order="F")
@@ -103,13 +105,15 @@ class PrefixSampler(Sampler):
     model: PrefixModel
     seeds: ReleasedSeeds
 
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes per column."""
         if known:
             return self.seeds.sample_given(num_rows, known, self.model, coins)
         return self.seeds.sample(num_rows, self.model, coins)
 
-    def _sampled_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+    def _sampled_each(
+        self, known: Mapping[int, np.ndarray], coins: KeyedRNG
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows with these known codes, and which of them were found at once."""
         return self.seeds.sample_each(known, self.model, coins)
 
@@ -124,11 +128,11 @@ class RecordSampler(Sampler):
     gives_up: bool  # whether too low a pass rate may show as an error: only where there is no privacy claim
     _run: RunParts | None = None
 
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:  # noqa: ARG002
         """Released rows as codes (num_rows, m)."""
         return self.sample_with_points(num_rows, coins)[0]
 
-    def sample_with_points(self, num_rows: int, coins: Coins) -> Rows:
+    def sample_with_points(self, num_rows: int, coins: KeyedRNG) -> Rows:
         """Released rows, and the latent point (num_rows, l) that each was decoded from, if any."""
         parts = parts_of(
             num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None

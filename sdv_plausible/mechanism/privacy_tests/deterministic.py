@@ -13,8 +13,8 @@ from sdv_plausible.mechanism.privacy_tests.row_tests import RowByRowTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +93,12 @@ class DeterministicTest(RowByRowTest):
         of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
         return f"at least {self.least_seeds} plausible seeds{of_people}"
 
-    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
+    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:  # noqa: ARG002
         """Boolean array: which candidates pass."""
         passed: np.ndarray = plausible_seeds >= self.least_seeds
         return passed
 
-    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
         """Mechanism 1, which gives up where too few candidates pass.
 
         Nothing is claimed that a failure could break.

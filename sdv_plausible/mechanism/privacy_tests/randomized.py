@@ -12,7 +12,7 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.row_tests import RowByRowTest
 from sdv_plausible.models.base import SeedModel
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.release_loss import size_lower_bound_margin
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
@@ -20,8 +20,8 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
@@ -123,7 +123,9 @@ class RandomizedTest(RowByRowTest):
         ValueError
             If no such test costs so little.
         """
-        from sdv_plausible.mechanism.privacy_tests.within import within  # where a total is asked for
+        from sdv_plausible.mechanism.privacy_tests.parameter_search import (
+            within,  # where a total is asked for
+        )
 
         check.whole("rows", rows, 1)
         made = cls(row_cap=rows, least_rows=least_rows, omega=omega)
@@ -256,7 +258,7 @@ class RandomizedTest(RowByRowTest):
                 "add to what the next fit will cost"
             )
 
-    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass; one fresh threshold each."""
         # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very
         # same rows.
@@ -271,7 +273,7 @@ class RandomizedTest(RowByRowTest):
         passed: np.ndarray = noisy >= self.least_seeds
         return passed
 
-    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
         """Mechanism 1, which proposes until enough rows pass."""
         return self._mechanism(model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
 

@@ -11,16 +11,16 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class ReleaseTest(PrivacyTest):
         """All: copying part of a seed did not pay at equal total (benchmarks/README.md)."""
         return Omega(None, None)
 
-    def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+    def release(self, group_sizes: np.ndarray, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the groups that are released, and their noisy sizes, each >= least_seeds + margin."""
         large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
@@ -128,7 +128,7 @@ class ReleaseTest(PrivacyTest):
         kept = noisy >= self.least_seeds + self.margin
         return large[kept], noisy[kept]
 
-    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
         """Draw what leaves of the seeds, once; rows are post-processing of it."""
         assert isinstance(model, PrefixModel)  # see check_model
         return PrefixSampler(model=model, coins=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))

@@ -10,12 +10,12 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class RowByRowTest(PrivacyTest):
         return self.least_seeds
 
     @abstractmethod
-    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass."""
 
     def check_model(self, made: type[SeedModel]) -> None:
@@ -94,7 +94,7 @@ class RowByRowTest(PrivacyTest):
         model: SeedModel,
         seeds: Queryable,
         omega: Omega,
-        sampling: Coins,
+        sampling: KeyedRNG,
         *,
         seed_free_share: float = 0.0,
         gives_up: bool = False,

@@ -28,18 +28,18 @@ import numpy as np
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.models.adaptive.public import PublicCodes
+from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.forecast import Forecast
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.counts import NumberOfRows
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.count_queries import NumberOfRows
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.domain import Domain
 
 NUM_SIMULATED = 60_000
@@ -63,7 +63,7 @@ class AdaptiveNetwork(Learner):
         be worth it. Whoever names columns declares their types, and moments are then not split into date and
         time.
     public : PublicCodes, optional
-        A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
+        A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public_prior`.
     """
 
     max_cost: int = 300_000
@@ -97,9 +97,9 @@ class AdaptiveNetwork(Learner):
         """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
         return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
-        simulated = Coins.from_seed(self.simulation_seed)
+        simulated = KeyedRNG.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
         measured = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
@@ -132,7 +132,7 @@ class AdaptiveNetwork(Learner):
         sets = [sorted(map(domain.names.index, names)) for names in self.workload]
         return {pair for columns in sets for pair in itertools.combinations(columns, 2)}
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network of the same tables from other answers: post-processing, no row is asked.
 
         From those of the fit itself it is the same network.
@@ -140,11 +140,11 @@ class AdaptiveNetwork(Learner):
         from sdv_plausible.models.adaptive.refitting import refit_network  # not in a fit
 
         return refit_network(
-            answers, domain, self.max_cost, NUM_SIMULATED, Coins.from_seed(self.simulation_seed)
+            answers, domain, self.max_cost, NUM_SIMULATED, KeyedRNG.from_seed(self.simulation_seed)
         )
 
     def redrawn(
-        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: Coins
+        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
     ) -> BayesianNetwork:
         """Learn a network of the same tables from answers drawn again, for inference: nothing is shrunk.
 
@@ -156,7 +156,7 @@ class AdaptiveNetwork(Learner):
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""
-        return forecast(domain, Allowance.of(self.plan(domain, budget)).for_counts(budget.neighbours), rows)
+        return forecast(domain, QueryBudget.of(self.plan(domain, budget)).for_counts(budget.neighbours), rows)
 
 
 def _sets_of_names(workload: object) -> tuple[tuple[str, ...], ...]:

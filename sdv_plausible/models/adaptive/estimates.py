@@ -12,7 +12,7 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Precision:
+class FitPrecision:
     """How closely a network is to meet what it is fitted to."""
 
     rounds: int = 3  # of iterative proportional scaling
@@ -20,8 +20,8 @@ class Precision:
     deviations: float = 0.5  # of a cell that are added to it before two are compared
 
 
-USUAL = Precision()
-EXACT = Precision(rounds=6, met=0.0003, deviations=0.01)
+USUAL = FitPrecision()
+EXACT = FitPrecision(rounds=6, met=0.0003, deviations=0.01)
 """For inference, which noise may not weaken."""
 
 
@@ -43,7 +43,7 @@ class Estimates:
     levels: Sequence[np.ndarray] = ()
     # (i, j, k, ...) to the joint distribution of their levels
     sets: Mapping[Columns, np.ndarray] = field(default_factory=dict)
-    precision: Precision = USUAL
+    precision: FitPrecision = USUAL
 
     @property
     def num_columns(self) -> int:

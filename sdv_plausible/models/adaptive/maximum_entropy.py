@@ -13,11 +13,11 @@ from types import MappingProxyType
 import numpy as np
 import scipy.sparse as sp
 
-from sdv_plausible.models.adaptive.estimates import USUAL, Columns, Estimates, Precision
+from sdv_plausible.models.adaptive.estimates import USUAL, Columns, Estimates, FitPrecision
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
-from sdv_plausible.models.conditional_table import Configurations
+from sdv_plausible.models.conditional_table import ParentConfigurations
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional, bounded
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
 MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
@@ -31,7 +31,7 @@ def fit_network(
     estimates: Estimates,
     max_cost: int,
     num_simulated: int,
-    coins: Coins,
+    coins: KeyedRNG,
     *,
     is_last: bool = False,
     given: Mapping[int, np.ndarray] = _NOTHING,
@@ -77,7 +77,7 @@ def _conditional(
         inside=_inside(estimates, child),
         base=base,
         factors=tuple(
-            Factor.of(Configurations(parents=k.parents, buckets=k.of_codes(estimates.buckets)), w)
+            Factor.of(ParentConfigurations(parents=k.parents, buckets=k.of_codes(estimates.buckets)), w)
             for k, w in zip(known, weights, strict=True)
             if np.ptp(w) > 0
         ),
@@ -86,7 +86,7 @@ def _conditional(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownJoint:
     """The joint law of some parents and the child, on buckets or on levels."""
 
     parents: tuple[int, ...]
@@ -112,13 +112,13 @@ class Known:
         return tuple(level[buckets[i]] for i, level in zip(self.parents, self.levels, strict=True))
 
 
-def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[Known]:
+def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[KnownJoint]:
     """What is known of a child and columns before it, the strongest first."""
     found = []
     for i in estimates.neighbours[child].intersection(before):
         if (i, child) in estimates.pairs:
             found.append(
-                Known(
+                KnownJoint(
                     parents=(i,),
                     levels=(np.arange(len(estimates.coarse[i])),),
                     child=np.arange(len(estimates.coarse[child])),
@@ -132,7 +132,7 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
         others = tuple(i for i in s if i != child)
         given, mass = estimates.given(others, child), estimates.coarse[child]
         found.append(
-            Known(
+            KnownJoint(
                 parents=others,
                 levels=tuple(estimates.levels[i] for i in others),
                 child=estimates.levels[child],
@@ -211,7 +211,7 @@ def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
 
 
 def maximum_entropy_factors(
-    child: np.ndarray, known: Sequence[Known], rows: np.ndarray, precision: Precision = USUAL
+    child: np.ndarray, known: Sequence[KnownJoint], rows: np.ndarray, precision: FitPrecision = USUAL
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Weights whose product is the maximum-entropy P(child | parents) with known tables, under the rows' law.
 
@@ -274,7 +274,7 @@ class _Block:
         self._p /= (self._p @ self._ones)[:, None]  # a product is much faster than a sum along short lines
 
 
-def _blocks(base: np.ndarray, known: Sequence[Known], rows: np.ndarray) -> list[_Block]:
+def _blocks(base: np.ndarray, known: Sequence[KnownJoint], rows: np.ndarray) -> list[_Block]:
     """The parents' combinations that occur in the rows, each once where that makes them fewer."""
     cells, sizes, n = [k.cells(rows) for k in known], [len(k.target) for k in known], len(rows)
     mass = np.full(n, 1 / n)

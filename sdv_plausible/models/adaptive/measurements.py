@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.models.adaptive.beside import Beside, mean_of
+from sdv_plausible.models.adaptive.conditioning_columns import ConditioningColumns, mean_of
 from sdv_plausible.models.adaptive.denoising import (
     DenoisedPair,
     denoise_ordered_pair,
@@ -22,7 +22,8 @@ from sdv_plausible.models.adaptive.denoising import (
     rake,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.public import PublicCodes, Trust, share_of
+from sdv_plausible.models.adaptive.higher_marginals import SetTables, candidates, make_levels, with_sets
+from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
@@ -33,15 +34,14 @@ from sdv_plausible.models.adaptive.schedule import (
     pair_noise,
     worth_measuring,
 )
-from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
-from sdv_plausible.questions.counts import Axis, Distances
-from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.queries.count_queries import Axis, L1Distances
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import of_one_shape, pair_counts
 
 Pair = tuple[int, int]
-_NONE = Beside()
+_NONE = ConditioningColumns()
 LEAST_LEFT = 1e-6  # share of mu^2 that is worth asking for
 DEPENDENT = 0.5  # L1 distance from independence of a modelled pair that later fits must keep
 CHECKED = 3  # published pairs that are measured, at least
@@ -61,7 +61,7 @@ class Measurements:
         schedule: Schedule,
         public: PublicCodes | None = None,
         wanted: Collection[Pair] = (),
-        beside: Beside = _NONE,
+        beside: ConditioningColumns = _NONE,
     ) -> None:
         self._rows, self._public, self._beside = rows, public, beside
         self.unspent, self.asked_again = 0.0, 0  # share of mu^2 that was of no use so far; times it was used
@@ -195,7 +195,7 @@ class Measurements:
         estimates, chance = self._estimates(pairs)
         # Rounded, so that the scores are integers; the estimates come from earlier answers.
         sets = [self._axes_of(e) for e in pairs.tolist()]
-        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
+        noisy = self._rows.ask(L1Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
         chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
         if self._public is not None and self.simulated is None:
             chosen, shares = self._with_checks(pairs, chosen, shares, this)
@@ -238,7 +238,7 @@ class Measurements:
         """Name of the stream for the fit after something was measured again."""
         return ("again", self.asked_again) if self._raw else (0,)
 
-    def _take_again(self, tables: Mapping[Pair, Answer]) -> None:
+    def _take_again(self, tables: Mapping[Pair, NoisyValues]) -> None:
         """Take in second answers to pairs: their mean by inverse variance."""
         for e, other in tables.items():
             table, before, sigma = self._raw[e]
@@ -359,7 +359,7 @@ class Measurements:
     def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """What the published dependence adds to independence, as far as the measured pairs bear it out."""
         apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
-        trust = Trust.of(
+        trust = PriorWeight.of(
             {
                 e: share_of(table, apart[e], published[e], sigma)
                 for e, (table, _, sigma) in self._raw.items()

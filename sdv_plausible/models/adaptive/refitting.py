@@ -11,19 +11,19 @@ from typing import cast
 
 import numpy as np
 
+from sdv_plausible.extensions.published_counts.reconciliation import reconciled
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
 from sdv_plausible.models.adaptive.estimates import EXACT, Estimates
+from sdv_plausible.models.adaptive.higher_marginals import SetTables
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
-from sdv_plausible.models.adaptive.reconciling import reconciled
 from sdv_plausible.models.adaptive.schedule import Schedule
-from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.counts import Axes, Axis
-from sdv_plausible.questions.queryable import Answer, Queryable
-from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.count_queries import Axes, Axis
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
+from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FEWEST_SIMULATED = 20_000  # rows that a network drawn again is fitted on, at least; twice those of the table
@@ -31,11 +31,11 @@ COMMON = 0.02  # mass of a value without an order from which on its own part of 
 DEPENDENT = 1e-9  # length from which on a score is one of its own
 BORNE = 0.5  # of a number's variance, the most that noise on it may be where it is kept
 STEPS = 8  # towards the moments of the noisy table
-_SOME_BUDGET = Allowance(mu=1.0)  # a budget decides what to measure, and that was decided
+_SOME_BUDGET = QueryBudget(mu=1.0)  # a budget decides what to measure, and that was decided
 
 
 def refit_network(
-    answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: Coins
+    answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: KeyedRNG
 ) -> BayesianNetwork:
     """Fit the network round by round, as the learner did, with nothing left to choose."""
     single, rounds, sets = _parted(reconciled(answers, domain, tell=True), domain)
@@ -68,7 +68,7 @@ def redrawn_network(
     rows: np.ndarray,
     max_cost: int,
     num_simulated: int,
-    coins: Coins,
+    coins: KeyedRNG,
 ) -> BayesianNetwork:
     """Fit a network at once to answers drawn again; ``rows`` (N, m) are codes of the released model's rows.
 
@@ -132,7 +132,7 @@ def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
     return [this for this in rounds if this.scored or this.tables]
 
 
-class _Answered:
+class _GivenMargins:
     """The one-way counts where :class:`Measurements` expects the door; nothing else is asked."""
 
     allowance = _SOME_BUDGET
@@ -140,12 +140,12 @@ class _Answered:
     def __init__(self, answers: Sequence[NoisyAnswer]) -> None:
         self._answers = answers
 
-    def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:  # noqa: ARG002
+    def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[NoisyValues]:  # noqa: ARG002
         return [_answer(a) for a in self._answers]
 
 
-def _answer(answer: NoisyAnswer) -> Answer:
-    return Answer(values=answer.values.astype(float), sigma=answer.scale)
+def _answer(answer: NoisyAnswer) -> NoisyValues:
+    return NoisyValues(values=answer.values.astype(float), sigma=answer.scale)
 
 
 class Remeasured(Measurements):
@@ -164,7 +164,7 @@ class Remeasured(Measurements):
         tables = (*sets, *(answer for pairs in rounds for answer in pairs))
         self._told = {axis.column: np.asarray(axis.buckets) for a in tables for axis in _axes(a)}
         self._attributes = list(domain)
-        rows = cast("Queryable", _Answered(single))
+        rows = cast("Queryable", _GivenMargins(single))
         super().__init__(rows, domain, Schedule.make(1.0, _SOME_BUDGET, len(domain)))
 
     def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:

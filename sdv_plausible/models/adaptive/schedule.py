@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_plausible.models.forecast import Forecast, noise_distance, pair_distances, shown_distance, undeclared
-from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
@@ -75,7 +75,7 @@ class Schedule:
         return self.most_buckets if attribute.is_ordered else self.most_alone
 
     @classmethod
-    def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
+    def make(cls, rows: float, allowance: QueryBudget, num_columns: int) -> Schedule:
         """Chosen on ACS 2018, ACS 2013, bank and NIST tables."""
         # Where there is little power, the margins get more of it.
         power = (
@@ -128,7 +128,7 @@ def pair_noise(sizes_a: np.ndarray, sizes_b: np.ndarray) -> np.ndarray:
     return 0.8 * np.sqrt((sizes_a - 1) * (sizes_b - 1) * (sizes_a + sizes_b) + 1e-9)
 
 
-def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None:
+def forecast(domain: Domain, allowance: QueryBudget, rows: int) -> Forecast | None:
     """How the noise will show on about so many rows, with as many pairs as columns.
 
     Where no bucket of two columns holds enough rows no pair is measured, and every link is lost.

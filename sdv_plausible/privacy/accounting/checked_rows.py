@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows

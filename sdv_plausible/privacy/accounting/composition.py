@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
 from sdv_plausible.privacy.accounting.gaussian import (
     DISCRETE_EXCESS,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.parameter_checks import Refused
 
 _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri_exp
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 
 FloatArray = npt.NDArray[np.float64]
 DISCRETE_EXCESS = 1 / 15  # discrete_gaussian_mu(sigma) <= (1 + DISCRETE_EXCESS/sigma^2)/sigma

@@ -30,7 +30,7 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     both_directions,
 )
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.parameter_checks import Refused
 
 FloatArray = npt.NDArray[np.float64]
 _NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
 
 FloatArray = npt.NDArray[np.float64]

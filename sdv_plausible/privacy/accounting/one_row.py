@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import (
@@ -68,7 +68,7 @@ class IndependentRows(RowByRow):
         return remove, add
 
 
-class _Lines(NamedTuple):
+class _UpperEnvelope(NamedTuple):
     """The highest of lines ``intercept - slope x``, x >= 1.
 
     Only those that are highest somewhere, by rising slope.
@@ -90,7 +90,7 @@ class _Lines(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _Lines:
+def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _UpperEnvelope:
     """One line for every group size c and each end of its likelihood, c/gamma and c gamma."""
     c = group_sizes(k, epsilon0)
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
@@ -105,7 +105,7 @@ def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _Lines:
     intercepts, slopes = intercepts[corners], slopes[corners]
     last = c[-1] / gamma
     beyond = (1.0 + gamma * c[-1] * (p[-1] - p[-2]), p[-1] / p[-2] * (1 + 1 / last))
-    return _Lines(intercepts, slopes, np.diff(intercepts) / np.diff(slopes), beyond)
+    return _UpperEnvelope(intercepts, slopes, np.diff(intercepts) / np.diff(slopes), beyond)
 
 
 def rows_loss(

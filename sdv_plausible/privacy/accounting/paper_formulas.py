@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
 SIZE_SHARE = 0.05  # of the structure's epsilon, for the noisy number of rows; the paper prints no share
@@ -38,7 +38,7 @@ def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_s
 def paper_sampling_amplification(epsilon: float, delta: float, probability: float) -> EpsilonDelta:
     """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``."""
     # For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
-    # disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
+    # disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.random_split.split_total`.
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     p = check.probability("probability", probability)

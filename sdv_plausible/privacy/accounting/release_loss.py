@@ -10,7 +10,7 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 _DIGITS = 60  # beyond the size of the quantity: a decision is wrong only where two numbers agree in 50 digits

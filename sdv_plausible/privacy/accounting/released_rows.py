@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose_delta
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 
 _FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
 

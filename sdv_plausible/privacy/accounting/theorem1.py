@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
 Noise = Literal["discrete_laplace", "laplace"]

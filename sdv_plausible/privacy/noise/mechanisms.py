@@ -1,12 +1,12 @@
 """Calibrated noise: the only way in which a value computed from private data leaves the privacy core.
 
 Each function is one whole OpenDP measurement fed by the operating system's entropy: it depends on no stream,
-is fresh in every thread and process, and ignores every seed. With reproducible coins (`Coins.from_seed`) it
+is fresh in every thread and process, and ignores every seed. With reproducible coins (`KeyedRNG.from_seed`) it
 draws the same distribution from the stream instead and makes no privacy claim. Neighbours, sensitivities and
 composition are the caller's: see `accounting`. Noise is added to integers only: what is real is counted or
 rounded first. A finer lattice counts in steps of a half, a quarter and so on.
 
-The other randomness of the package (splits, seeds, proposals) comes from `Coins`.
+The other randomness of the package (splits, seeds, proposals) comes from `KeyedRNG`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy.checks import integer_array, positive, whole
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.opendp import add_noise, measurement
-from sdv_plausible.privacy.noise.samplers import (
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.noise.noise_samplers import (
     discrete_gaussian_noise,
     discrete_laplace_noise,
     floored_laplace_noise,
     saturating_add,
 )
+from sdv_plausible.privacy.noise.opendp import add_noise, measurement
+from sdv_plausible.privacy.parameter_checks import integer_array, positive, whole
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _FINEST = 2.0**-20  # granularity
@@ -67,7 +67,7 @@ def record_calls() -> Iterator[list[NoiseCall]]:
 
 
 def discrete_laplace(
-    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = False
+    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG, repeatable: bool = False
 ) -> npt.NDArray[np.int64]:
     """Add discrete Laplace noise of scale sensitivity / epsilon."""
     # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
@@ -94,7 +94,7 @@ def discrete_laplace(
 
 
 def floored_laplace(
-    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = True
+    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
     """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number."""
     # ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
@@ -111,7 +111,7 @@ def floored_laplace(
 
 
 def discrete_gaussian(
-    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins, granularity: float = 1.0
+    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: KeyedRNG, granularity: float = 1.0
 ) -> npt.NDArray[Any]:
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
@@ -141,7 +141,7 @@ def discrete_gaussian(
     return noisy if steps == 1 else noisy * granularity
 
 
-def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins) -> int:
+def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG) -> int:
     """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity))."""
     # The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
     # epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
@@ -172,7 +172,7 @@ def _steps(granularity: float) -> int:
     return int(1 / granularity)
 
 
-def _source(coins: Coins, *, repeatable: bool = False) -> Source:
+def _source(coins: KeyedRNG, *, repeatable: bool = False) -> Source:
     if not coins.is_secret:
         return "seeded stream"
     return "keyed stream" if repeatable else "opendp"

@@ -15,16 +15,16 @@ import pandas as pd
 
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.invented import Place, invent
-from sdv_plausible.release.file.sampling import sample_table
-from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.release.file.fake_columns import Place, invent
+from sdv_plausible.release.file.release_sampling import sample_table
+from sdv_plausible.release.file.schema_section import TableSchema, as_stored
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.table.columns.stored_types import arrow_type, in_storage
-from sdv_plausible.table.files.writing import texts
+from sdv_plausible.table.files.write_table import texts
 
 
 def sample_arrow(
@@ -36,10 +36,10 @@ def sample_arrow(
     schema: TableSchema,
     rules: FittedRules,
     locales: Any,
-    coins: Coins,
+    coins: KeyedRNG,
     place: Place = (0, 0),
 ) -> Any:
-    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release.file.sampling.sample_table` does."""
+    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release.file.release_sampling.sample_table` does."""
     # Categories are dictionaries; see :func:`parquet_bytes`.
     import pyarrow as pa
 
@@ -109,7 +109,7 @@ def parquet_bytes(table: Any) -> bytes:
     return file.getvalue()
 
 
-def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: Coins, whole: Domain) -> Any:
+def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: KeyedRNG, whole: Domain) -> Any:
     import pyarrow as pa
 
     codec, values = ColumnCodec(attribute), attribute.values

@@ -15,29 +15,29 @@ from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import named_structure
-from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file import documents
-from sdv_plausible.release.file.answers import Answers
-from sdv_plausible.release.file.ledger import Statement, check_ledger
-from sdv_plausible.release.file.many_rows import ManyRows
-from sdv_plausible.release.file.sampling import check_memory, sample_table
-from sdv_plausible.release.file.schema import TableSchema
-from sdv_plausible.release.file.sections import read_sections, write_sections
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.release.file import json_documents
+from sdv_plausible.release.file.all_sections import read_sections, write_sections
+from sdv_plausible.release.file.answers_section import AnswersSection
+from sdv_plausible.release.file.chunked_sampling import ChunkedSampler
+from sdv_plausible.release.file.ledger_section import RecordedStatement, check_ledger
+from sdv_plausible.release.file.release_sampling import check_memory, sample_table
+from sdv_plausible.release.file.schema_section import TableSchema
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.visible import visible
-from sdv_plausible.utils.whole_files import write_whole
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.printable import visible
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.papers.privacy_card import PrivacyCard
-    from sdv_plausible.release.redrawn import About
+    from sdv_plausible.release.card.privacy_card import PrivacyCard
+    from sdv_plausible.release.multiple_synthesis import About
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release(ManyRows):
+class Release(ChunkedSampler):
     """What a fit releases: it makes rows, and is written to one file that runs no code when it is read.
 
     Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling,
@@ -82,12 +82,12 @@ class Release(ManyRows):
     domain: Domain
     model: PrefixModel
     seeds: ReleasedSeeds
-    answers: Answers
+    answers: AnswersSection
     ledger: PrivacyLedger
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     rules: FittedRules = field(default_factory=FittedRules)
-    written: Statement | None = None
+    written: RecordedStatement | None = None
 
     def __post_init__(self) -> None:
         check_ledger(
@@ -127,7 +127,7 @@ class Release(ManyRows):
         recipient : str, optional
             Who gets them: the same name gets the same rows for the same arguments.
         secret : bytes, optional
-            The holder's, from :func:`~sdv_plausible.privacy.noise.recipients.new_secret`: never in a
+            The holder's, from :func:`~sdv_plausible.privacy.noise.stable_seeds.new_secret`: never in a
             release.
 
         Raises
@@ -140,13 +140,13 @@ class Release(ManyRows):
             num_rows = self.answers.number_of_rows()
         check.whole("num_rows", num_rows, 0, "try 1000")
         self.check_memory(num_rows)
-        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
         if recipient is not None or secret is not None:
             if random_state is not None:
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
-            from sdv_plausible.privacy.noise.recipients import recipient_coins  # for named recipients
+            from sdv_plausible.privacy.noise.stable_seeds import recipient_coins  # for named recipients
 
             coins = recipient_coins(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
@@ -154,7 +154,7 @@ class Release(ManyRows):
         known, own = dict(given or {}), coins.spawn("sample")
         return sample_table(int(num_rows), known, coins=own, uniform=uniform, **self._rows_from())
 
-    def drawn_by_model(self, num_rows: int, coins: Coins) -> pd.DataFrame:
+    def drawn_by_model(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
         """The model's columns of rows, before rules are applied: for what is made of several releases."""
         codes = self.seeds.sample(num_rows, self.model, coins)
         return Codec(self.domain).decode(codes, coins.spawn("inside the bins"))
@@ -187,7 +187,7 @@ class Release(ManyRows):
         DataFrame
             As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.columns`.
         """
-        from sdv_plausible.table.learned.mass import columns_frame
+        from sdv_plausible.table.learned.lost_mass import columns_frame
 
         return columns_frame(self.domain, self.answers, self.settings.get("voted_others", {}))
 
@@ -208,9 +208,9 @@ class Release(ManyRows):
         random_state : int, optional
             The same tables again; by default fresh ones.
         """
-        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
         learner = learner_of(self.settings)
-        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, redrawn_models
+        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, redrawn_models
 
         models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
@@ -261,7 +261,7 @@ class Release(ManyRows):
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        from sdv_plausible.release.papers.card_lines import card_of
+        from sdv_plausible.release.card.card_contents import card_of
 
         return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
@@ -288,7 +288,7 @@ class Release(ManyRows):
 
     @classmethod
     def load(
-        cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = documents.MAX_BYTES
+        cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = json_documents.MAX_BYTES
     ) -> Release:
         """Read a release. Nothing in the file is run, whoever wrote it.
 
@@ -308,7 +308,7 @@ class Release(ManyRows):
             If the file is damaged, is none, is too large, or is another one.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {documents.MAX_BYTES}")
-        return documents.loaded(
+        return json_documents.loaded(
             path,
             lambda data: cls.from_bytes(data, max_bytes=max_bytes),
             "a release file",
@@ -324,13 +324,13 @@ class Release(ManyRows):
         ValueError
             If something has no form in a file, such as a model whose type is not registered.
         """
-        return documents.write(self._document(), readable=readable)
+        return json_documents.write(self._document(), readable=readable)
 
     def _document(self) -> dict[str, Any]:
         return write_sections(**{part.name: getattr(self, part.name) for part in fields(self)})
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, max_bytes: int = documents.MAX_BYTES) -> Release:
+    def from_bytes(cls, data: bytes, *, max_bytes: int = json_documents.MAX_BYTES) -> Release:
         """Read what :meth:`to_bytes` wrote.
 
         Raises

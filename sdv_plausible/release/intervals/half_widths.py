@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.questions.transcript import DEVIATION, Noise
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.queries.transcript import DEVIATION, Noise
 
 MIXED = 1.01  # of the wider of both laws, what sums of Laplace and Gaussian noise may have
 

@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.questions.counts import Axis
-from sdv_plausible.questions.transcript import DEVIATION, NoisyAnswer
-from sdv_plausible.release.intervals.counted import HALF_A_COUNT, Measured, estimated_rows, measured_tables
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.transcript import DEVIATION, NoisyAnswer
 from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
+from sdv_plausible.release.intervals.measured_counts import (
+    HALF_A_COUNT,
+    MeasuredTable,
+    estimated_rows,
+    measured_tables,
+)
 from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -69,7 +74,7 @@ def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     return tuple(domain.names.index(name) for name in names)
 
 
-def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured | None:
+def _asked_for(tables: Sequence[MeasuredTable], wanted: tuple[int, ...]) -> MeasuredTable | None:
     """The table over these columns; of one that was asked for again, the inverse-variance mean."""
     same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
     if not same:
@@ -90,7 +95,7 @@ def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured 
     return replace(first, counts=np.rint(mean).astype(np.int64), sigma=sigma, noise=noise)
 
 
-def _in_order(t: Measured, wanted: tuple[int, ...]) -> Measured:
+def _in_order(t: MeasuredTable, wanted: tuple[int, ...]) -> MeasuredTable:
     return t.moved([t.columns.index(j) for j in wanted])
 
 
@@ -98,7 +103,9 @@ def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     return all(np.array_equal(x.buckets, y.buckets) for x, y in zip(a, b, strict=True))
 
 
-def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> tuple[float, float, float]:
+def rows_between(
+    tables: Sequence[MeasuredTable], num_columns: int, miss: float
+) -> tuple[float, float, float]:
     """Estimate of the number of rows, and bounds that miss it with this probability at most."""
     estimate, deviations = estimated_rows(tables, num_columns)
     half = sum_half_width(deviations, miss)
@@ -110,7 +117,7 @@ def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> t
     return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
 
 
-def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd.DataFrame:
+def _rows_frame(tables: Sequence[MeasuredTable], num_columns: int, miss: float) -> pd.DataFrame:
     estimate, lower, upper = rows_between(tables, num_columns, miss)
     row = {"estimate": estimate, "lower": lower, "upper": upper}
     row |= dict.fromkeys(FIELDS[3:], 1.0)
@@ -118,7 +125,7 @@ def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd
 
 
 def _measured(
-    table: Measured, tables: Sequence[Measured], num_columns: int, miss: float
+    table: MeasuredTable, tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> dict[str, np.ndarray]:
     """Each cell's estimate and limits; a count is no less than 0."""
     half = half_widths(table.noise, table.sigma, miss)
@@ -139,7 +146,9 @@ def _measured(
     }
 
 
-def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float) -> pd.DataFrame:
+def _bounds(
+    tables: Sequence[MeasuredTable], wanted: tuple[int, ...], domain: Domain, miss: float
+) -> pd.DataFrame:
     """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
     # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
     # rows, are.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells.canonical_forms import EDGE_OF_ZONES, FIRST_OF_ZONES, out_of_zones
+from sdv_plausible.table.cells.cell_documents import ZONE
 from sdv_plausible.table.cells.date_texts import figures_format, has_words, in_figures, shows_date
 from sdv_plausible.table.cells.distinct import distinct_values
-from sdv_plausible.table.cells.forms import EDGE_OF_ZONES, FIRST_OF_ZONES, out_of_zones
-from sdv_plausible.table.cells.values import ZONE
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
 DATE_FORMAT_RULE = "a strftime format such as '%Y-%m-%d', of directives that pandas reads, each once"

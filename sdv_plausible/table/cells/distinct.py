@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.forms import canonical, is_missing, types_of
+from sdv_plausible.table.cells.canonical_forms import canonical, is_missing, types_of
 
 Where = np.ndarray[Any, np.dtype[np.int64]]
 _COMPARED = frozenset(map(id, (type(None), int, float, str)))  # equal cells of these types have one form

@@ -9,13 +9,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.table.cells.canonical_forms import ODD, canonical
+from sdv_plausible.table.cells.cell_documents import write_value
+from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import check_style
-from sdv_plausible.table.cells.forms import ODD, canonical
 from sdv_plausible.table.cells.number_texts import check_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
-from sdv_plausible.table.cells.series import is_number
-from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns.column_document import (
     ATTRIBUTE,
     MOST_DIGITS,
@@ -25,7 +25,7 @@ from sdv_plausible.table.columns.column_document import (
     Provenance,
     attribute_form,
 )
-from sdv_plausible.utils.json_forms import MisfitError, read
+from sdv_plausible.utils.json_schema import JsonSchemaError, read
 
 MOST_ROWS = 2**40  # that a count may say: the sum of all is below 2**63
 
@@ -346,7 +346,7 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         if found.get("rounding") is not None:
             parts["rounding"] = Rounding.from_dict(found["rounding"])
         return Attribute(**parts)
-    except (MisfitError, OverflowError) as error:
+    except (JsonSchemaError, OverflowError) as error:
         raise ValueError(f"column {entry['name']!r}: {error}") from None
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
+from sdv_plausible.table.cells.cell_documents import DATES, VALUE, ZONE_FORM, value_of
+from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import DATE_FORMAT_RULE, is_date_format, resolution_step
-from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
-from sdv_plausible.table.cells.series import is_number
-from sdv_plausible.table.cells.values import DATES, VALUE, ZONE_FORM, value_of
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
-from sdv_plausible.utils.json_forms import LARGEST, Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.utils.json_schema import LARGEST, Form, Shared, list_of, object_of, or_null, ref
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
 Provenance = Literal["declared", "private", "inferred", "edited"]
@@ -40,7 +40,7 @@ SHARED: Shared = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Word:
+class SpecWord:
     """One word of a declaration."""
 
     # What it tells: what the column is; which values it may hold; how they lie in time or on a grid, which
@@ -76,46 +76,46 @@ _BINS: Form = {**_COUNT, "maximum": MOST_BINS}
 _VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
 _CODES = list_of({"type": "integer", "minimum": 0, "maximum": _INT64})
 _AS_NUMBERS = {"numerical": (ref("number"), "of sdtype 'numerical' must be a finite number")}
-_UNUSED = Word(about="nothing", meaning="A word of SDV's metadata without meaning here", form={})
-WORDS: dict[str, Word] = {
-    "sdtype": Word(
+_UNUSED = SpecWord(about="nothing", meaning="A word of SDV's metadata without meaning here", form={})
+WORDS: dict[str, SpecWord] = {
+    "sdtype": SpecWord(
         about="type", title="Type", rule="text such as 'numerical'",
         meaning=f"{', '.join(MODELLED_SDTYPES)} are modelled; id and personal data, such as name or email, "
         "are invented; null is to be filled in",
         form={"type": "string", "minLength": 1, "examples": [*MODELLED_SDTYPES, "id", "name", "email"]},
     ),
-    "range_values": Word(
+    "range_values": SpecWord(
         about="values", title="Values", suits=_VALUES, meaning="All values; null: some are missing",
         rule="a list of values, such as ['f', 'm']; values must be distinct",
         form=list_of({"anyOf": [ref("value"), {"type": "null"}]}, uniqueItems=True),
     ),
-    "range_min": Word(
+    "range_min": SpecWord(
         about="values", title="Smallest", suits=_RANGE, narrower=_AS_NUMBERS,
         rule="a finite number or a date", form=ref("end"),
         meaning="Smallest value: a number, or a date in the column's format",
     ),
-    "range_max": Word(
+    "range_max": SpecWord(
         about="values", title="Largest", suits=_RANGE, narrower=_AS_NUMBERS, rule="a finite number or a date",
         meaning="Largest value", form=ref("end"),
     ),
-    "decimal_places": Word(
+    "decimal_places": SpecWord(
         about="values", title="Digits after the point", suits=_NUMBERS, meaning="0: whole numbers",
         left_out="learned", rule=f"a whole number from 0 to {MOST_DIGITS}, or left out for all digits",
         form={"type": "integer", "minimum": 0, "maximum": MOST_DIGITS},
     ),
-    "datetime_format": Word(
+    "datetime_format": SpecWord(
         about="type", title="Format of dates", suits=("datetime",),
         meaning="strftime format, such as %Y-%m-%d", rule=DATE_FORMAT_RULE, holds=is_date_format,
         form={"type": "string", "pattern": "^[^%]*(%[-#_^0]?[A-Za-z%][^%]*)+$", "maxLength": 200},
     ),
-    "regex_format": Word(
+    "regex_format": SpecWord(
         about="type", meaning="Pattern of invented ids; a million repeats are refused", rule=ID_FORMAT,
         form={"type": "string", "maxLength": LONGEST_PATTERN}, holds=is_id_format,
     ),
-    "pii": Word(
+    "pii": SpecWord(
         about="type", meaning="Whether the column holds personal data", rule="true or false", form=_FLAG
     ),
-    "bins": Word(
+    "bins": SpecWord(
         about="values", title="Bins", suits=_RANGE, left_out="learned inside a wide range",
         meaning="A number of equal bins, or of numbers increasing edges, such as 0, 18, 65, 120",
         rule="a whole number of equal bins, at most a million, or a list of at least two increasing edges",
@@ -123,7 +123,7 @@ WORDS: dict[str, Word] = {
         narrower={"datetime": (_BINS, "of dates must be a whole number up to a million, or left out")},
         holds=lambda bins: not isinstance(bins, list) or all(a < b for a, b in pairwise(bins)),
     ),
-    "special_values": Word(
+    "special_values": SpecWord(
         about="values", title="Special values", suits=_RANGE,
         meaning="Codes with a meaning of their own, such as 9999, of dates texts such as 9999-12-31: they "
         "stay single, also beside the range",
@@ -135,18 +135,18 @@ WORDS: dict[str, Word] = {
         )},
         holds_of={"numerical": lambda values: not any(isinstance(v, str) and is_number(v) for v in values)},
     ),
-    "range_is_nullable": Word(
+    "range_is_nullable": SpecWord(
         about="values", title="Missing cells", suits=MODELLED_SDTYPES, rule="true or false", form=_FLAG,
         meaning="Whether missing is a value", left_out="learned for wide ranges, elsewhere if values name it",
     ),
-    "rounding": Word(
+    "rounding": SpecWord(
         about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
         meaning="Steps that people round to, each a multiple of the one before, such as 5, 15, 60",
         rule="a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
         form=list_of({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
         holds=lambda steps: all(a < b and b % a == 0 for a, b in pairwise(steps)),
     ),
-    "resolution": Word(
+    "resolution": SpecWord(
         about="form", suits=_RANGE, left_out="learned",
         meaning="Distance of two values: a number, such as 0.25; of dates D, h, min, s or a part of a day, "
         "such as 15min",
@@ -161,23 +161,23 @@ WORDS: dict[str, Word] = {
         },
         holds=lambda step: not isinstance(step, str) or resolution_step(step) is not None,
     ),
-    "number_format": Word(
+    "number_format": SpecWord(
         about="form", title="Spelling of numbers", suits=_NUMBERS, left_out="plain numbers",
         meaning="The number 1234.5 as the column spells numbers, such as $1,234.5, 1.234,5 € or 1234.5%",
         rule=f"{FORMAT_RULE}; leave it out for plain numbers",
         form={"type": "string", "pattern": NUMBER_FORMAT}, holds=is_number_format,
     ),
-    "parts": Word(
+    "parts": SpecWord(
         about="form", suits=("datetime",), form={"enum": ["split", "whole"]}, left_out="as the fit says",
         meaning="Dates with a time of day: split, into date and time of day, or whole",
         rule="'split', into date and time of day, or 'whole'",
     ),
-    "buckets": Word(
+    "buckets": SpecWord(
         about="values", suits=MODELLED_SDTYPES, left_out="the model decides", form=_CODES,
         meaning="Bucket of every code when the column is a parent in the network",
         rule="a list of whole numbers from 0 on, one for each code",
     ),
-    "groups": Word(
+    "groups": SpecWord(
         about="values", suits=("categorical",), left_out="none",
         meaning="Values that are like one another: group names and their values, or how many first letters "
         "of a value name its group",
@@ -185,17 +185,17 @@ WORDS: dict[str, Word] = {
         "number from 1 on: so many first letters name the group",
         form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": list_of(ref("value"))}]},
     ),
-    "source": Word(
+    "source": SpecWord(
         about="origin", title="Public source",
         form={"type": "string", "pattern": r"\S", "maxLength": LONGEST_NAME},
         meaning="Where this is written: the address of a code book, a law",
         rule=f"text of at most {LONGEST_NAME:,} letters: the public source, such as a code book's address",
     ),
-    "detected": Word(
+    "detected": SpecWord(
         about="origin", form=_FLAG, rule="true or false",
         meaning="Read off the rows by a program: no claim is made with it",
     ),
-    "provenance": Word(
+    "provenance": SpecWord(
         about="origin", form={"enum": ["declared", "edited"]}, rule="'declared' or 'edited'",
         meaning="Where the words come from; edited, after a look at the rows, makes no claim",
     ),

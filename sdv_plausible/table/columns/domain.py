@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.table.columns import domain_words
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.table.columns import domain_description
 from sdv_plausible.table.columns.attribute import Attribute, read_attribute, write_attribute
 from sdv_plausible.table.columns.column_document import MOST_BINS, SHARED
-from sdv_plausible.utils import fragments
-from sdv_plausible.utils.given_files import read_given
-from sdv_plausible.utils.json_forms import Form, read
+from sdv_plausible.utils import html_templates
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.json_schema import Form, read
 from sdv_plausible.utils.strict_json import strict_json
-from sdv_plausible.utils.whole_files import write_whole
 
 __all__ = [
     "MAX_BINS", "MOST_BINS", "SCHEMA", "Attribute", "Domain",
@@ -78,13 +78,13 @@ class Domain:
             raise ValueError("a domain's column names must be distinct")
 
     def __str__(self) -> str:
-        return fragments.text(domain_words.title(self), domain_words.lines(self))
+        return html_templates.text(domain_description.title(self), domain_description.lines(self))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, rows = domain_words.HEAD, domain_words.lines(self)
-        return fragments.fragment(domain_words.title(self), head=head, rows=rows)
+        head, rows = domain_description.HEAD, domain_description.lines(self)
+        return html_templates.fragment(domain_description.title(self), head=head, rows=rows)
 
     def __len__(self) -> int:
         return len(self.attributes)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, type_words
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.table.declared.specifications import declared_attribute, stated_of, told_sdtype
-from sdv_plausible.table.declared.words import (
+from sdv_plausible.table.declared.spec_words import (
     MODELLED_SDTYPES,
     check_agreement,
     check_keys,
@@ -23,6 +22,7 @@ from sdv_plausible.table.declared.words import (
     is_invented,
     sdtype_of,
 )
+from sdv_plausible.table.declared.specifications import declared_attribute, stated_of, told_sdtype
 
 STATED = "_stated_types"
 """Attribute of metadata that was made of declarations: its columns' type words then. No file keeps it."""

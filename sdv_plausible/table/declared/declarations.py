@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sdv_plausible.privacy.checks import Refused, one_of, suggestion, whole
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
-from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.privacy.parameter_checks import Refused, one_of, suggestion, whole
+from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
+from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_json
-from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of, stated_of
-from sdv_plausible.table.declared.words import (
+from sdv_plausible.table.declared.spec_words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
@@ -26,9 +25,10 @@ from sdv_plausible.table.declared.words import (
     check_words,
     read_words,
 )
-from sdv_plausible.table.learned.bounds import Bounds, bounds_of, in_zone, is_wide
-from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
-from sdv_plausible.table.learned.stated import Stated
+from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of, stated_of
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, bounds_of, in_zone, is_wide
+from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 
 Types = Literal["declared", "voted", "detected"]
 """Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
@@ -41,7 +41,7 @@ USUAL_SIZES = {
     "datetime": 100,
 }  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
-_NEVER = Stated(nullable=False)  # which ``never_missing`` says
+_NEVER = PartialDeclaration(nullable=False)  # which ``never_missing`` says
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,19 @@ class Declarations:
     attributes: Mapping[str, Attribute]
     undeclared: Undeclared = "private"
     never_missing: frozenset[str] = frozenset()
-    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    bounds: Mapping[str, DeclaredRange] = field(default_factory=dict)
     origins: Mapping[str, Provenance] = field(default_factory=dict)
     """Of columns whose words were read off the rows: "inferred" by a program, or "edited" after a look."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Public sources that were cited."""
     number_formats: Mapping[str, str] = field(default_factory=dict)
     """Spellings of numbers that are text, of columns whose values may be open."""
-    stated: Mapping[str, Stated] = field(default_factory=dict)
+    stated: Mapping[str, PartialDeclaration] = field(default_factory=dict)
     """What is declared of columns whose values are open."""
 
-    def plan_private(self, specs: Specs, whole: Whole, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
+    def plan_private(
+        self, specs: Specs, whole: LearningBudget, neighbours: Neighbours = ONE_ROW
+    ) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
         learned = set(self.bounds)
         if self.undeclared == "private":
@@ -199,7 +201,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
     attributes: dict[str, Attribute] = {}
-    stated: dict[str, Stated] = {}
+    stated: dict[str, PartialDeclaration] = {}
     for name, spec in given.items():
         if isinstance(spec, Mapping):
             check_agreement(name, spec, specs[name])

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, listed, suggestion
-from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.privacy.parameter_checks import Refused, listed, suggestion
+from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.columns.domain import (
     Attribute,
     read_attribute,
@@ -27,11 +27,11 @@ from sdv_plausible.table.columns.domain import (
     write_attribute,
     written_looks,
 )
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_words
 from sdv_plausible.table.declared.specifications import told_sdtype
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES, check_names, read_words
-from sdv_plausible.utils.given_files import read_given
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.input_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
-from sdv_plausible.utils.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
 _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, suggestion
+from sdv_plausible.privacy.parameter_checks import Refused, suggestion
 from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
 from sdv_plausible.table.cells.dates import format_unit, resolution_step
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.words import (
+from sdv_plausible.table.declared.spec_words import (
     CATEGORIES,
     FORM_WORDS,
     MODELLED_SDTYPES,
@@ -24,7 +24,7 @@ from sdv_plausible.table.declared.words import (
     check_keys,
     read_words,
 )
-from sdv_plausible.table.learned.stated import Stated
+from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
 _STATED = {"range_min", "range_max", "decimal_places", "special_values", "range_is_nullable"}
@@ -230,7 +230,9 @@ def _hint(sdtype: str) -> str:
     return "" if sdtype in MODELLED_SDTYPES else suggestion(sdtype, MODELLED_SDTYPES)
 
 
-def stated_of(name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Stated | None:
+def stated_of(
+    name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | None = None
+) -> PartialDeclaration | None:
     """What a declaration says that fixes no value set; None where it says nothing, or fixes one."""
     # ``known`` tells the type and the format of dates where the declaration does not.
     types = {word: (known or {}).get(word) for word in ("sdtype", "datetime_format")}
@@ -248,7 +250,7 @@ def stated_of(name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | Non
         low, high = (_date_end(name, end, words.get("datetime_format")) for end in (low, high))
         _special_dates(name, words)
     special = words.get("special_values") or ()
-    return Stated(
+    return PartialDeclaration(
         nullable=words.get("range_is_nullable"), decimals=words.get("decimal_places"), low=low, high=high,
         special=tuple(v for v in special if not isinstance(v, str)),
         texts=tuple(v for v in special if isinstance(v, str)),

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.table.columns.cell_texts import (
+from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.table.columns.cell_reader import (
     CODE,
     FALSE_VALUES,
     PHONE,
@@ -30,7 +30,7 @@ from sdv_plausible.table.columns.cell_texts import (
     Spelling,
     kind_of,
 )
-from sdv_plausible.table.files.header import begin, check_names, check_no_record
+from sdv_plausible.table.files.csv_header import begin, check_names, check_no_record
 from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
 
 BLOCK = 2_000  # records that are held as text at a time
@@ -71,7 +71,7 @@ def read_csv(
     quote : str
         What stands around cells that hold a separator or a line break, one character.
     decimal, thousands, na_values, true_values, false_values
-        How cells are written, see :class:`~sdv_plausible.table.columns.cell_texts.Spelling`.
+        How cells are written, see :class:`~sdv_plausible.table.columns.cell_reader.Spelling`.
 
     Returns
     -------

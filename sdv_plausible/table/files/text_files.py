@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.columns.cell_texts import FALSE_VALUES, TRUE_VALUES, Spelling
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.table.columns.cell_reader import FALSE_VALUES, TRUE_VALUES, Spelling
 
 UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, packed or not

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sdv_plausible.table.cells.dates import NANOSECONDS
-from sdv_plausible.table.learned.lattice import Lattice, Run
+from sdv_plausible.table.learned.value_grid import Run, ValueGrid
 
 STARTS, ENDS = "month starts", "month ends"
 CLOCK, YEAR_MONTHS = "clock times", "year and month"
@@ -23,14 +23,14 @@ MOST_HUNDREDS = 400  # that numbers of a pattern may span
 MOST_POINTS = 2500  # single dates that may be bins of their own
 
 
-def has_patterns(lattice: Lattice) -> bool:
+def has_patterns(lattice: ValueGrid) -> bool:
     """Whether the points may keep to a pattern that is known: days, or whole numbers."""
     if lattice.kind == "datetime":
         return lattice.shown == "moments" and lattice.unit == NANOSECONDS["D"]
     return lattice.kind == "integer"
 
 
-def class_of(points: np.ndarray, lattice: Lattice) -> np.ndarray:
+def class_of(points: np.ndarray, lattice: ValueGrid) -> np.ndarray:
     """Number of each point's class, below ``CLASSES``.
 
     Days: the first of a year, of another quarter, of another month; the last of these; other days. Whole
@@ -51,7 +51,7 @@ def class_of(points: np.ndarray, lattice: Lattice) -> np.ndarray:
 
 
 def pattern_of(
-    counts: Sequence[float] | np.ndarray, sigma: float, lattice: Lattice
+    counts: Sequence[float] | np.ndarray, sigma: float, lattice: ValueGrid
 ) -> tuple[str, int] | None:
     """The pattern that noisy counts of the classes show, and of dates its step in months; None for none."""
     found = np.asarray(counts, dtype=float)
@@ -73,7 +73,7 @@ def pattern_of(
     return (YEAR_MONTHS, 1) if found[0] <= empty else None
 
 
-def kept_to(pattern: tuple[str, int], bins: Sequence[Run], lattice: Lattice) -> list[Run]:
+def kept_to(pattern: tuple[str, int], bins: Sequence[Run], lattice: ValueGrid) -> list[Run]:
     """Bins of the possible points alone; the bins as they are where there would be too many."""
     name, step = pattern
     if not bins:

@@ -1,8 +1,8 @@
 """Looks at columns whose domains are learned under a budget (docs/explanation/proofs/private_domain.md).
 
 Everything about the rows is an answer of the door to one of two kinds of questions
-(:mod:`~sdv_plausible.table.learned.raw_counts`), all out of one Gaussian budget; what is done with the noisy
-counts is post-processing (:mod:`sdv_plausible.table.learned.lattice`):
+(:mod:`~sdv_plausible.table.learned.raw_queries`), all out of one Gaussian budget; what is done with the noisy
+counts is post-processing (:mod:`sdv_plausible.table.learned.value_grid`):
 
 - *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells):
   every cell
@@ -22,19 +22,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from sdv_plausible.questions.counts import NumberOfRows
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.count_queries import NumberOfRows
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.cells.rounding import Rounding, estimate
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.learned.bounds import FEW_POINTS, Bounds, ends_of
-from sdv_plausible.table.learned.categories import learn_categories
-from sdv_plausible.table.learned.lattice import (
+from sdv_plausible.table.learned.declared_ranges import FEW_POINTS, DeclaredRange, ends_of
+from sdv_plausible.table.learned.learned_categories import learn_categories
+from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.patterns import has_patterns, kept_to, pattern_of
+from sdv_plausible.table.learned.private_domain import LOOKS, DomainPlan
+from sdv_plausible.table.learned.raw_queries import (
+    PRESENT,
+    STANDS_OUT,
+    FrequentPoints,
+    MissingCount,
+    NumberReading,
+    PatternCounts,
+    PrecisionCounts,
+    PrecisionQuery,
+    RoundingCounts,
+    RunCounts,
+)
+from sdv_plausible.table.learned.value_grid import (
     ALONE,
     DATE_UNITS,
     MOST_DECIMALS,
-    Cells,
-    Lattice,
+    GridRuns,
     Run,
+    ValueGrid,
     around,
     between,
     date_lattice,
@@ -42,21 +57,6 @@ from sdv_plausible.table.learned.lattice import (
     refined,
     split_heavy,
 )
-from sdv_plausible.table.learned.patterns import has_patterns, kept_to, pattern_of
-from sdv_plausible.table.learned.private_domain import LOOKS, DomainPlan
-from sdv_plausible.table.learned.raw_counts import (
-    PRESENT,
-    STANDS_OUT,
-    FrequentPoints,
-    MissingOrNot,
-    PatternCounts,
-    Precision,
-    PrecisionCounts,
-    Reading,
-    RoundingCounts,
-    RunCounts,
-)
-from sdv_plausible.table.learned.stated import Stated
 
 # Of a column with bounds: single values, and cells in rounds; the precision where it is not declared, and how
 # round numbers are. What is not asked leaves its share to the others, here and above.
@@ -102,14 +102,14 @@ def learn_attributes(
             found[name] = known[name]
         else:
             form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
-            stated = plan.stated.get(name, Stated())
+            stated = plan.stated.get(name, PartialDeclaration())
             if name in plan.bounds:
                 bounds = plan.bounds[name]
                 form, zone = bounds.plain.datetime_format or form, style.get("time_zone")
-                reading = Reading(name, sdtype, form, bounds.plain.texts, zone)
+                reading = NumberReading(name, sdtype, form, bounds.plain.texts, zone)
                 found[name] = look.bounded(reading, bounds, max_bins, style)
             else:
-                reading = Reading(name, sdtype, form, stated.texts, style.get("time_zone"))
+                reading = NumberReading(name, sdtype, form, stated.texts, style.get("time_zone"))
                 found[name] = look.numbers(reading, max_bins, style, stated.lattice)
     return {n: plan.stated[n].kept(one) if n in plan.stated else one for n, one in found.items()}
 
@@ -135,14 +135,14 @@ class _Column:
 
     def flags(self, name: str) -> Attribute:
         """False and True are known; whether there are missing values is not."""
-        answer = self.rows.ask(MissingOrNot(name), self.share)
+        answer = self.rows.ask(MissingCount(name), self.share)
         nullable = self.may_miss and bool(answer.values[1] > PRESENT * answer.sigma)
         return Attribute(
             name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private"
         )
 
     def numbers(
-        self, reading: Reading, max_bins: int, style: Mapping[str, Any], known: Lattice | None = None
+        self, reading: NumberReading, max_bins: int, style: Mapping[str, Any], known: ValueGrid | None = None
     ) -> Attribute:
         """Precision, frequent values, orders of magnitude, then ever finer parts of what holds many rows."""
         power = self.size / self.rows.sigma(self.share) if self.rows.sigma(self.share) else math.inf
@@ -153,7 +153,7 @@ class _Column:
         lattice = known or _lattice(reading, _finest(found.levels, sigma))
         singles = self._frequent_points(reading, lattice, self.share * shares.values, max_bins)
         spikes = singles.points
-        first = Cells(*lattice.grid(), np.zeros(0), np.zeros(0)).cut_at(spikes)
+        first = GridRuns(*lattice.grid(), np.zeros(0), np.zeros(0)).cut_at(spikes)
         pattern, levels = self.share * shares.pattern, [self.share * share for share in shares.levels]
         if not has_patterns(lattice):
             levels = [share * (1 + pattern / math.fsum(levels)) for share in levels]
@@ -169,16 +169,18 @@ class _Column:
             lower=lower, upper=upper, unit=lattice.unit, provenance="private", **style,
         )  # fmt: skip
 
-    def _precision(self, reading: Reading, share: float) -> tuple[PrecisionCounts, float]:
+    def _precision(self, reading: NumberReading, share: float) -> tuple[PrecisionCounts, float]:
         """How fine the numbers are, and what is beside them: of dates for "never" those that stand out."""
-        question = Precision(reading)
+        question = PrecisionQuery(reading)
         answer = self.rows.ask(question, share)
         found = PrecisionCounts.of(answer.values, question.asked())
         least = STANDS_OUT * answer.sigma
         beside = {t: count for t, count in found.beside.items() if t in reading.texts or count > least}
         return found._replace(beside=beside), answer.sigma
 
-    def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
+    def bounded(
+        self, reading: NumberReading, bounds: DeclaredRange, max_bins: int, style: Mapping[str, Any]
+    ) -> Attribute:
         """Single values of a declared range, then parts of it, finer where there are many rows."""
         nullable, lattice = bool(bounds.nullable), bounds.lattice
         absent = 0.0, math.inf if nullable else 0.0  # missing cells, which are not counted where declared
@@ -237,12 +239,12 @@ class _Column:
         )
         return bounds.attribute(lattice, bins, nullable=nullable, style=style, rounding=rounding)
 
-    def _precision_share(self, bounds: Bounds) -> float:
+    def _precision_share(self, bounds: DeclaredRange) -> float:
         """Share of the look that comes before the points of the range are known."""
         whole = math.fsum(share for what, share in BOUNDED.items() if what != "rounding" or bounds.steps)
         return self.share * BOUNDED["precision"] / whole
 
-    def _bounded_shares(self, bounds: Bounds, lattice: Lattice, left: float) -> dict[str, float]:
+    def _bounded_shares(self, bounds: DeclaredRange, lattice: ValueGrid, left: float) -> dict[str, float]:
         """Shares of the looks that are worth it for these points."""
         asks = {
             "values": _asks_points(bounds, lattice),
@@ -255,8 +257,8 @@ class _Column:
 
     def _rounding(
         self,
-        reading: Reading,
-        lattice: Lattice,
+        reading: NumberReading,
+        lattice: ValueGrid,
         steps: tuple[int, ...],
         spikes: list[int],
         shares: Mapping[str, float],
@@ -265,7 +267,9 @@ class _Column:
         answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
         return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
-    def _possible(self, reading: Reading, lattice: Lattice, bins: list[Run], share: float) -> list[Run]:
+    def _possible(
+        self, reading: NumberReading, lattice: ValueGrid, bins: list[Run], share: float
+    ) -> list[Run]:
         """Bins of possible points alone, where the column keeps to a pattern."""
         if not has_patterns(lattice):
             return bins
@@ -286,7 +290,7 @@ class _Column:
         return self.size > FEW_BESIDE * deviation > 0 and rest <= hidden
 
     def _single_points(
-        self, reading: Reading, lattice: Lattice, bounds: Bounds, share: float, most: int
+        self, reading: NumberReading, lattice: ValueGrid, bounds: DeclaredRange, share: float, most: int
     ) -> _Singles:
         """Points of a range that many rows hold: of all where they are few, else of those that occur."""
         low, high = bounds.ends(lattice)
@@ -305,7 +309,9 @@ class _Column:
         chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
         return _Singles(chosen, counts, answer.sigma)
 
-    def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, max_bins: int) -> _Singles:
+    def _frequent_points(
+        self, reading: NumberReading, lattice: ValueGrid, share: float, max_bins: int
+    ) -> _Singles:
         """Lattice points that many rows hold, at most half as many as bins."""
         most, worth = max_bins // 2, self._worth(max_bins)
         found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
@@ -319,8 +325,8 @@ class _Column:
 
     def _levels(
         self,
-        reading: Reading,
-        lattice: Lattice,
+        reading: NumberReading,
+        lattice: ValueGrid,
         runs: tuple[np.ndarray, np.ndarray],
         spikes: list[int],
         shares: Sequence[float],
@@ -328,14 +334,14 @@ class _Column:
         *,
         declared: tuple[float, float] | None = None,
         alone: bool = False,
-    ) -> Cells:
+    ) -> GridRuns:
         """Noisy counts of cells, of which those that stand out and hold many rows are counted in parts."""
         # ``declared``, of a declared range: the noisy number of rows in all cells, and its variance. There a
         # cell is left out only if it surely holds few rows. ``alone``: single values seem to hold all rows.
 
-        def count(first: np.ndarray, last: np.ndarray, share: float) -> Cells:
+        def count(first: np.ndarray, last: np.ndarray, share: float) -> GridRuns:
             answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)
-            return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
+            return GridRuns(first, last, answer.values, np.full(len(first), answer.sigma))
 
         whole = count(*runs, shares[0])
         most, left = math.inf if declared is None else FEW * self.size, 0.0
@@ -361,22 +367,22 @@ class _Column:
         return whole.and_again(count(whole.first, whole.last, left)).settled(alone=alone)
 
 
-def _asks_points(bounds: Bounds, lattice: Lattice) -> bool:
+def _asks_points(bounds: DeclaredRange, lattice: ValueGrid) -> bool:
     """Whether points of a range are looked at by themselves."""
     low, high = bounds.ends(lattice)  # of digits that nobody declared there may be too many points
     return high >= low and (high - low < FEW_POINTS or bounds.may_be_long)
 
 
 def _trimmed(
-    cells: Cells,
-    lattice: Lattice,
+    cells: GridRuns,
+    lattice: ValueGrid,
     spikes: list[int],
     held: float,
     variance: float,
     most: float,
     *,
     alone: bool,
-) -> Cells:
+) -> GridRuns:
     """Cells of a declared range without those far out, where these surely hold few rows."""
     inner = cells.within(spikes, DECLARED, alone=alone, farthest=lattice.farthest)
     outside = ~np.isin(cells.first, inner.first) & ~np.isin(cells.last, inner.last)
@@ -399,9 +405,9 @@ def _finest(counts: np.ndarray, sigma: float) -> int:
     return len(counts) - 1
 
 
-def _lattice(reading: Reading, level: int) -> Lattice:
+def _lattice(reading: NumberReading, level: int) -> ValueGrid:
     if reading.sdtype == "datetime":
         return date_lattice(DATE_UNITS[level], reading.datetime_format)
     if level == 0:
-        return Lattice(kind="integer")
-    return Lattice(kind="float", decimals=level if level <= MOST_DECIMALS else None)
+        return ValueGrid(kind="integer")
+    return ValueGrid(kind="float", decimals=level if level <= MOST_DECIMALS else None)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise, squares
-from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
-from sdv_plausible.table.learned.bounds import Bounds
-from sdv_plausible.table.learned.lattice import SURE
-from sdv_plausible.table.learned.stated import Stated
+from sdv_plausible.privacy.parameter_checks import Refused, listed
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange
+from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.value_grid import SURE
 
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
@@ -31,7 +31,7 @@ NO_NOISE = "the value sets were learned without noise (epsilon is infinite); giv
 Names = Mapping[str, str]
 
 
-class Shares(NamedTuple):
+class BudgetShares(NamedTuple):
     """Shares of a column's budget."""
 
     precision: float
@@ -43,9 +43,9 @@ class Shares(NamedTuple):
 # Shares of a number's or date's budget: levels of ever finer cells, as many as the rows are worth.
 # From so many rows per standard deviation on, at a column's whole budget: precision, values, pattern, levels.
 LOOKS = (
-    (0.0, Shares(0.12, 0.12, 0.04, (0.43, 0.29))),
-    (60.0, Shares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
-    (500.0, Shares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
+    (0.0, BudgetShares(0.12, 0.12, 0.04, (0.43, 0.29))),
+    (60.0, BudgetShares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
+    (500.0, BudgetShares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
 )
 
 
@@ -58,21 +58,21 @@ def check_bins(max_bins: int, columns: Names, unknown: Sequence[str] = ()) -> No
         raise Refused("max_bins", max_bins, rule, "try 100, or declare these columns (domain=...)")
 
 
-class Whole(NamedTuple):
+class LearningBudget(NamedTuple):
     """What domain and model have together."""
 
     mu: float  # Gaussian parameter; infinity for no noise
     failure: float  # probability that thresholds may fail with, all together
 
     @classmethod
-    def of(cls, epsilon: float, delta: float) -> Whole:
+    def of(cls, epsilon: float, delta: float) -> LearningBudget:
         """Within (epsilon, delta); an infinite epsilon has the same looks without noise."""
         if not math.isfinite(epsilon):
             return cls(math.inf, 0.0)
         return cls(calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), FAILURE_SHARE * delta)
 
     @classmethod
-    def within(cls, envelope: Sequence[Loss]) -> Whole:
+    def within(cls, envelope: Sequence[Loss]) -> LearningBudget:
         """Of what stands for both: Gaussian noise and failures, the thresholds' first, or one pair."""
         noise = squares(envelope)
         pairs = [loss for loss in envelope if isinstance(loss, ApproxDP)]
@@ -98,14 +98,16 @@ class DomainPlan:
     failure: float
     never_missing: frozenset[str] = frozenset()  # columns for which the user ruled out missing values
     neighbours: Neighbours = ONE_ROW  # whom the total protects
-    bounds: Mapping[str, Bounds] = field(default_factory=dict)  # those of the columns whose range is declared
-    stated: Mapping[str, Stated] = field(default_factory=dict)  # and what is declared of others
+    bounds: Mapping[str, DeclaredRange] = field(
+        default_factory=dict
+    )  # those of the columns whose range is declared
+    stated: Mapping[str, PartialDeclaration] = field(default_factory=dict)  # and what is declared of others
 
     @classmethod
     def make(
-        cls, columns: Names, whole: Whole, *, declared: int = 0,
+        cls, columns: Names, whole: LearningBudget, *, declared: int = 0,
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
-        bounds: Mapping[str, Bounds] | None = None, stated: Mapping[str, Stated] | None = None,
+        bounds: Mapping[str, DeclaredRange] | None = None, stated: Mapping[str, PartialDeclaration] | None = None,
     ) -> DomainPlan:  # fmt: skip
         """Plan within a share of what domain and model have together."""
         # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
@@ -130,7 +132,7 @@ class DomainPlan:
     def digits(self) -> list[str]:
         """Numbers whose digits after the point are learned."""
         numbers = [name for name, sdtype in self.columns.items() if sdtype == "numerical"]
-        known: dict[str, Stated | Bounds] = {**self.stated, **self.bounds}
+        known: dict[str, PartialDeclaration | DeclaredRange] = {**self.stated, **self.bounds}
         return [n for n in numbers if n not in known or known[n].lattice is None]
 
     @property
@@ -202,7 +204,7 @@ class DomainPlan:
         if not self.is_private:
             return self.neighbours.rows_of(LEAST_HOLDERS)
         share = self.share(self.categories[0]) * (1 - FIRST if self.looks_twice else 1)
-        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(share)
+        sigma = QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
         return threshold(sigma, self.failure, self.neighbours)
 
     @property
@@ -224,7 +226,7 @@ class DomainPlan:
     def _cell(self, name: str) -> float:
         """Rows of a cell of numbers or dates that stands out on every level."""
         share = self.share(name) * min(LOOKS[0][1].levels)
-        return SURE * Allowance(mu=self.mu).for_counts(self.neighbours).sigma(share)
+        return SURE * QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
 
     def share(self, name: str | None = None) -> float:
         """Share of mu**2 for a column, or (None) for the number of rows."""
@@ -232,11 +234,11 @@ class DomainPlan:
         return (SIZE_WEIGHT if name is None else weights[name]) / (SIZE_WEIGHT + sum(weights.values()))
 
 
-def _weight(name: str, sdtype: str, bounds: Mapping[str, Bounds]) -> float:
+def _weight(name: str, sdtype: str, bounds: Mapping[str, DeclaredRange]) -> float:
     return BOUNDED_WEIGHT if name in bounds else WEIGHTS[sdtype]
 
 
-def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
+def _thresholded(columns: Names, bounds: Mapping[str, DeclaredRange]) -> int:
     """Number of times that values that occur may be asked for."""
     return len(_seen_twice(columns)) + sum(
         sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
-from sdv_plausible.evaluation.page.drawing import WIDTH
 from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.summary import summarise_comparison
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.page.svg import WIDTH
+from sdv_plausible.evaluation.table_pair import prepare
 
 TABLES = [("real", "#000"), ("synthetic", "#111")]
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation.page.inspection import Rows, correlations, divergence, inspection_page, tree
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.table_pair import prepare
 
 NUMBER = {"sdtype": "numerical"}
 WORDS = {"columns": {"x": NUMBER, "y": NUMBER, "c": {"sdtype": "categorical"}}}

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.drawing import WIDTH
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
-from sdv_plausible.evaluation.page.pages import private_page, public_page
+from sdv_plausible.evaluation.page.report_page import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
     Distances,
@@ -19,6 +18,7 @@ from sdv_plausible.evaluation.page.sections import (
     Seeds,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
+from sdv_plausible.evaluation.page.svg import WIDTH
 
 FAILED = pd.DataFrame({"Score": [np.nan], "Error": ["it <broke>"]})
 COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500], "Synthetic Rows": [20]})

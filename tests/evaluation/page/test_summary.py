@@ -16,7 +16,7 @@ from sdv_plausible.evaluation.page.summary import (
     summarise_comparison,
     summarise_release,
 )
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.table_pair import prepare
 
 
 def test_a_release_summary_takes_no_real_row():

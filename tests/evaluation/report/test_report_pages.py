@@ -22,7 +22,7 @@ from sentences import total
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.utils import fragments
+from sdv_plausible.utils import html_templates
 
 
 @pytest.mark.parametrize("publishable", [False, True])
@@ -150,12 +150,12 @@ def test_hostile_names_are_words(tmp_path, monkeypatch):
         for name in HOSTILE:
             assert f"Table {name}" in found.words  # whole, and not evaluated
             assert found.words.count(name) > 10
-    made = fragments.environment
+    made = html_templates.environment
 
     def trusting(*rooms, **options):  # planted bug
         return made(*rooms, **options).overlay(autoescape=False, cache_size=0)
 
-    monkeypatch.setattr(fragments, "environment", trusting)
+    monkeypatch.setattr(html_templates, "environment", trusting)
     found = Parsed(html_of(report, tmp_path))
     assert {"script", "img"} <= found.tags
     assert ATTRIBUTES & found.attributes

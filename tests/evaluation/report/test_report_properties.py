@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.datasets import census_like
-from sdv_plausible.evaluation import coding, metrics
-from sdv_plausible.evaluation.report.properties import (
+from sdv_plausible.evaluation import metrics, table_codes
+from sdv_plausible.evaluation.report.report_properties import (
     ClassifierAgreement,
     ColumnDistances,
     DistinguishingGame,
@@ -19,7 +19,7 @@ from sdv_plausible.evaluation.report.properties import (
 
 OPTIONS = ReportOptions(
     target=None, classifiers=("tree",), distinguishers=("tree",), num_runs=2, max_rows=200, max_rows_distances=None,
-    num_bins=coding.DEFAULT_NUM_BINS, random_state=0,
+    num_bins=table_codes.DEFAULT_NUM_BINS, random_state=0,
 )  # fmt: skip
 RUNS = {"classifiers": ("tree",), "num_runs": 2, "max_rows": 200}
 ALL = (ColumnDistances, PairDistances, ClassifierAgreement, DistinguishingGame)

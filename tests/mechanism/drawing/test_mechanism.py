@@ -14,8 +14,8 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests import randomized
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 
 
 def seeded():
@@ -49,7 +49,7 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
     for k in (1, 10, 40):
         model, made = watched()
         made_of = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model)
-        rows = made_of.release(60, Coins.from_seed(4), 10**5)
+        rows = made_of.release(60, KeyedRNG.from_seed(4), 10**5)
         wanted, others = [], 0
         for proposals in made:
             for y, omega_i in zip(proposals.candidates, proposals.omega, strict=True):
@@ -64,7 +64,7 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
         assert rows.shape == (60, 4)
         assert (others > 0) == (k > 1)  # control: without the test other rows would leave
     made.clear()
-    none = mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0))
+    none = mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, KeyedRNG.from_seed(0))
     assert none.shape == (0, 4)
     assert not made  # no rows need no proposal
 
@@ -73,7 +73,7 @@ def test_without_seeds_every_record_is_a_plausible_seed():
     """docs/explanation/proofs/release_test.md, Theorem 3. Control: where one column is kept, fewer are."""
     for omega, every in ((4, True), (3, False)):
         model, made = watched()
-        mechanism(DeterministicTest(k=1, gamma=1.0), omega, model).release(200, Coins.from_seed(4))
+        mechanism(DeterministicTest(k=1, gamma=1.0), omega, model).release(200, KeyedRNG.from_seed(4))
         assert (model.count_plausible(made[0], 1.0) == len(SEEDS)).all() == every
 
 
@@ -82,7 +82,7 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
     test = RandomizedTest(k=1, gamma=4.0, epsilon0=1.0)
     for share, inside in ((0.3, True), (0.0, False)):
         model, made = watched()
-        mechanism(test, 1, model, seed_free_share=share).release(2000, Coins.from_seed(1))
+        mechanism(test, 1, model, seed_free_share=share).release(2000, KeyedRNG.from_seed(1))
         omega = np.concatenate([p.omega for p in made])
         low, high = binom.ppf([5e-7, 1 - 5e-7], len(omega), 0.3)
         assert (low <= (omega == 4).sum() <= high) == inside
@@ -106,13 +106,13 @@ def test_attempts_are_never_stored_and_leave_no_trace_in_later_releases():
 
             made.model.count_plausible = counting
         before = state(made)
-        made.release(50, Coins.from_seed(0), 10**6)
+        made.release(50, KeyedRNG.from_seed(0), 10**6)
         assert (state(made) != before) == changed
     fresh, used = (mechanism(DeterministicTest(k=30, gamma=4.0), (1, 3)) for _ in range(2))
-    used.release(500, Coins.from_seed(9), 10**6)
+    used.release(500, KeyedRNG.from_seed(9), 10**6)
     with pytest.raises(TooFewReleasedError):
-        mechanism(DeterministicTest(k=301, gamma=4.0), model=used.model).release(5, Coins.from_seed(9), 10)
-    assert (fresh.release(100, Coins.from_seed(1)) == used.release(100, Coins.from_seed(1))).all()
+        mechanism(DeterministicTest(k=301, gamma=4.0), model=used.model).release(5, KeyedRNG.from_seed(9), 10)
+    assert (fresh.release(100, KeyedRNG.from_seed(1)) == used.release(100, KeyedRNG.from_seed(1))).all()
 
 
 def test_too_few_releases_nothing_and_tells_nothing():
@@ -120,19 +120,19 @@ def test_too_few_releases_nothing_and_tells_nothing():
     texts = set()
     for k, seed in ((290, 1), (290, 2)):
         made = mechanism(DeterministicTest(k=k, gamma=4.0), 3)
-        proposed = made.model.propose(np.arange(300), np.full(300, 3), Coins.from_seed(0))
+        proposed = made.model.propose(np.arange(300), np.full(300, 3), KeyedRNG.from_seed(0))
         sizes = made.model.count_plausible(proposed, 4.0)
         assert sizes.max() < k
         with pytest.raises(TooFewReleasedError) as caught:
-            made.release(10, Coins.from_seed(seed), 100)
+            made.release(10, KeyedRNG.from_seed(seed), 100)
         assert caught.value.__dict__ == {}
         texts.add(str(caught.value))
     assert len(texts) == 1
     assert set(re.findall(r"\d+", texts.pop())) == {"290", "3"}  # k and omega
     some = mechanism(DeterministicTest(k=int(np.sort(sizes)[-3]), gamma=4.0), 3)
-    assert len(some.release(10, Coins.from_seed(1))) == 10
+    assert len(some.release(10, KeyedRNG.from_seed(1))) == 10
     with pytest.raises(TooFewReleasedError):
-        some.release(10_000, Coins.from_seed(1), 100)
+        some.release(10_000, KeyedRNG.from_seed(1), 100)
 
 
 def test_every_batch_has_thresholds_of_its_own(monkeypatch):
@@ -153,6 +153,6 @@ def test_every_batch_has_thresholds_of_its_own(monkeypatch):
 
     for law, repeats in ((RandomizedTest, False), (Named, True)):
         drawn.clear()
-        mechanism(law(k=30, gamma=4.0, epsilon0=0.1), 1).release(300, Coins.from_seed(3))
+        mechanism(law(k=30, gamma=4.0, epsilon0=0.1), 1).release(300, KeyedRNG.from_seed(3))
         assert len(drawn) >= 5
         assert (len(set(drawn)) < len(drawn)) == repeats

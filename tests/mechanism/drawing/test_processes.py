@@ -14,8 +14,8 @@ from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechan
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 
 
@@ -26,10 +26,10 @@ def records():
         model=model, num_seeds=len(SEEDS), test=RandomizedTest(k=10, gamma=4.0, epsilon0=1.0),
         omega=Omega.parse(1), seed_free_share=0.5,
     )  # fmt: skip
-    return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=False)
+    return RecordSampler(model=model, coins=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=False)
 
 
-@pytest.mark.parametrize("coins", [Coins.from_seed(3), Coins.from_os_entropy().spawn("sampling")])
+@pytest.mark.parametrize("coins", [KeyedRNG.from_seed(3), KeyedRNG.from_os_entropy().spawn("sampling")])
 def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
     """Secret coins too: a worker may draw from a named stream that was sent to it."""
     monkeypatch.setattr(mechanism, "PART_ROWS", 70)
@@ -44,10 +44,10 @@ def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
 
 def test_every_part_has_coins_of_its_own(monkeypatch):
     monkeypatch.setattr(mechanism, "PART_ROWS", 10)
-    parts = parts_of(95, Coins.from_seed(1), lambda size: 2 * size)
+    parts = parts_of(95, KeyedRNG.from_seed(1), lambda size: 2 * size)
     assert [(size, attempts) for size, _, attempts in parts] == [(10, 20)] * 9 + [(5, 10)]
     assert len({coins.bytes(16) for _, coins, _ in parts}) == 10
-    assert [part[0] for part in parts_of(0, Coins.from_seed(1), lambda size: None)] == [0]
+    assert [part[0] for part in parts_of(0, KeyedRNG.from_seed(1), lambda size: None)] == [0]
 
 
 def test_processes_are_counted_from_one_and_for_row_by_row_tests():
@@ -55,7 +55,7 @@ def test_processes_are_counted_from_one_and_for_row_by_row_tests():
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="processes"), workers(drawing.mechanism, wrong):
             pass
-    release = PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=None)
+    release = PrefixSampler(model=network(), coins=KeyedRNG.from_seed(1), seeds=None)
     refused = pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests")
     with refused, release.in_processes(2):
         pass

@@ -12,7 +12,7 @@ from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.mechanism.drawing.released_prefixes import LEAST_WEIGHTED, ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 ALONE = ReleasedPrefixes(kept=0, prefixes=np.empty((1, 0), dtype=int), sizes=np.ones(1, dtype=int))
 SOME = ReleasedPrefixes(kept=2, prefixes=np.array([[0, 1], [1, 0], [1, 1]]), sizes=np.array([50, 30, 20]))
@@ -34,9 +34,9 @@ def exact_law(net, known=()):
 def test_released_seeds_have_the_exact_law():
     """Systematic rows scatter less than independent ones: chi-square is on the safe side. Control: equal weights."""
     net = network()
-    assert p_value(RELEASED.sample(20_000, net, Coins.from_seed(2)), exact_law(net)) > FALSE_ALARM
+    assert p_value(RELEASED.sample(20_000, net, KeyedRNG.from_seed(2)), exact_law(net)) > FALSE_ALARM
     equal = ReleasedPrefixes(kept=2, prefixes=SOME.prefixes, sizes=np.ones(3, dtype=int))
-    rows = ReleasedSeeds(parts=(equal, ALONE)).sample(20_000, net, Coins.from_seed(2))
+    rows = ReleasedSeeds(parts=(equal, ALONE)).sample(20_000, net, KeyedRNG.from_seed(2))
     assert p_value(rows, exact_law(net)) < FALSE_ALARM
 
 
@@ -44,10 +44,10 @@ def test_known_values_give_the_exact_conditional():
     """Known columns inside the prefix and beyond it; 400 of a pool of 20,000. Control: rows without their weights."""
     net = network()
     for known in ({3: 2}, {0: 1}, {2: 1, 1: 2}, {0: 1, 3: 2}, {0: 1, 1: 2, 2: 1, 3: 0}):
-        rows = RELEASED.sample_given(400, known, net, Coins.from_seed(8))
+        rows = RELEASED.sample_given(400, known, net, KeyedRNG.from_seed(8))
         assert len(rows) == 400
         assert p_value(rows, exact_law(net, known)) > FALSE_ALARM
-    known, coins = {3: 2}, Coins.from_seed(8)
+    known, coins = {3: 2}, KeyedRNG.from_seed(8)
     starts = [(part.start(5000, net, coins), part.kept) for part in (SOME, ALONE)]
     drawn = [net.complete_given(*start, known, coins) for start in starts]
     unweighted = np.concatenate([codes for codes, _ in drawn])
@@ -60,12 +60,12 @@ def test_known_values_of_each_row_give_the_exact_conditional():
     first = [{0: 1}, {0: 0}]
     for known in ([{3: 2}, {3: 1}], [{2: 1, 1: 2}, {2: 0, 1: 0}], [{0: 1, 3: 2}, {0: 0, 3: 3}], first):
         each = {c: np.array([known[0][c], known[1][c]])[which] for c in known[0]}
-        codes, found = RELEASED.sample_each(each, net, Coins.from_seed(8))
+        codes, found = RELEASED.sample_each(each, net, KeyedRNG.from_seed(8))
         assert found.all()
         for i, one in enumerate(known):
             assert p_value(codes[which == i], exact_law(net, one)) > FALSE_ALARM
     net.most_given = lambda known, kept: np.full(len(which), -100.0)
-    codes, _ = RELEASED.sample_each(each, net, Coins.from_seed(8))
+    codes, _ = RELEASED.sample_each(each, net, KeyedRNG.from_seed(8))
     assert p_value(codes[which == 0], exact_law(net, first[0])) < FALSE_ALARM
 
 
@@ -73,12 +73,12 @@ def test_rows_that_cannot_be_are_not_found_and_no_weight_is_above_its_bound():
     net = network()
     y = next(y for y in UNIVERSE if oracles.likelihood(net.tables, y, y, 4) == 0)
     each = {c: np.array([v, UNIVERSE[0][c]]) for c, v in enumerate(y)}
-    assert not RELEASED.sample_each(each, net, Coins.from_seed(0))[1][0]
-    assert RELEASED.sample_given(5, dict(enumerate(y)), net, Coins.from_seed(0)).shape == (0, 4)
+    assert not RELEASED.sample_each(each, net, KeyedRNG.from_seed(0))[1][0]
+    assert RELEASED.sample_given(5, dict(enumerate(y)), net, KeyedRNG.from_seed(0)).shape == (0, 4)
     codes = np.array(UNIVERSE, dtype=np.int32)
     known = {1: codes[:, 1], 3: codes[:, 3]}
     for kept in (0, 2, 4):
-        _, weight = net.complete_given(codes.copy(), kept, known, Coins.from_seed(0))
+        _, weight = net.complete_given(codes.copy(), kept, known, KeyedRNG.from_seed(0))
         assert (weight <= net.most_given(known, kept) + 1e-12).all()
 
 
@@ -138,8 +138,8 @@ def test_rows_of_many_are_drawn_independently(monkeypatch):
 
     monkeypatch.setattr(released_prefixes, "SYSTEMATIC_ROWS", 1000)
     net.complete = complete
-    assert p_value(RELEASED.sample(20_000, net, Coins.from_seed(2)), exact_law(net)) > FALSE_ALARM
-    RELEASED.sample(1000, net, Coins.from_seed(2))
+    assert p_value(RELEASED.sample(20_000, net, KeyedRNG.from_seed(2)), exact_law(net)) > FALSE_ALARM
+    RELEASED.sample(1000, net, KeyedRNG.from_seed(2))
     assert seen == [False, True]
 
 
@@ -149,6 +149,6 @@ def test_parts_of_which_nothing_was_released_are_left_out():
     assert ReleasedSeeds(parts=(empty, SOME, ALONE)).usable() == (SOME, ALONE)
     nothing, net, said = ReleasedSeeds(parts=(empty,)), network(), r"share 1 attributes.*lower k"
     with pytest.raises(TooFewReleasedError, match=said):
-        nothing.sample(3, net, Coins.from_seed(0))
+        nothing.sample(3, net, KeyedRNG.from_seed(0))
     with pytest.raises(TooFewReleasedError, match=said):
-        nothing.sample_given(3, {0: 1}, net, Coins.from_seed(0))
+        nothing.sample_given(3, {0: 1}, net, KeyedRNG.from_seed(0))

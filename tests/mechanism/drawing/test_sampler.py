@@ -9,15 +9,15 @@ from doors import release_seeds
 from release_cases import SEEDS, network
 
 from sdv_plausible.mechanism.drawing import sampler as samplers
-from sdv_plausible.mechanism.drawing.diagnosis import diagnose, seed_diagnostics
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
+from sdv_plausible.mechanism.drawing.seed_diagnostics import diagnose, seed_diagnostics
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
 from tests.flat import bound
 
 ORDER = network().order
@@ -28,22 +28,22 @@ def records(test=None, omega=1, gives_up=False):
     model.attach_seeds(SeedRecords(SEEDS))
     test, omega = test or DeterministicTest(k=10, gamma=4.0), Omega.parse(omega)
     mechanism = PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=omega)
-    return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=gives_up)
+    return RecordSampler(model=model, coins=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=gives_up)
 
 
 def prefixes():
     test = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
-    seeds = release_seeds(network(), SEEDS, 2, test, Coins.from_seed(0))
-    return PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=seeds)
+    seeds = release_seeds(network(), SEEDS, 2, test, KeyedRNG.from_seed(0))
+    return PrefixSampler(model=network(), coins=KeyedRNG.from_seed(1), seeds=seeds)
 
 
 def test_rows_of_released_prefixes_are_post_processing():
     """What is drawn is what the released seeds draw, with known values and without; no record and no public seed."""
     drawing, model = prefixes(), network()
-    wanted = drawing.seeds.sample(50, model, Coins.from_seed(4))
-    assert (drawing.sample(50, {}, Coins.from_seed(4)) == wanted).all()
-    wanted = drawing.seeds.sample_given(50, {2: 3}, model, Coins.from_seed(4))
-    assert (drawing.sample(50, {2: 3}, Coins.from_seed(4)) == wanted).all()
+    wanted = drawing.seeds.sample(50, model, KeyedRNG.from_seed(4))
+    assert (drawing.sample(50, {}, KeyedRNG.from_seed(4)) == wanted).all()
+    wanted = drawing.seeds.sample_given(50, {2: 3}, model, KeyedRNG.from_seed(4))
+    assert (drawing.sample(50, {2: 3}, KeyedRNG.from_seed(4)) == wanted).all()
     assert not drawing.holds_records
     assert drawing.samples_conditions
     with pytest.raises(ValueError, match=r"diagnose\(\) needs the seed records"):
@@ -63,11 +63,11 @@ def test_only_without_a_claim_may_a_failure_show(monkeypatch):
         return honest(self, num_rows, coins, 10 if max_attempts else None)
 
     monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", spy)
-    assert records().sample(5, {}, Coins.from_seed(0)).shape == (5, 4)
-    records(gives_up=True).sample(5, {}, Coins.from_seed(0))
+    assert records().sample(5, {}, KeyedRNG.from_seed(0)).shape == (5, 4)
+    records(gives_up=True).sample(5, {}, KeyedRNG.from_seed(0))
     assert asked == [None, samplers.ATTEMPTS_PER_ROW * 5 + samplers.ATTEMPTS]
     with pytest.raises(TooFewReleasedError):
-        records(DeterministicTest(k=301, gamma=4.0), gives_up=True).sample(5, {}, Coins.from_seed(0))
+        records(DeterministicTest(k=301, gamma=4.0), gives_up=True).sample(5, {}, KeyedRNG.from_seed(0))
     assert records().holds_records
     assert not records().samples_conditions
 

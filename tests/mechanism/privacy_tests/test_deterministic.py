@@ -11,7 +11,7 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.accounting.checked_rows import CheckedRows
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from tests.flat import bound
 
 COMMON = {"k": 30, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-6, "row_cap": 100, "least_rows": 10_000}
@@ -30,7 +30,7 @@ def test_limits_below_k_are_refused_and_counting_stops():
 
 def test_passes_from_k_on_at_a_gamma_of_at_least_one_and_ends_the_claim():
     test = DeterministicTest(k=5, gamma=1)
-    assert test.passes(np.array([0, 4, 5, 6]), Coins.from_seed(0)).tolist() == [False, False, True, True]
+    assert test.passes(np.array([0, 4, 5, 6]), KeyedRNG.from_seed(0)).tolist() == [False, False, True, True]
     assert [(entry.name, entry.losses) for entry in test.charge(4.0)] == [("rows", (InfiniteLoss(),))]
     with pytest.raises(ValueError, match="gamma"):
         DeterministicTest(k=5, gamma=0.9)
@@ -57,9 +57,9 @@ def test_laplace_threshold_passes_as_often_as_it_says():
     """40,000 thresholds per count; 6 standard deviations, false alarm below 1e-7 (and the seed is fixed)."""
     test = bound(RandomizedTest, **COMMON, threshold_noise="laplace")
     for count in (27, 29, 30, 31, 33):
-        passed = test.passes(np.full(40_000, count), Coins.from_seed(count)).mean()
+        passed = test.passes(np.full(40_000, count), KeyedRNG.from_seed(count)).mean()
         p = math.exp(float(log_pass_probability(count, 30, 1.0, "laplace")))
         assert abs(passed - p) < 6 * math.sqrt(p * (1 - p) / 40_000)
-    other = bound(RandomizedTest, **COMMON).passes(np.full(40_000, 30), Coins.from_seed(1)).mean()
+    other = bound(RandomizedTest, **COMMON).passes(np.full(40_000, 30), KeyedRNG.from_seed(1)).mean()
     assert abs(other - 0.5) > 0.1  # planted: the other noise passes 73 % at the centre, this one a half
     assert test.charge(1.0)[1].losses[0].noise == "laplace"

@@ -18,10 +18,10 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
 from tests.flat import bound
 
 TEST = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
@@ -42,7 +42,7 @@ def true_size(part, prefix):
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, (1, 3), (0, 4), "all"])
 def test_every_released_prefix_has_k_true_seeds(omega):
     for seed in range(3):
-        released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
+        released = release_seeds(network(), SEEDS, omega, TEST, KeyedRNG.from_seed(seed))
         for part in released.parts:
             assert all(true_size(part, p) >= TEST.k for p in part.prefixes if part.kept)
             assert (part.sizes >= TEST.k + TEST.margin).all() or part.kept == 0
@@ -60,8 +60,8 @@ def test_without_the_pre_threshold_smaller_groups_leave():
     """Control. A group of 7 needs noise of 6, 1 in 550: of 2,000 none leaves with a chance of e^-3.6; fixed coins."""
     sizes = np.full(2000, TEST.k - 1)
     for seed in range(5):
-        assert not len(TEST.release(sizes, Coins.from_seed(seed))[0])
-    assert any(len(without_pre_threshold(sizes, Coins.from_seed(seed))[0]) for seed in range(5))
+        assert not len(TEST.release(sizes, KeyedRNG.from_seed(seed))[0])
+    assert any(len(without_pre_threshold(sizes, KeyedRNG.from_seed(seed))[0]) for seed in range(5))
 
 
 def test_a_record_in_a_small_group_leaves_no_trace_at_all():
@@ -76,7 +76,7 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
     )  # fmt: skip
 
     def kept(seeds, test):
-        return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))
+        return pickle.dumps(release_seeds(network(), seeds, 1, test, KeyedRNG.from_seed(3)))
 
     assert kept(canaries, TEST) == kept(rest, TEST)
     assert kept(canaries, leaky) != kept(rest, leaky)
@@ -84,7 +84,7 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
 
 def test_what_is_kept_are_prefixes_and_noisy_sizes_only():
     for omega in (1, 2, (1, 3)):
-        released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(0))
+        released = release_seeds(network(), SEEDS, omega, TEST, KeyedRNG.from_seed(0))
         assert any(len(part.sizes) for part in released.parts)
         for part in released.parts:
             assert part.kept < 4
@@ -99,25 +99,25 @@ def test_what_is_kept_are_prefixes_and_noisy_sizes_only():
 def test_the_seeds_order_does_not_show_and_every_seed_serves_one_part_of_a_range():
     """Parts are disjoint: with tiny noise the released sizes of all parts add up to the seeds at most."""
     shuffled = SEEDS[np.random.default_rng(0).permutation(len(SEEDS))]
-    draws = [release_seeds(network(), s, 1, TEST, Coins.from_seed(1)) for s in (SEEDS, shuffled)]
+    draws = [release_seeds(network(), s, 1, TEST, KeyedRNG.from_seed(1)) for s in (SEEDS, shuffled)]
     assert pickle.dumps(draws[0]) == pickle.dumps(draws[1])
     exact = bound(ReleaseTest, k=1, epsilon0=50.0, delta=0.5)
-    released = release_seeds(network(), SEEDS, (1, 4), exact, Coins.from_seed(0))
+    released = release_seeds(network(), SEEDS, (1, 4), exact, KeyedRNG.from_seed(0))
     totals = [int(part.sizes.sum()) for part in released.parts if part.kept]
     assert sum(totals) < len(SEEDS)
     assert min(totals) > 20  # about a quarter of 300, less the groups of one
-    whole = release_seeds(network(), SEEDS, 1, exact, Coins.from_seed(0))
+    whole = release_seeds(network(), SEEDS, 1, exact, KeyedRNG.from_seed(0))
     assert whole.parts[0].sizes.sum() > 250
 
 
 def test_rows_and_conditional_rows_start_with_released_prefixes():
     net = network()
-    released = release_seeds(net, SEEDS, 2, TEST, Coins.from_seed(0))
+    released = release_seeds(net, SEEDS, 2, TEST, KeyedRNG.from_seed(0))
     prefixes = {tuple(p) for p in released.parts[0].prefixes.tolist()}
     order = list(net.order[:2])
     before = copy.deepcopy(state(released))
-    given = released.sample_given(300, {2: 3}, net, Coins.from_seed(1))
-    for rows in (given, released.sample(300, net, Coins.from_seed(1))):
+    given = released.sample_given(300, {2: 3}, net, KeyedRNG.from_seed(1))
+    for rows in (given, released.sample(300, net, KeyedRNG.from_seed(1))):
         assert len(rows) == 300
         assert {tuple(r) for r in rows[:, order].tolist()} <= prefixes
     assert (given[:, 2] == 3).all()
@@ -130,7 +130,7 @@ def chance_of_release(test, size, monkeypatch):
     for z in range(-reach, reach + 1):
         with monkeypatch.context() as patch:
             patch.setattr(noise, "discrete_laplace", lambda values, **_: values + z)  # noqa: B023
-            released, sizes = test.release(np.array([size]), Coins.from_seed(0))
+            released, sizes = test.release(np.array([size]), KeyedRNG.from_seed(0))
         assert sizes.tolist() == [size + z] * len(released)
         total += len(released) * a ** abs(z) * (1 - a) / (1 + a)
     return total
@@ -154,8 +154,8 @@ def test_a_group_that_first_reaches_k_is_released_as_seldom_as_charged(epsilon0,
 def test_the_noise_is_what_is_charged():
     """One call for all groups that are large enough, none for others; one entry pays for any number of rows."""
     with record_calls() as calls:
-        TEST.release(np.array([3, 8, 700, 7, 9]), Coins.from_os_entropy())
-        released, sizes = TEST.release(np.array([1, 7]), Coins.from_os_entropy())
+        TEST.release(np.array([3, 8, 700, 7, 9]), KeyedRNG.from_os_entropy())
+        released, sizes = TEST.release(np.array([1, 7]), KeyedRNG.from_os_entropy())
     (call,) = calls
     assert len(released) == len(sizes) == 0
     assert (call.name, call.source, call.shape) == ("discrete_laplace", "opendp", (3,))
@@ -170,10 +170,10 @@ def test_the_noise_is_what_is_charged():
 
 def test_a_door_pays_for_one_release_of_groups():
     codes, ledger = CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6)
-    rows = Queryable(codes, ledger, TEST.charge(1.0), Coins.from_seed(0))
-    TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
+    rows = Queryable(codes, ledger, TEST.charge(1.0), KeyedRNG.from_seed(0))
+    TEST.start(network(), rows, Omega.parse(1), KeyedRNG.from_seed(1))
     with pytest.raises(BudgetExceededError):
-        TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
+        TEST.start(network(), rows, Omega.parse(1), KeyedRNG.from_seed(1))
 
 
 def test_what_the_test_is_usually_and_what_it_needs():

@@ -25,11 +25,11 @@ from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1_best
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
 from tests.flat import bound, rebound
 
 
@@ -37,16 +37,16 @@ def test_the_randomised_test_passes_with_the_probability_of_its_noise():
     """Pr[z >= 0] = 1/(1+a) at k, a^2/(1+a) two below; 20,000 draws, false alarm 1e-6. Control: one threshold."""
     test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
     for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
-        passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
+        passed = int(test.passes(np.full(20_000, size), KeyedRNG.from_seed(size)).sum())
         low, high = binom.ppf([2e-7, 1 - 2e-7], 20_000, p)
         assert low <= passed <= high
-        one_threshold = 20_000 * int(test.passes(np.array([size]), Coins.from_seed(size))[0])
+        one_threshold = 20_000 * int(test.passes(np.array([size]), KeyedRNG.from_seed(size))[0])
         assert not low <= one_threshold <= high
 
 
 def test_the_threshold_has_the_noise_that_is_charged():
     with record_calls() as calls:
-        RandomizedTest(k=20, gamma=4.0, epsilon0=0.7).passes(np.arange(5), Coins.from_os_entropy())
+        RandomizedTest(k=20, gamma=4.0, epsilon0=0.7).passes(np.arange(5), KeyedRNG.from_os_entropy())
     (call,) = calls
     assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 1.0, 0.7, (5,))
     assert call.source == "keyed stream"  # so that SDV's reset_sampling repeats the rows
@@ -62,7 +62,7 @@ def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
     if law == "discrete_laplace":
         counts[centre] = True
     with record_calls() as calls:
-        passed = test.passes(np.array(list(counts)), Coins.from_os_entropy())
+        passed = test.passes(np.array(list(counts)), KeyedRNG.from_os_entropy())
     assert passed.tolist() == list(counts.values())
     (call,) = calls
     assert call.sensitivity == neighbours.rows
@@ -232,12 +232,12 @@ def test_the_size_check_without_its_margin_is_caught(monkeypatch):
 def seeds(number):
     """A door to so many rows that the test's entries open."""
     codes = CodeArray(np.zeros((number, 1), dtype=int), [1])
-    return Queryable(codes, PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))
+    return Queryable(codes, PrivacyLedger(delta=1e-6), TEST.charge(1.0), KeyedRNG.from_seed(0))
 
 
 def test_the_check_asks_the_seeds_once_within_its_entry():
     """Both entries open one door: it takes its own epsilon and delta, not those of the rows."""
-    alone = Allowance.of([TEST.charge(1.0)[0]])
+    alone = QueryBudget.of([TEST.charge(1.0)[0]])
     assert (alone.epsilon, alone.failure) == (SIZE_EPSILON, TEST._size_delta)
     with record_calls() as calls:
         TEST.confirm(seeds(1400))
@@ -256,10 +256,10 @@ def test_records_are_handed_out_to_mechanism_1_only_when_paid_for():
     for test, gives_up in ((DeterministicTest(k=3, gamma=4.0), True), (TEST, False)):
         net, cards, omega = network(), (2, 3, 4, 3), Omega.parse(1)
         with pytest.raises(ValueError, match="no entry 'rows'"):
-            test.start(net, door(SEEDS, cards, 1.0), omega, Coins.from_seed(0))
+            test.start(net, door(SEEDS, cards, 1.0), omega, KeyedRNG.from_seed(0))
         ledger = PrivacyLedger(delta=1e-6)
-        rows = Queryable(CodeArray(SEEDS, cards), ledger, test.charge(4.0), Coins.from_seed(0))
-        sampler = test.start(net, rows, omega, Coins.from_seed(1))
+        rows = Queryable(CodeArray(SEEDS, cards), ledger, test.charge(4.0), KeyedRNG.from_seed(0))
+        sampler = test.start(net, rows, omega, KeyedRNG.from_seed(1))
         assert sampler.gives_up == gives_up
         made = sampler.mechanism
         assert (made.num_seeds, made.omega, made.test) == (300, omega, test)

@@ -11,14 +11,14 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.checks import domain_of
+from sdv_plausible.models.model_checks import domain_of
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Distances
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import L1Distances
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
@@ -38,7 +38,7 @@ def table(n, seed=0):
 def fit(codes, epsilon=1.0, coins=None, domain=DOMAIN, **options):
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
-        learn(AdaptiveNetwork(**options), codes, domain, budget, ledger, coins or Coins.from_os_entropy())
+        learn(AdaptiveNetwork(**options), codes, domain, budget, ledger, coins or KeyedRNG.from_os_entropy())
     return ledger, calls
 
 
@@ -73,18 +73,21 @@ def test_noise_covers_every_declared_cell_whatever_the_rows():
     codes[0, 2] = 3
     codes[1:, 2] %= 3  # row 0 holds the only record of value 3
     for rows in (codes, codes[1:]):
-        assert [c.shape for c in fit(rows, coins=Coins.from_seed(5))[1]][:5] == [(1,), *((c,) for c in CARDS)]
+        assert [c.shape for c in fit(rows, coins=KeyedRNG.from_seed(5))[1]][:5] == [
+            (1,),
+            *((c,) for c in CARDS),
+        ]
 
 
 def test_score_sensitivity_by_brute_force():
     """Adding a row changes each score by at most 1. Control: a score against the product of the true margins."""
     codes = table(25, seed=3)
-    rows = door(codes, CARDS, 5.0, Coins.from_seed(1))
-    schedule = Schedule.make(1e6, Allowance(mu=5.0), 4)  # as for a large table: small floor
+    rows = door(codes, CARDS, 5.0, KeyedRNG.from_seed(1))
+    schedule = Schedule.make(1e6, QueryBudget(mu=5.0), 4)  # as for a large table: small floor
     made = Measurements(rows, DOMAIN, schedule)
     pairs = list(itertools.combinations(range(4), 2))
     axes = [made._axes_of(e) for e in pairs]
-    question = Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])
+    question = L1Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])
 
     def scores(table):
         return question.exact(CodeArray(table, CARDS))
@@ -132,7 +135,7 @@ def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
     monkeypatch.setattr(adaptive_network, "fit_network", fit_network)
     columns = [Attribute(name=f"c{j}", kind="ordinal", values=(0, 1)) for j in range(codes.shape[1])]
     domain = DOMAIN if len(columns) == len(CARDS) else Domain(tuple(columns))
-    fit(codes.astype(np.int32), epsilon, Coins.from_seed(3), domain)
+    fit(codes.astype(np.int32), epsilon, KeyedRNG.from_seed(3), domain)
     assert told == [False] * (fits - 1) + [True]
 
 
@@ -140,7 +143,7 @@ def test_pairs_of_the_workload_are_measured_whatever_they_score():
     """In one round and in two; of columns that are independent. Control: without it they are not."""
     for workload, times in (([["c2", "c0"]], 10), ([["c2", "c0"]], 350), ([], 10)):
         codes = np.array([*itertools.product(*map(range, CARDS))] * times)
-        ledger, calls = fit(codes, coins=Coins.from_seed(4), workload=workload)
+        ledger, calls = fit(codes, coins=KeyedRNG.from_seed(4), workload=workload)
         assert ((3, 4) in {call.shape for call in calls}) == bool(workload)
         assert ledger.total() <= 1.0
 

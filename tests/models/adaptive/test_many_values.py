@@ -13,8 +13,8 @@ from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 VALUES, STATES, ROWS = 80, 4, 16_000
@@ -41,8 +41,8 @@ def distance(epsilon, codes=None, **columns):
     """Total variation distance of the pair between training rows and as many synthetic ones."""
     codes, known = table() if codes is None else codes, domain(**columns)
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
-    network = learn(AdaptiveNetwork(), codes, known, budget, ledger, Coins.from_seed(2))
-    made, cells = network.sample(len(codes), Coins.from_seed(3)), math.prod(known.cardinalities)
+    network = learn(AdaptiveNetwork(), codes, known, budget, ledger, KeyedRNG.from_seed(2))
+    made, cells = network.sample(len(codes), KeyedRNG.from_seed(3)), math.prod(known.cardinalities)
     real, drawn = (np.bincount(c[:, 0] * STATES + c[:, 1], minlength=cells) for c in (codes, made))
     return float(np.abs(real - drawn).sum() / (2 * len(codes)))
 
@@ -66,7 +66,7 @@ def test_values_without_an_order_are_told_apart(monkeypatch):
 def test_tables_of_all_pairs_fit_into_memory():
     """Of that many categories of as many values as you like: their cells, summed over all pairs."""
     for columns in (1, 2, 6, 7, 18, 46, 47, 300, 10_000):
-        alone = Schedule.make(1e6, Allowance(mu=1.0), columns).most_alone
+        alone = Schedule.make(1e6, QueryBudget(mu=1.0), columns).most_alone
         assert schedule.ALONE <= alone <= 1024
         assert alone == schedule.ALONE or (columns * alone) ** 2 / 2 <= 18_000_000
 
@@ -90,9 +90,9 @@ class Replayed:
 def same_buckets(*, grouped):
     """Whether rows that gave the same noisy counts are put into the same buckets."""
     cards, mu, answers = (VALUES, STATES), 0.5, []
-    made = Schedule.make(ROWS, Allowance(mu=mu), 2)
+    made = Schedule.make(ROWS, QueryBudget(mu=mu), 2)
     other = np.zeros((ROWS, 2), dtype=np.int32)  # all in one value
-    doors = (Replayed(door(rows, cards, mu, Coins.from_seed(4)), answers) for rows in (table(), other))
+    doors = (Replayed(door(rows, cards, mu, KeyedRNG.from_seed(4)), answers) for rows in (table(), other))
     here, there = (Measurements(rows, domain(grouped=grouped), made).buckets for rows in doors)
     return all((a == b).all() for a, b in zip(here, there, strict=True))
 

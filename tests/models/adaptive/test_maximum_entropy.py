@@ -8,10 +8,10 @@ import pytest
 
 from sdv_plausible.models.adaptive import maximum_entropy
 from sdv_plausible.models.adaptive.denoising import rake
-from sdv_plausible.models.adaptive.estimates import Estimates, Precision
-from sdv_plausible.models.adaptive.maximum_entropy import Known, elimination_order, fit_network
+from sdv_plausible.models.adaptive.estimates import Estimates, FitPrecision
+from sdv_plausible.models.adaptive.maximum_entropy import KnownJoint, elimination_order, fit_network
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends weak, in the middle strong
 FIRST, MIDDLE, LAST = 1, 2, 3
@@ -40,7 +40,7 @@ def distance(rows, i, j, expected):
 
 def farthest(estimates):
     """Largest distance of simulated pairs: those measured, and the two that meet in the middle of the chain."""
-    _, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3))
+    _, rows = fit_network(estimates, 300_000, 40_000, KeyedRNG.from_seed(3))
     first, last = estimates.pairs[FIRST, MIDDLE], estimates.pairs[MIDDLE, LAST]
     through = (first / estimates.margins[MIDDLE]) @ last
     measured = [distance(rows, i, j, table) for (i, j), table in estimates.pairs.items() if i < j]
@@ -76,19 +76,19 @@ def parity(bits):
 def test_a_set_is_in_the_rows_and_what_depends_on_it_too(monkeypatch):
     """The copy agrees in 0.9 * 0.9 + 0.1 * 0.1 of all rows. Control: the label comes after its copy."""
     for bits, max_cost in itertools.product((2, 3), (300_000, 2**5)):
-        _, rows = fit_network(parity(bits), max_cost, 40_000, Coins.from_seed(3))
+        _, rows = fit_network(parity(bits), max_cost, 40_000, KeyedRNG.from_seed(3))
         even = rows[:, :bits].sum(1) % 2
         assert (rows[:, bits] == even).mean() == pytest.approx(0.9, abs=0.02)
         assert (rows[:, bits + 1] == even).mean() == pytest.approx(0.82, abs=0.02)
     assert elimination_order(parity(2))[-1] != 2
     monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: [0, 1, 3, 2])
-    _, rows = fit_network(parity(2), 300_000, 40_000, Coins.from_seed(3))
+    _, rows = fit_network(parity(2), 300_000, 40_000, KeyedRNG.from_seed(3))
     assert abs((rows[:, 3] == rows[:, :2].sum(1) % 2).mean() - 0.82) > 0.1
 
 
 def fitted(child, known, rows, rounds):
     """Joint mass of each row and the child."""
-    base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows, Precision(rounds=rounds))
+    base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows, FitPrecision(rounds=rounds))
     p = np.tile(base, (len(rows), 1))
     for k, w in zip(known, weights, strict=True):
         p *= w[k.cells(rows)]
@@ -108,9 +108,9 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds):
     rows = np.repeat(np.indices((4, 3)).reshape(2, -1).T, np.rint(law.ravel() * 30_000).astype(int), axis=0)
     own = {"strength": 1.0, "scatter": 0.0}
     known = [
-        Known(parents=(0,), levels=(np.arange(4),), child=np.arange(3), joint=truth.sum(1), **own),
-        Known(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
-        Known(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
+        KnownJoint(parents=(0,), levels=(np.arange(4),), child=np.arange(3), joint=truth.sum(1), **own),
+        KnownJoint(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
+        KnownJoint(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
     ]
     p = fitted(truth.sum((0, 1)), known, rows, rounds)
     apart = []
@@ -129,7 +129,7 @@ def far_from(tables, strengths, rounds, **own):
     rows, codes = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1), np.arange(20)
     shape = {"levels": (codes,), "child": codes, **own}
     told = enumerate(zip(tables, strengths, strict=True))
-    known = [Known(parents=(q,), joint=t, strength=s, **shape) for q, (t, s) in told]
+    known = [KnownJoint(parents=(q,), joint=t, strength=s, **shape) for q, (t, s) in told]
     law = fitted(np.full(20, 1 / 20), known, rows, rounds).reshape(20, 500, 20).sum(axis=1)
     return [np.abs(table - TRUE).sum() / 2 for table in (law, *tables)]
 
@@ -177,16 +177,16 @@ def lost(rows):
 @pytest.mark.parametrize("sets", [False, True])
 def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch):
     """What region and zone share through the place is finer than the levels of the set that holds both."""
-    _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
+    _, rows = fit_network(districts(sets), 300_000, 40_000, KeyedRNG.from_seed(3))
     assert lost(rows) < 0.01
     monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: [3, 0, 2, 1])
-    _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
+    _, rows = fit_network(districts(sets), 300_000, 40_000, KeyedRNG.from_seed(3))
     assert lost(rows) > 0.3  # control: the place last
 
 
 def law(estimates, **options):
     """Structure, conditional probabilities and simulated rows of a fit."""
-    network, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3), **options)
+    network, rows = fit_network(estimates, 300_000, 40_000, KeyedRNG.from_seed(3), **options)
     structure = [(t.child, t.parents) for t in network.tables]
     return structure, np.concatenate([t.probabilities.ravel() for t in network.tables]), rows
 
@@ -211,7 +211,7 @@ def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(forg
 def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch):
     """What is not tabulated loses nothing. Control: within the usual bound the tables take more cells."""
     monkeypatch.setattr(maximum_entropy, "MOST_CELLS", most)
-    network, rows = fit_network(chain(), 300_000, 40_000, Coins.from_seed(3))
+    network, rows = fit_network(chain(), 300_000, 40_000, KeyedRNG.from_seed(3))
     tables = [t for t in network.tables if isinstance(t, ConditionalTable)]
     assert (sum(t.probabilities.size for t in tables) <= 100) == (most == 100)
     assert (len(tables) < len(SIZES)) == (most == 100)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive import denoising, measurements
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
-from sdv_plausible.models.checks import domain_of
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import QueryBudget
+from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
@@ -36,8 +36,8 @@ def table(n, seed=0):
 
 
 def measured(n=5000, mu=1.0, seed=1, cards=CARDS, codes=None):
-    schedule = Schedule.make(n, Allowance(mu=mu), len(cards))
-    rows = door(table(n) if codes is None else codes, cards, mu, Coins.from_seed(seed))
+    schedule = Schedule.make(n, QueryBudget(mu=mu), len(cards))
+    rows = door(table(n) if codes is None else codes, cards, mu, KeyedRNG.from_seed(seed))
     return Measurements(rows, domain(cards), schedule), schedule.rounds
 
 
@@ -113,7 +113,7 @@ def test_what_is_spent_is_the_schedules():
     """Nothing where no pair could pay: columns of one value, or of no row, have nothing to do with one another."""
     made, rounds = measured(5000, 1.0)
     rows = made._rows
-    assert rows._meter.share == pytest.approx(Schedule.make(5000, Allowance(mu=1.0), 4).margin_share)
+    assert rows._meter.share == pytest.approx(Schedule.make(5000, QueryBudget(mu=1.0), 4).margin_share)
     for this in rounds:
         before, chosen = rows._meter.share, made.measure_pairs(this)
         spent = this.score_share + (this.pair_share if chosen else 0)

@@ -12,11 +12,11 @@ from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.refitting import column_scores, with_deviation, with_moments
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.redrawn import redraw
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.queries.transcript import Transcript
+from sdv_plausible.release.multiple_synthesis import redraw
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROWS = 30_000
@@ -41,8 +41,8 @@ def learned(learner, rows, domain, *, epsilon, seed):
         learner.plan(domain, budget),
         Transcript(),
     )
-    door = Queryable(codes, ledger, plan, Coins.from_seed(seed), transcript=transcript)
-    network = learner.fit(door, domain, budget, Coins.from_seed(seed + 1))
+    door = Queryable(codes, ledger, plan, KeyedRNG.from_seed(seed), transcript=transcript)
+    network = learner.fit(door, domain, budget, KeyedRNG.from_seed(seed + 1))
     return network, tuple(a for a in transcript.answers if a.asked.tables)
 
 
@@ -61,7 +61,7 @@ def distance(first, second, columns):
     tables = []
     for model in (first, second):
         start = np.zeros((100_000, len(DOMAIN)), dtype=np.int32, order="F")
-        rows = model.complete(start, np.zeros(len(start), dtype=int), Coins.from_seed(9), systematic=True)
+        rows = model.complete(start, np.zeros(len(start), dtype=int), KeyedRNG.from_seed(9), systematic=True)
         cells = np.ravel_multi_index([rows[:, j] for j in columns], sizes)
         tables.append(np.bincount(cells, minlength=int(np.prod(sizes))) / len(start))
     return float(np.abs(tables[0] - tables[1]).sum() / 2)
@@ -70,17 +70,17 @@ def distance(first, second, columns):
 def test_the_answers_determine_the_model(fitted):
     """Up to 1e-4 of a probability, whatever the coins. Controls: a simulation of another seed, other answers."""
     learner, network, answers = fitted
-    rows = network.sample(2_000, Coins.from_seed(1))
+    rows = network.sample(2_000, KeyedRNG.from_seed(1))
     for seed in (2017, 1):
-        again = replace(learner, simulation_seed=seed).refit(answers, DOMAIN, Coins.from_os_entropy())
+        again = replace(learner, simulation_seed=seed).refit(answers, DOMAIN, KeyedRNG.from_os_entropy())
         apart = np.abs(np.exp(again.log_suffix(rows)) - np.exp(network.log_suffix(rows))).max()
         assert again.structure() == network.structure()
         assert (apart < 1e-4) == (seed == 2017)
-    again = learner.refit(redraw(answers, Coins.from_seed(1)), DOMAIN, Coins.from_seed(7))
+    again = learner.refit(redraw(answers, KeyedRNG.from_seed(1)), DOMAIN, KeyedRNG.from_seed(7))
     assert 0.003 < distance(again, network, [0]) < 0.1
     assert distance(again, network, [2, 3, 4]) < 0.1  # the exclusive or is still there
     with pytest.raises(ValueError, match="one-way counts of each column"):
-        learner.refit(answers[1:], DOMAIN, Coins.from_seed(7))  # of another table
+        learner.refit(answers[1:], DOMAIN, KeyedRNG.from_seed(7))  # of another table
 
 
 @pytest.mark.parametrize(("forgets", "linked", "epsilon"), [(False, 1, 4.0), (True, 1, 4.0), (False, 0, 0.1)])
@@ -96,8 +96,8 @@ def test_what_was_measured_again_is_known_to_a_refit(monkeypatch, forgets, linke
     if forgets:
         monkeypatch.setattr(refitting.Remeasured, "take_again", lambda *_: None)
         monkeypatch.setattr(Measurements, "name_of_fit", (0,))
-    again = AdaptiveNetwork().refit(answers, DOMAIN, Coins.from_os_entropy())
-    drawn = network.sample(2_000, Coins.from_seed(1))
+    again = AdaptiveNetwork().refit(answers, DOMAIN, KeyedRNG.from_os_entropy())
+    drawn = network.sample(2_000, KeyedRNG.from_seed(1))
     apart = np.abs(again.log_suffix(drawn) - network.log_suffix(drawn)).max()
     assert (apart < 1e-3) == (not forgets)
 
@@ -129,8 +129,8 @@ def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, f
     at_fit = kept[-1]
     if forgets:
         monkeypatch.setattr(refitting.Remeasured, "_keep", lambda *_: None)
-    again = AdaptiveNetwork().refit(answers, domain, Coins.from_os_entropy())
-    drawn = network.sample(2_000, Coins.from_seed(1))
+    again = AdaptiveNetwork().refit(answers, domain, KeyedRNG.from_os_entropy())
+    drawn = network.sample(2_000, KeyedRNG.from_seed(1))
     apart = np.abs(np.exp(again.log_suffix(drawn)) - np.exp(network.log_suffix(drawn))).max()
     assert (kept[-1] == at_fit) == (not forgets)
     assert (apart < 1e-4) == (not forgets)
@@ -209,9 +209,9 @@ def test_inference_is_not_shrunk(monkeypatch, shrunk):
         codes = np.clip(np.round(numbers * 6 + 15), 0, 29).astype(np.int32)
         _, answers = learned(learner, codes, domain, epsilon=1.0, seed=seed)
         rows = np.column_stack([rng.permutation(column) for column in codes.T])
-        others = redraw(answers, Coins.from_seed(seed))
-        again = learner.redrawn(others, domain, rows, Coins.from_seed(100 + seed))
-        found.append(np.corrcoef(again.sample(40_000, Coins.from_seed(seed)).T)[0, 1])
+        others = redraw(answers, KeyedRNG.from_seed(seed))
+        again = learner.redrawn(others, domain, rows, KeyedRNG.from_seed(100 + seed))
+        found.append(np.corrcoef(again.sample(40_000, KeyedRNG.from_seed(seed)).T)[0, 1])
         truths.append(np.corrcoef(codes.T)[0, 1])
     apart = np.array(found) - truths
     assert (abs(apart.mean()) < 3 * apart.std() / np.sqrt(12)) == (not shrunk)

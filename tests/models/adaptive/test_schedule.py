@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive import schedule
 from sdv_plausible.models.adaptive.denoising import shrink_singular_values
 from sdv_plausible.models.adaptive.schedule import Schedule
-from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
@@ -19,7 +19,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 @given(st.floats(-1e6, 1e12), st.one_of(st.floats(1e-6, 1e3), st.just(math.inf)), st.integers(1, 300))
 def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu, columns):
     """Also for a noisy number below 0: the number of rows may not decide whether there is an error."""
-    made = Schedule.make(rows, Allowance(mu=mu), columns)
+    made = Schedule.make(rows, QueryBudget(mu=mu), columns)
     rounds = sum(r.score_share + r.pair_share for r in made.rounds)
     rounds += made.sets.score_share + made.sets.table_share if made.sets else 0
     assert schedule.SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
@@ -32,7 +32,7 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
 def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     """Power is rows per unit of noise: more rows at less budget give the same shares."""
     powers = (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
-    made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in powers]
+    made = [Schedule.make(power, QueryBudget(mu=1.0), 10) for power in powers]
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
     assert margins == sorted(margins, reverse=True)
     assert buckets == sorted(buckets)
@@ -40,7 +40,7 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
     assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert [r.forest for r in made[-1].rounds] == [True, False]
-    one, other = (Schedule.make(rows, Allowance(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
+    one, other = (Schedule.make(rows, QueryBudget(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
     assert one.margin_share == other.margin_share
 
 
@@ -49,7 +49,7 @@ def test_sets_are_scored_where_that_can_pay():
     for rows, mu, columns, sets in (
         (20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False),
     ):  # fmt: skip
-        made = Schedule.make(rows, Allowance(mu=mu), columns)
+        made = Schedule.make(rows, QueryBudget(mu=mu), columns)
         assert (made.sets is not None) == sets
         if made.sets:
             noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
@@ -95,7 +95,7 @@ def test_pair_noise_is_about_what_rank_one_denoising_leaves():
 
 def test_a_forecast_needs_noise_and_no_rows():
     domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(5))) for i in range(6)))
-    assert schedule.forecast(domain, Allowance(mu=math.inf), 1000) is None
-    few, many = (schedule.forecast(domain, Allowance(mu=0.2), n) for n in (500, 50_000))
+    assert schedule.forecast(domain, QueryBudget(mu=math.inf), 1000) is None
+    few, many = (schedule.forecast(domain, QueryBudget(mu=0.2), n) for n in (500, 50_000))
     assert few.link > many.link
     assert all(few.columns[name] > many.columns[name] for name in domain.names)

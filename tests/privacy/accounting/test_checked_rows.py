@@ -14,7 +14,7 @@ import oracles_accounting as oracle
 import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting import checked_rows
 from sdv_plausible.privacy.accounting.checked_rows import CheckedRows, checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss

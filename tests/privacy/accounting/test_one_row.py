@@ -14,7 +14,7 @@ from cases import fast_and_nightly
 from oracles_accounting import EPSILONS, OVERLAPPING, PREFIXES, TOLERANCE
 from theory.fixed_omega import fixed_omega_loss
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss

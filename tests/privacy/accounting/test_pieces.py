@@ -16,14 +16,14 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, com
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, sigma_within
 from sdv_plausible.privacy.accounting.losses import LARGEST_SQUARE, GaussianLoss, gaussian_noise, squares
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.questions.budget import COARSE, FINE, Allowance
+from sdv_plausible.queries.budget_tracker import COARSE, FINE, QueryBudget
 
 ASKED = [(1.0, 1e-5), (2.0, 1e-9), (4.0, 1e-6), (8.0, 1e-6), (10.0, 1e-5)]
 NUMERICAL = 1e-12  # of delta: rounding of the oracle's transforms
 
 
-def allowed(*losses: GaussianLoss) -> Allowance:
-    return Allowance.of([LedgerEntry(name="model", mechanism="", losses=losses, scope="the model")])
+def allowed(*losses: GaussianLoss) -> QueryBudget:
+    return QueryBudget.of([LedgerEntry(name="model", mechanism="", losses=losses, scope="the model")])
 
 
 def splits(seed: int) -> list[tuple[float, int]]:

@@ -13,7 +13,7 @@ import pytest
 from oracles_accounting import hockey_stick
 from theory.release_test_loss import release_test_loss
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours

@@ -10,7 +10,7 @@ import oracles_accounting as oracle
 import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.released_rows import (
     ReleasedRows,
     largest_feasible_t,

@@ -18,7 +18,7 @@ from cases import each_once, fast_and_nightly
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 from test_released_rows import WithoutSmallPartitions
 
-from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, released_rows_loss
 from sdv_plausible.privacy.neighbours import Neighbours
 

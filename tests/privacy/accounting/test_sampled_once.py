@@ -16,7 +16,7 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss, gaussian_noise
 from sdv_plausible.privacy.accounting.paper_formulas import paper_sampling_amplification
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.queries.budget_tracker import QueryBudget
 
 PAGE = Path(__file__).parents[3] / "docs/how_to/large_tables.md"
 EPSILON, DELTA, TABLE, SHARE = 1.0, 1e-9, 1e-3, 0.01  # as the page has them
@@ -76,7 +76,7 @@ def test_the_page_says_what_the_formulas_say() -> None:
 def at_once(mu: float) -> float:
     """Sensitivity over sigma of one answer that has a whole budget."""
     paid = LedgerEntry(name="all", mechanism="", losses=gaussian_noise(mu), scope="")
-    return 1 / Allowance.of([paid]).sigma(1.0, granularity=1.0)  # the exact curve is of whole numbers
+    return 1 / QueryBudget.of([paid]).sigma(1.0, granularity=1.0)  # the exact curve is of whole numbers
 
 
 def test_what_the_fit_asks_for_keeps_the_total() -> None:

@@ -18,7 +18,7 @@ from scipy import special, stats
 
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise import opendp as _opendp
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import (
     NoiseCall,
     discrete_gaussian,
@@ -30,7 +30,7 @@ from sdv_plausible.privacy.noise.mechanisms import (
 
 ALARM, MISSED = 1e-7, 1e-6
 Weight = Callable[[np.ndarray], np.ndarray]
-SECRET, SEEDED = Coins.from_os_entropy(), Coins.from_seed(11)
+SECRET, SEEDED = KeyedRNG.from_os_entropy(), KeyedRNG.from_seed(11)
 keyed_laplace = partial(discrete_laplace, repeatable=True)
 by_coins = pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
 
@@ -170,7 +170,7 @@ def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> N
 
 def test_a_choice_by_the_smallest_coin_has_a_finite_score(monkeypatch: pytest.MonkeyPatch) -> None:
     """A uniform number may be 0, whose logarithm is none; a candidate with it is the least likely one."""
-    monkeypatch.setattr(Coins, "uniform", lambda self, size: np.array([0.0, 0.5, 0.0]))
+    monkeypatch.setattr(KeyedRNG, "uniform", lambda self, size: np.array([0.0, 0.5, 0.0]))
     choose = partial(exponential_choice, sensitivity=1, epsilon=1.0, coins=SEEDED)
     assert [choose([7, 7, 7]), choose([7, 7, 90])] == [1, 2]
     with pytest.raises(ValueError, match="at least one"):
@@ -242,7 +242,7 @@ CHOICES = {
 def test_no_seed_reaches_secret_noise(name: str) -> None:
     """False alarm: all 60 draws, or 20 choices of 1,000, would have to coincide, below 1e-59."""
 
-    def repeats(make: Callable[[], Coins]) -> bool:
+    def repeats(make: Callable[[], KeyedRNG]) -> bool:
         seen = []
         for _ in range(2):
             np.random.seed(73251)  # noqa: NPY002 (what SDV does)
@@ -250,18 +250,18 @@ def test_no_seed_reaches_secret_noise(name: str) -> None:
             seen.append((MECHANISMS | CHOICES)[name](make()))
         return bool(np.array_equal(*seen))
 
-    stream = Coins.from_os_entropy().spawn("same name")
+    stream = KeyedRNG.from_os_entropy().spawn("same name")
     assert not repeats(lambda: stream.spawn(1))
-    assert repeats(lambda: Coins.from_seed(5).spawn(1))  # control, and the promise of random_state
+    assert repeats(lambda: KeyedRNG.from_seed(5).spawn(1))  # control, and the promise of random_state
 
 
 def test_repeatable_noise_repeats_by_name_only() -> None:
-    parent = Coins.from_os_entropy()
+    parent = KeyedRNG.from_os_entropy()
     call = partial(discrete_laplace, np.zeros(60, int), sensitivity=1, epsilon=0.01)
     once = call(coins=parent.spawn("reset", 1), repeatable=True)
     assert (once == call(coins=parent.spawn("reset", 1), repeatable=True)).all()
     assert (once != call(coins=parent.spawn("reset", 1))).any()
-    for other in (parent.spawn("reset", 2), Coins.from_os_entropy().spawn("reset", 1)):
+    for other in (parent.spawn("reset", 2), KeyedRNG.from_os_entropy().spawn("reset", 1)):
         assert (once != call(coins=other, repeatable=True)).any()
 
 
@@ -282,7 +282,7 @@ def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None
 
 
 @by_coins
-def test_shapes_types_and_inputs_are_kept(coins: Coins) -> None:
+def test_shapes_types_and_inputs_are_kept(coins: KeyedRNG) -> None:
     calls = (
         partial(discrete_laplace, sensitivity=1, epsilon=1),
         partial(keyed_laplace, sensitivity=1, epsilon=1),
@@ -297,7 +297,7 @@ def test_shapes_types_and_inputs_are_kept(coins: Coins) -> None:
 
 
 @by_coins
-def test_sums_beyond_64_bits_do_not_wrap_around(coins: Coins) -> None:
+def test_sums_beyond_64_bits_do_not_wrap_around(coins: KeyedRNG) -> None:
     most = np.iinfo(np.int64).max
     for mechanism in (discrete_laplace, keyed_laplace):
         noisy = mechanism([most] * 50 + [-most] * 50, sensitivity=1, epsilon=2.0**-49, coins=coins)
@@ -331,7 +331,7 @@ def test_floored_noise_is_the_streams() -> None:
     with pytest.raises(ValueError, match=r"repeatable \(False\) must be True"):
         floored_laplace([1], sensitivity=1, epsilon=1.0, coins=SECRET, repeatable=False)
     draw = partial(floored_laplace, np.zeros(60, int), sensitivity=1, epsilon=0.01)
-    assert np.array_equal(draw(coins=Coins.from_seed(1)), draw(coins=Coins.from_seed(1)))
+    assert np.array_equal(draw(coins=KeyedRNG.from_seed(1)), draw(coins=KeyedRNG.from_seed(1)))
 
 
 def test_bad_values_are_named() -> None:

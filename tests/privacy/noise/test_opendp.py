@@ -27,7 +27,7 @@ def test_opendp_is_loaded_late_and_its_features_are_left_alone() -> None:
     script = """
 import sys
 from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import Coins
 assert "opendp" not in sys.modules
 discrete_laplace([1], sensitivity=1, epsilon=1, coins=Coins.from_seed(1))
 assert "opendp" not in sys.modules

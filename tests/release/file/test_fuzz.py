@@ -27,9 +27,9 @@ from releases import fitted
 
 from sdv_plausible import Release, to_registry
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.file import ledger, parts, rules, seeds
+from sdv_plausible.release.file import document_nodes, ledger_section, rules_section, seeds_section
 from sdv_plausible.release.file.arrays import decode, encode
-from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.release.file.document_nodes import DocumentNode
 from tests.schemas import RELEASE_FILE
 
 # Of damaged types, as if an older version had taken them from rows; of a damaged option of another test.
@@ -197,27 +197,27 @@ def test_files_that_are_none():
         assert outcome(data) == "refused"
 
 
-def any_codes(part: Placed, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
+def any_codes(part: DocumentNode, model: Any, domain: Any, honest: Any = seeds_section._read) -> Any:
     wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
     return honest(part, model, wide)
 
 
-def any_value(self: Placed, *args: Any, **kwargs: Any) -> Any:
+def any_value(self: DocumentNode, *args: Any, **kwargs: Any) -> Any:
     return self.value
 
 
 def looked_at(method: str) -> Iterator[bytes]:
-    """Files with junk in each of the places that a method of ``Placed`` looks at, one place at a time."""
-    honest = getattr(Placed, method)
+    """Files with junk in each of the places that a method of ``DocumentNode`` looks at, one place at a time."""
+    honest = getattr(DocumentNode, method)
     for data in files():
         places: list[str] = []
 
-        def noted(part: Placed, *how: Any, places: list[str] = places, **more: Any) -> Any:
+        def noted(part: DocumentNode, *how: Any, places: list[str] = places, **more: Any) -> Any:
             places.append(part.place)
             return honest(part, *how, **more)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Placed, method, noted)
+            patch.setattr(DocumentNode, method, noted)
             Release.from_bytes(data)
         for place, junk in product(dict.fromkeys(places), (-1, 0.5, 10**400, "x", None)):
             *way, last = (int(i) if i else name for name, i in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place))
@@ -265,10 +265,10 @@ PARTS_OF = {
     "flags": "flag",
 }  # fmt: skip
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
-    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
-    "codes of the seeds": (seeds, "_read", any_codes, code_too_large),
-    "rules": (rules, "_check", lambda *parts: None, rule_of_another_type),
-    **{check: (Placed, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
+    "what the entries add up to": (ledger_section, "_recount", lambda *document_nodes: None, damaged_entries),
+    "codes of the seeds": (seeds_section, "_read", any_codes, code_too_large),
+    "rules": (rules_section, "_check", lambda *document_nodes: None, rule_of_another_type),
+    **{check: (DocumentNode, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 
 
@@ -292,9 +292,11 @@ def test_a_loader_with_a_check_less_is_caught(check):
 
 
 def test_a_loader_that_quotes_is_caught(monkeypatch):
-    honest = Placed.refuse
+    honest = DocumentNode.refuse
     monkeypatch.setattr(
-        Placed, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")
+        DocumentNode,
+        "refuse",
+        lambda self, rule: document_nodes.InvalidFileError(f"{honest(self, rule)}: {self.value!r}"),
     )
     with pytest.raises(AssertionError):
         run(FEW)

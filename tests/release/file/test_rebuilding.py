@@ -15,7 +15,7 @@ from releases import CASES, DECLARED, fitted, shared, table
 from sdv.sampling import Condition
 
 from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release, ReleaseTest, fit_source
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile

@@ -18,9 +18,9 @@ from sentences import NO_CLAIM, total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.release.file import documents
-from sdv_plausible.release.file.documents import loaded
-from sdv_plausible.release.file.sampling import sample_table
+from sdv_plausible.release.file import json_documents
+from sdv_plausible.release.file.json_documents import loaded
+from sdv_plausible.release.file.release_sampling import sample_table
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
 from tests.digests import others
@@ -243,7 +243,7 @@ def test_every_section_is_needed():
     for section in document:
         less = {name: value for name, value in document.items() if name != section}
         with pytest.raises(ValueError, match="entries|format"):
-            Release.from_bytes(documents.write(less))
+            Release.from_bytes(json_documents.write(less))
 
 
 def test_ledgers_hold_nothing_that_the_file_leaves_out():

@@ -18,21 +18,21 @@ import pytest
 import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.fit.earlier import earlier_losses
-from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.extensions.standards.standards import STANDARDS
+from sdv_plausible.extensions.verify.independent.all_checks import check
+from sdv_plausible.fitting.domain_learning import learned_file
+from sdv_plausible.fitting.reused_domain import earlier_losses
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.file import ledger as sections
-from sdv_plausible.release.file.documents import write
-from sdv_plausible.release.papers.card_lines import LIMITS
-from sdv_plausible.release.papers.standards import STANDARDS
+from sdv_plausible.release.card.card_contents import LIMITS
+from sdv_plausible.release.file import ledger_section as sections
+from sdv_plausible.release.file.json_documents import write
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.verifying.checking import check
 from tests.flat import values
 
 STORED = Path(__file__).parent / "stored"
@@ -238,7 +238,7 @@ def test_words_of_the_file_that_are_shown_would_be_caught(tmp_path, capsys, monk
         ledger.covers = said.covers
         return ledger, said
 
-    monkeypatch.setattr("sdv_plausible.release.file.sections.read_ledger", believing)
+    monkeypatch.setattr("sdv_plausible.release.file.all_sections.read_ledger", believing)
     with pytest.raises(AssertionError):
         test_words_that_a_file_makes_up_are_shown_nowhere("default", tmp_path, capsys)
 

@@ -19,16 +19,16 @@ from sdv_plausible import (
     check_model,
     register_model_type,
 )
-from sdv_plausible.models import NAMES, make_learner, registered
+from sdv_plausible.models import NAMES, make_learner, model_types
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.learners import makes
+from sdv_plausible.models.learner_checks import makes
 from sdv_plausible.models.log_linear import LogLinearConditional
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.counts import Axis
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.release.file.arrays import decode, encode
-from sdv_plausible.release.file.models import write_model
+from sdv_plausible.release.file.model_section import write_model
 
 
 class Shares(PrefixModel):
@@ -78,7 +78,7 @@ class SharesLearner(Learner):
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registered, "_TYPES", {})
+    monkeypatch.setattr(model_types, "_TYPES", {})
 
 
 def test_an_unregistered_model_is_refused_with_the_way_out(registry):
@@ -99,7 +99,7 @@ def test_a_registered_model_goes_in_and_out(registry):
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release, model=SharesLearner())
     assert len(rebuilt.sample(20)) == 20
     assert isinstance(rebuilt._known.learner, SharesLearner)
-    registered._TYPES.clear()
+    model_types._TYPES.clear()
     with pytest.raises(ValueError, match="register_model_type comes before Release.load"):
         Release.from_bytes(data)
 
@@ -133,7 +133,7 @@ def test_arrays_of_no_finite_numbers_are_refused(registry):
 def test_what_may_be_registered(registry):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     register_model_type("shares/2", Shares, Shares.to_arrays, Shares.from_arrays)
-    assert registered.type_named("shares") is None
+    assert model_types.type_named("shares") is None
     with pytest.raises(ValueError, match="registered already"):
         register_model_type("shares/2", type("Other", (Shares,), {}), Shares.to_arrays, Shares.from_arrays)
     with pytest.raises(ValueError, match="registered already"):
@@ -176,11 +176,11 @@ def test_a_network_that_lacks_a_column_is_refused():
 
 def test_every_named_model_has_a_form_in_files():
     """Else a fit is paid for, and no file can be written."""
-    known = {BayesianNetwork, *(registered.type_named(name).made for name in registered._OURS)}
+    known = {BayesianNetwork, *(model_types.type_named(name).made for name in model_types._OURS)}
     for name in NAMES:
         made = makes(make_learner(name))
         assert made in known or not issubclass(made, PrefixModel), (
-            f"{name}: register {made.__name__} in models/<name>/model.py, and name it in models/registered.py"
+            f"{name}: register {made.__name__} in models/<name>/model.py, and name it in models/model_types.py"
         )
 
 
@@ -189,7 +189,7 @@ def test_arrays_of_every_named_model_are_checked(name):
     """A file may be hostile: one array short of a number, or with one that is none. Control: as they were."""
     small = {"model_parameters": {"hidden": 8, "latent": 2}} if name == "latent" else {}
     model = fitted(model=name, **small)._sampler.model
-    kind = next(k for n in registered._OURS if (k := registered.type_named(n)).made is type(model))
+    kind = next(k for n in model_types._OURS if (k := model_types.type_named(n)).made is type(model))
     arrays = {key: np.array(array, dtype=float) for key, array in kind.to_arrays(model).items()}
     kind.from_arrays(kind.to_arrays(model))
     for key, array in arrays.items():
@@ -213,7 +213,7 @@ def test_a_product_goes_in_and_out_and_draws_the_same_rows(product):
     kept = [t for t in read.model.tables if isinstance(t, LogLinearConditional)]
     assert kept
     assert any(t.factors for t in kept)
-    first, second = (r.model.sample(500, Coins.from_seed(1)) for r in (product, read))
+    first, second = (r.model.sample(500, KeyedRNG.from_seed(1)) for r in (product, read))
     assert (first == second).all()
     assert (read.model.log_suffix(first) == product.model.log_suffix(first)).all()
     assert read.to_bytes() == product.to_bytes()

@@ -11,7 +11,7 @@ import ruled
 from jsonschema import Draft202012Validator
 
 from sdv_plausible import Release, fit_source
-from sdv_plausible.fit.budget import Budget
+from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.rules import Implies, Inequality, OneHot
 from sdv_plausible.rules.rule_document import KINDS
 from tests.schemas import RELEASE_FILE
@@ -134,12 +134,14 @@ def test_what_is_paid_for_can_be_written_and_read(case):
 def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path, monkeypatch):
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     columns, rule = FAR["a value of many letters"]
-    monkeypatch.setattr("sdv_plausible.table.cells.values.LONGEST_TEXT", 1_000)  # some limit of a file
     monkeypatch.setattr(
-        "sdv_plausible.table.cells.values.is_text", lambda text, most=1_000: len(text) <= most
+        "sdv_plausible.table.cells.cell_documents.LONGEST_TEXT", 1_000
+    )  # some limit of a file
+    monkeypatch.setattr(
+        "sdv_plausible.table.cells.cell_documents.is_text", lambda text, most=1_000: len(text) <= most
     )
     if late:
-        monkeypatch.setattr("sdv_plausible.release.file.sections.check_written", lambda _: None)
+        monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_written", lambda _: None)
 
     def paid_and_read():
         domain = {"age": AGE, "c": {"sdtype": "categorical"}}

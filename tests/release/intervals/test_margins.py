@@ -15,12 +15,12 @@ from scipy.stats import binom
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.evaluation.page.guarantee import Intervals
 from sdv_plausible.privacy.noise import mechanisms
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Asked, Axis
-from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.intervals.counted import number_of_rows
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import Axis, QueryRecord
+from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.intervals.margins import margins
+from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS = 1e-6, 0.05
@@ -43,16 +43,16 @@ def codes(seed: int) -> np.ndarray:
     return np.column_stack([a, b, rng.integers(0, 2, ROWS)])
 
 
-def ask(rows: np.ndarray, axes: tuple[Axis, ...], sigma: float, coins: Coins) -> NoisyAnswer:
+def ask(rows: np.ndarray, axes: tuple[Axis, ...], sigma: float, coins: KeyedRNG) -> NoisyAnswer:
     exact = next(CodeArray(rows, DOMAIN.cardinalities).tables([axes]))
     values = mechanisms.discrete_gaussian(exact, sensitivity=sigma, rho=0.5, coins=coins)
     return NoisyAnswer(
-        asked=Asked(kind="counts", tables=(axes,)), values=values, noise="discrete gaussian", scale=sigma, paid_by=("model",)
+        asked=QueryRecord(kind="counts", tables=(axes,)), values=values, noise="discrete gaussian", scale=sigma, paid_by=("model",)
     )  # fmt: skip
 
 
 def answers(seed: int, rows: np.ndarray | None = None) -> list[NoisyAnswer]:
-    rows, coins = codes(seed) if rows is None else rows, Coins.from_seed(seed)
+    rows, coins = codes(seed) if rows is None else rows, KeyedRNG.from_seed(seed)
     axes = [(Axis.of_codes(j, c),) for j, c in enumerate(DOMAIN.cardinalities)]
     found = [ask(rows, a, 12.0, coins.spawn(i)) for i, a in enumerate(axes)]
     return [*found, ask(rows, PAIR, 9.0, coins.spawn("pair"))]
@@ -153,7 +153,7 @@ def test_measured_twice():
     """Inverse-variance mean: narrower, and misses no more than it may (false alarm 1e-6)."""
     missed = 0
     for seed in range(TABLES):
-        rows, coins = codes(seed), Coins.from_seed(seed)
+        rows, coins = codes(seed), KeyedRNG.from_seed(seed)
         axes = (Axis.of_codes(0, 4),)
         twice = [ask(rows, axes, sigma, coins.spawn(sigma)) for sigma in (8.0, 14.0)]
         frame = margins(twice, DOMAIN, "a")
@@ -177,7 +177,7 @@ def test_too_many_cells():
     wide = Domain(tuple(Attribute(name=n, kind="categorical", values=tuple(range(1200))) for n in "ab"))
     of_one, counts = (
         answers(1)[0],
-        [Asked(kind="counts", tables=((Axis.of_codes(j, 1200),),)) for j in range(2)],
+        [QueryRecord(kind="counts", tables=((Axis.of_codes(j, 1200),),)) for j in range(2)],
     )
     told = [dataclasses.replace(of_one, asked=one, values=np.zeros(1200, dtype=np.int64)) for one in counts]
     with pytest.raises(ValueError, match="1,000,000 cells"):

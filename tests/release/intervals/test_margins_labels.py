@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.questions.counts import Axis
+from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.release.intervals.margins import axis_labels
 from sdv_plausible.table.columns.domain import Attribute
 

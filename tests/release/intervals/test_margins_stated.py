@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from sdv_plausible.questions.counts import Asked, Axis
-from sdv_plausible.questions.transcript import SCALES, SOURCE, Noise, NoisyAnswer
-from sdv_plausible.release.intervals.counted import measured_tables
+from sdv_plausible.queries.count_queries import Axis, QueryRecord
+from sdv_plausible.queries.transcript import SCALES, SOURCE, Noise, NoisyAnswer
 from sdv_plausible.release.intervals.margins import margins, rows_between
+from sdv_plausible.release.intervals.measured_counts import measured_tables
 from sdv_plausible.release.intervals.proportions import binomial_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -36,7 +36,7 @@ def answer(
     axes = tuple(Axis.of_codes(j, DOMAIN.cardinalities[j]) for j in columns)
     details = ({SOURCE: "X"} if stated else {}) | ({} if scales is None else {SCALES: tuple(scales)})
     return NoisyAnswer(
-        asked=Asked(kind="counts", tables=(axes,), details=details), values=VALUES[len(columns)] + more,
+        asked=QueryRecord(kind="counts", tables=(axes,), details=details), values=VALUES[len(columns)] + more,
         noise=noise, scale=scale, paid_by=("answers",),
     )  # fmt: skip
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
+from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.stored_types import in_storage, storage_of
-from sdv_plausible.verifying.checking import check
 
 N = 2000
 RANGE = {"range_min": "2023-01-01", "range_max": "2023-12-31"}

@@ -7,8 +7,8 @@ import pytest
 
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import USUAL_SIZES, Declarations, read_declarations
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES
-from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 
 SPECS = {
     "age": {
@@ -87,12 +87,15 @@ def test_only_undeclared_columns_are_learned():
     """And not those that a user's own transformer has changed."""
     declared = Declarations({"age": AGE}, "private", frozenset({"city"}))
     specs = {**MODELLED, "other": {"sdtype": "numerical", "transformed": True}}
-    made = declared.plan_private(specs, Whole.of(1.0, 1e-6))
+    made = declared.plan_private(specs, LearningBudget.of(1.0, 1e-6))
     assert dict(made.columns) == {"city": "categorical", "day": "datetime"}
-    whole, never = Whole.of(1.0, 1e-6), frozenset({"city"})
+    whole, never = LearningBudget.of(1.0, 1e-6), frozenset({"city"})
     assert made == DomainPlan.make(made.columns, whole, declared=2, never_missing=never)
-    assert declared.plan_private({"age": SPECS["age"]}, Whole.of(1.0, 1e-6)).entries() == []
-    assert replace(declared, undeclared="infer").plan_private(specs, Whole.of(1.0, 1e-6)).entries() == []
+    assert declared.plan_private({"age": SPECS["age"]}, LearningBudget.of(1.0, 1e-6)).entries() == []
+    assert (
+        replace(declared, undeclared="infer").plan_private(specs, LearningBudget.of(1.0, 1e-6)).entries()
+        == []
+    )
 
 
 def test_for_planning_undeclared_columns_stand_in():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible import Attribute, Domain
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.declared import specifications
 from sdv_plausible.table.declared.column_types import column_types
@@ -164,10 +164,10 @@ def refused_by_name(read, name):
     for attribute in getattr(found, "attributes", {}).values():
         codec = Codec(Domain((attribute,)))
         table = pd.DataFrame({attribute.name: pd.Series(["x", None, 1, "2020-01-01"], dtype=object)})
-        codes = codec.encode(table, Coins.from_seed(0))
+        codes = codec.encode(table, KeyedRNG.from_seed(0))
         assert ((codes >= 0) & (codes < attribute.cardinality)).all()
         every = np.linspace(0, attribute.cardinality - 1, 7).astype(np.int32)[:, None]
-        assert len(codec.decode(every, Coins.from_seed(0))) == 7
+        assert len(codec.decode(every, KeyedRNG.from_seed(0))) == 7
 
 
 def test_a_reader_without_checks_would_be_caught(monkeypatch):

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.table.building import domain_entries
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, digest, read_json
+from sdv_plausible.table.domain_building import domain_entries
 
 AGE = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
 WIDE = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}

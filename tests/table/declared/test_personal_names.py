@@ -1,6 +1,6 @@
 """Names of columns that tell who people are: by whole words."""
 
-from sdv_plausible.release.file.invented import check_invented
+from sdv_plausible.release.file.fake_columns import check_invented
 from sdv_plausible.table.declared.personal_names import SAY, personal_sdtype
 
 

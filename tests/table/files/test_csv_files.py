@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns import cell_texts
-from sdv_plausible.table.columns.cell_texts import CellReader, Spelling
+from sdv_plausible.table.columns import cell_reader
+from sdv_plausible.table.columns.cell_reader import CellReader, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files import csv_files
 from sdv_plausible.table.files.csv_files import csv_columns
@@ -108,7 +108,7 @@ def check_alone(folder, rows, more, place, read):
     rest = two.drop(index=place).reset_index(drop=True)
     assert forms(one) == forms(rest)
     codec = Codec(Domain.from_declarations(VALUED))
-    same = [codec.encode(table, Coins.from_seed(0)) for table in (one, rest)]
+    same = [codec.encode(table, KeyedRNG.from_seed(0)) for table in (one, rest)]
     assert (same[0] == same[1]).all()
 
 
@@ -182,7 +182,7 @@ def test_what_is_remembered_of_other_blocks_changes_no_cell(monkeypatch, spec):
     alone = [CellReader(column, Spelling()) for _ in range(80)]
     one_by_one = [one.read([text])[0] for one, text in zip(alone, texts.ravel().tolist(), strict=True)]
     for most in (0, 1, 3, 1000):
-        monkeypatch.setattr(cell_texts, "_REMEMBERED", most)
+        monkeypatch.setattr(cell_reader, "_REMEMBERED", most)
         reader = CellReader(column, Spelling())
         found = [value for block in texts.tolist() for value in reader.read(block)]
         assert list(map(repr, found)) == list(map(repr, one_by_one))
@@ -407,7 +407,9 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
     assert table.dtypes.astype(str).tolist() == ["datetime64[us, Europe/Zurich]", "datetime64[s]"]
     year = {"range_min": "2020-01-01", "range_max": "2020-12-31", "range_is_nullable": True}
     domain = Domain.from_declarations({"day": {"sdtype": "datetime", **year}})
-    assert Codec(domain).encode(table, Coins.from_seed(0))[1:, 0].tolist() == [domain["day"].missing_code] * 2
+    assert (
+        Codec(domain).encode(table, KeyedRNG.from_seed(0))[1:, 0].tolist() == [domain["day"].missing_code] * 2
+    )
 
 
 def test_parquet_types_that_contradict_the_declaration_are_refused(parquet):

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import read_csv
-from sdv_plausible.commands.cli import main
-from sdv_plausible.table.columns.cell_texts import CellReader, Spelling
+from sdv_plausible.cli.main import main
+from sdv_plausible.table.columns.cell_reader import CellReader, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 
 SECRET = "Zq8canary"  # in many cells; no message may show it, or any part of four letters

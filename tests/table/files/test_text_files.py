@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import fit_source, read_csv
-from sdv_plausible.commands.cli import main
+from sdv_plausible.cli.main import main
 from sdv_plausible.table.files.csv_files import csv_columns
 from sdv_plausible.table.files.text_files import open_text
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sdv_plausible.table.cells.dates import NANOSECONDS
-from sdv_plausible.table.learned.lattice import Lattice
 from sdv_plausible.table.learned.patterns import (
     CLASSES,
     CLOCK,
@@ -19,12 +18,13 @@ from sdv_plausible.table.learned.patterns import (
     kept_to,
     pattern_of,
 )
+from sdv_plausible.table.learned.value_grid import ValueGrid
 
-DAYS, WHOLE = Lattice(kind="datetime", unit=NANOSECONDS["D"]), Lattice(kind="integer")
+DAYS, WHOLE = ValueGrid(kind="datetime", unit=NANOSECONDS["D"]), ValueGrid(kind="integer")
 DATES = np.arange("2015-01-01", "2021-01-01", dtype="M8[D]")
 MONTHS = np.arange("2015-01", "2021-01", dtype="M8[M]")
 MINUTES, DAY = np.arange(1440), np.timedelta64(1, "D")
-COLUMNS: dict[str, tuple[Lattice, np.ndarray, tuple[str, int] | None]] = {
+COLUMNS: dict[str, tuple[ValueGrid, np.ndarray, tuple[str, int] | None]] = {
     "month starts": (DAYS, MONTHS.astype("M8[D]"), (STARTS, 1)),
     "quarter starts": (DAYS, MONTHS[::3].astype("M8[D]"), (STARTS, 3)),
     "new years": (DAYS, MONTHS[::12].astype("M8[D]"), (STARTS, 12)),
@@ -38,7 +38,7 @@ COLUMNS: dict[str, tuple[Lattice, np.ndarray, tuple[str, int] | None]] = {
 }  # fmt: skip
 
 
-def points_of(column: str) -> tuple[Lattice, np.ndarray]:
+def points_of(column: str) -> tuple[ValueGrid, np.ndarray]:
     lattice, values, _ = COLUMNS[column]
     return lattice, values.astype(np.int64)
 
@@ -83,9 +83,9 @@ def test_bins_stay_where_a_pattern_has_too_many_points() -> None:
 def test_points_that_are_no_days_and_no_whole_numbers_have_none() -> None:
     assert has_patterns(DAYS)
     assert has_patterns(WHOLE)
-    assert not has_patterns(Lattice(kind="float", decimals=2))
-    assert not has_patterns(Lattice(kind="datetime", unit=NANOSECONDS["h"]))
-    assert not has_patterns(Lattice(kind="datetime", unit=NANOSECONDS["D"], shown="months"))
+    assert not has_patterns(ValueGrid(kind="float", decimals=2))
+    assert not has_patterns(ValueGrid(kind="datetime", unit=NANOSECONDS["h"]))
+    assert not has_patterns(ValueGrid(kind="datetime", unit=NANOSECONDS["D"], shown="months"))
 
 
 def test_minute_sixty_is_no_minute() -> None:

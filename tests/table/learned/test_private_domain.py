@@ -20,29 +20,29 @@ from sdv_plausible import (
     PlausibleDeniabilitySynthesizer,
     fit_source,
 )
-from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions import queryable
-from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent
-from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries import queryable
+from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, FrequentValueCounts
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import declare
 from sdv_plausible.table.learned import private_domain
-from sdv_plausible.table.learned.bounds import Bounds, bounds_of
-from sdv_plausible.table.learned.inference import infer_attribute
-from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, bounds_of
+from sdv_plausible.table.learned.inferred_domains import infer_attribute
 from sdv_plausible.table.learned.private_columns import learn_attributes
-from sdv_plausible.table.learned.private_domain import MOST_BINS, DomainPlan, Whole, check_bins
-from sdv_plausible.table.learned.raw_counts import FrameColumns, MissingOrNot
+from sdv_plausible.table.learned.private_domain import MOST_BINS, DomainPlan, LearningBudget, check_bins
+from sdv_plausible.table.learned.raw_queries import FrameColumns, MissingCount
+from sdv_plausible.table.learned.value_grid import ValueGrid
 
 ALARM = 1e-6
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
@@ -64,15 +64,15 @@ def make_table(n: int, seed: int = 0) -> pd.DataFrame:
 def learn(
     table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30
 ) -> dict[str, Attribute]:
-    plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, Whole.of(1.0, 1e-6))
-    return learn_from(table, plan, max_bins, Coins.from_seed(seed))
+    plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, LearningBudget.of(1.0, 1e-6))
+    return learn_from(table, plan, max_bins, KeyedRNG.from_seed(seed))
 
 
-def columns_behind_a_door(table: pd.DataFrame, plan: DomainPlan, coins: Coins) -> Queryable:
+def columns_behind_a_door(table: pd.DataFrame, plan: DomainPlan, coins: KeyedRNG) -> Queryable:
     return Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), coins)
 
 
-def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, coins: Coins) -> dict[str, Attribute]:
+def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, coins: KeyedRNG) -> dict[str, Attribute]:
     return learn_attributes(columns_behind_a_door(table, plan, coins), plan, {}, {}, max_bins)
 
 
@@ -92,7 +92,7 @@ class Values:
 def passing(mu: float, failure: float, rows: int, trials: int) -> int:
     """How many of independent values, each held by so many rows, are released."""
     plan = DomainPlan(columns={"x": "categorical"}, mu=mu, failure=failure)
-    door = columns_behind_a_door(pd.DataFrame(), plan, Coins.from_os_entropy())
+    door = columns_behind_a_door(pd.DataFrame(), plan, KeyedRNG.from_os_entropy())
     return len(door.ask_frequent(Values(trials, rows), 1.0, failure).values)
 
 
@@ -169,7 +169,9 @@ def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_w
     missing = pd.DataFrame({"n": pd.Series([*whole["n"], np.nan])})
     for sdtype in ("numerical", "categorical"):
         first, second = (
-            learn_from(t, DomainPlan.make({"n": sdtype}, Whole.of(2.0, 1e-6)), 30, Coins.from_seed(1))["n"]
+            learn_from(
+                t, DomainPlan.make({"n": sdtype}, LearningBudget.of(2.0, 1e-6)), 30, KeyedRNG.from_seed(1)
+            )["n"]
             for t in (whole, missing)
         )
         assert repr(first) == repr(second)
@@ -183,19 +185,21 @@ def recorded_tables(table: pd.DataFrame, sdtype: str, monkeypatch) -> list[objec
     def ask(self, question, share):
         exact = question.exact(self._rows)
         seen.append(np.array(exact))
-        return Answer(values=np.where(np.arange(len(exact)) % 61 < 2, 900.0, 0.0), sigma=1.0)
+        return NoisyValues(values=np.where(np.arange(len(exact)) % 61 < 2, 900.0, 0.0), sigma=1.0)
 
     def ask_frequent(self, question, share, failure):
         _, counts, public = question.occurring(self._rows)
         seen.append(np.append(np.sort(counts), public if len(public) else 0))
-        return Frequent(
+        return FrequentValueCounts(
             values=[], counts=np.zeros(0), public=np.zeros(len(public)), sigma=1.0, granularity=1.0
         )
 
     with monkeypatch.context() as patch:
         patch.setattr(Queryable, "ask", ask)
         patch.setattr(Queryable, "ask_frequent", ask_frequent)
-        learn_from(table, DomainPlan.make({"x": sdtype}, Whole.of(1.0, 1e-6)), 8, Coins.from_seed(0))
+        learn_from(
+            table, DomainPlan.make({"x": sdtype}, LearningBudget.of(1.0, 1e-6)), 8, KeyedRNG.from_seed(0)
+        )
     return seen
 
 
@@ -237,8 +241,8 @@ def test_one_row_changes_each_measured_table_by_one(sdtype, monkeypatch):
 
 def test_planted_fault_overlapping_cells(monkeypatch):
     """Cells that share their ends let one row into two of them: the brute force sees it."""
-    grid = Lattice.grid
-    monkeypatch.setattr(Lattice, "grid", lambda self: (grid(self)[0], grid(self)[1] + 1))
+    grid = ValueGrid.grid
+    monkeypatch.setattr(ValueGrid, "grid", lambda self: (grid(self)[0], grid(self)[1] + 1))
     frame = lambda values: pd.DataFrame({"x": np.array(values, dtype=float)})  # noqa: E731
     before, after = (
         recorded_tables(frame(v), "numerical", monkeypatch) for v in ([4.0], [4.0, 6.4])
@@ -252,7 +256,7 @@ def test_planted_fault_overlapping_cells(monkeypatch):
 @pytest.mark.parametrize("num_rows", [40, 3000, 40_000])
 def test_noise_drawn_is_what_was_charged(num_rows):
     table = make_table(num_rows)
-    plan = DomainPlan.make(SDTYPES, Whole.of(1.0, 1e-6))
+    plan = DomainPlan.make(SDTYPES, LearningBudget.of(1.0, 1e-6))
     with record_calls() as calls:
         learn(table, plan)
     assert {c.name for c in calls} == {"discrete_gaussian"}
@@ -266,10 +270,10 @@ def test_noise_drawn_is_what_was_charged(num_rows):
 
 def test_spending_a_share_twice_is_refused():
     plan = DomainPlan(columns={"x": "boolean"}, mu=1.0, failure=1e-6)
-    rows = columns_behind_a_door(pd.DataFrame({"x": [True]}), plan, Coins.from_seed(0))
-    rows.ask(MissingOrNot("x"), 0.7)
+    rows = columns_behind_a_door(pd.DataFrame({"x": [True]}), plan, KeyedRNG.from_seed(0))
+    rows.ask(MissingCount("x"), 0.7)
     with record_calls() as calls, pytest.raises(BudgetExceededError, match="exceeds what is left"):
-        rows.ask(MissingOrNot("x"), 0.7)
+        rows.ask(MissingCount("x"), 0.7)
     assert not calls
 
 
@@ -279,26 +283,29 @@ def test_public_cells_do_not_depend_on_the_rows():
         for value in (3.0, 1e9):
             learn_from(
                 pd.DataFrame({"x": [value]}),
-                DomainPlan.make({"x": "numerical"}, Whole.of(1.0, 1e-6)),
+                DomainPlan.make({"x": "numerical"}, LearningBudget.of(1.0, 1e-6)),
                 8,
-                Coins.from_seed(0),
+                KeyedRNG.from_seed(0),
             )
     half = len(calls) // 2
     assert [c.shape for c in calls[:half]] == [c.shape for c in calls[half:]]
 
 
 def test_nothing_is_planned_without_columns():
-    assert DomainPlan.make({}, Whole.of(1.0, 1e-6)).entries() == []
-    assert learn_from(make_table(3), DomainPlan.make({}, Whole.of(1.0, 1e-6)), 8, Coins.from_seed(0)) == {}
+    assert DomainPlan.make({}, LearningBudget.of(1.0, 1e-6)).entries() == []
+    assert (
+        learn_from(make_table(3), DomainPlan.make({}, LearningBudget.of(1.0, 1e-6)), 8, KeyedRNG.from_seed(0))
+        == {}
+    )
 
 
 # ---- without noise ----------------------------------------------------------------------------------------------------
 
 
-def without_noise(table: pd.DataFrame, max_bins: int = 30, **bounds: Bounds) -> dict[str, Attribute]:
+def without_noise(table: pd.DataFrame, max_bins: int = 30, **bounds: DeclaredRange) -> dict[str, Attribute]:
     return learn(
         table,
-        DomainPlan.make({c: SDTYPES[c] for c in table}, Whole.of(math.inf, 1e-6), bounds=bounds),
+        DomainPlan.make({c: SDTYPES[c] for c in table}, LearningBudget.of(math.inf, 1e-6), bounds=bounds),
         5,
         max_bins,
     )
@@ -307,7 +314,7 @@ def without_noise(table: pd.DataFrame, max_bins: int = 30, **bounds: Bounds) -> 
 def distance(attribute: Attribute, column: pd.Series, seed: int = 1) -> float:
     """Total variation, on a grid of 20 quantiles, of a column to itself after its bins, drawn again."""
     codec, edges = ColumnCodec(attribute), np.unique(np.quantile(column, np.linspace(0, 1, 21)))
-    made = codec.decode(codec.encode(column), Coins.from_seed(seed))
+    made = codec.decode(codec.encode(column), KeyedRNG.from_seed(seed))
     counts = [np.bincount(np.searchsorted(edges, x, side="right"), minlength=30) for x in (column, made)]
     return float(np.abs(counts[0] - counts[1]).sum() / 2 / len(column))
 
@@ -327,7 +334,7 @@ def test_an_infinite_epsilon_is_no_worse_than_a_finite_one(declared, skewed):
     )
     table = pd.DataFrame({"amount": np.round(x.clip(0))})
     bounds = {"amount": bounds_of(declare("amount", RANGE, None, 30), RANGE)} if declared else {}
-    plan = DomainPlan.make({"amount": "numerical"}, Whole.of(1.0, 1e-6), bounds=bounds)
+    plan = DomainPlan.make({"amount": "numerical"}, LearningBudget.of(1.0, 1e-6), bounds=bounds)
     exact, noisy = without_noise(table, **bounds)["amount"], learn(table, plan)["amount"]
     assert distance(exact, table["amount"]) <= distance(noisy, table["amount"]) + 0.007
 
@@ -343,7 +350,7 @@ def test_planted_fault_equal_bins_without_noise():
 
 def test_without_noise_a_value_of_few_rows_is_not_named_and_nothing_is_claimed():
     table = pd.DataFrame({"city": ["Bern"] * 50 + ["Basel"] * LEAST_HOLDERS + ["Chur"] * (LEAST_HOLDERS - 1)})
-    plan = DomainPlan.make({"city": "categorical"}, Whole.of(math.inf, 1e-6))
+    plan = DomainPlan.make({"city": "categorical"}, LearningBudget.of(math.inf, 1e-6))
     assert without_noise(table)["city"].values == ("Basel", "Bern")
     assert plan.losses == (InfiniteLoss(),)
     assert [entry.status for entry in plan.entries()] == ["no claim"]
@@ -358,7 +365,9 @@ def test_tables_of_few_rows_without_noise(num_rows):
 
 
 def test_fewer_columns_take_a_smaller_share():
-    one, all_ = (DomainPlan.make({"x": "numerical"}, Whole.of(1.0, 1e-6), declared=d) for d in (9, 0))
+    one, all_ = (
+        DomainPlan.make({"x": "numerical"}, LearningBudget.of(1.0, 1e-6), declared=d) for d in (9, 0)
+    )
     assert one.mu**2 == pytest.approx(all_.mu**2 / 10)
     assert compose(one.losses, 1e-6) < compose(all_.losses, 1e-6) < 1
 
@@ -368,7 +377,7 @@ def test_fewer_columns_take_a_smaller_share():
 
 def test_no_columns_cost_more_than_the_most() -> None:
     """What a domain that was voted for carries to the next fit; of columns of the dearest kind alone it is all of it."""
-    whole, bounds = Whole.of(1.0, 1e-6), bounds_of(declare("amount", RANGE, None, 30), RANGE)
+    whole, bounds = LearningBudget.of(1.0, 1e-6), bounds_of(declare("amount", RANGE, None, 30), RANGE)
     most, failures = whole.most
     costs = []
     for sdtype, bounded in [*((sdtype, False) for sdtype in private_domain.WEIGHTS), ("numerical", True)]:
@@ -406,7 +415,7 @@ def test_missing_values_are_found_and_can_be_ruled_out():
     table = make_table(20_000).astype({"flag": object})
     table.loc[::5] = None
     assert all(a.nullable for a in learn(table).values())
-    plan = DomainPlan.make(SDTYPES, Whole.of(1.0, 1e-6), never_missing=frozenset(SDTYPES))
+    plan = DomainPlan.make(SDTYPES, LearningBudget.of(1.0, 1e-6), never_missing=frozenset(SDTYPES))
     assert not any(a.nullable for a in learn(table, plan).values())
 
 
@@ -421,8 +430,8 @@ def test_tables_too_small_to_see_anything_give_an_empty_domain_not_an_error(num_
     "column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str
 )
 def test_odd_numbers(column):
-    plan = DomainPlan.make({"x": "numerical"}, Whole.of(5.0, 1e-6))
-    found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, Coins.from_seed(1))["x"]
+    plan = DomainPlan.make({"x": "numerical"}, LearningBudget.of(5.0, 1e-6))
+    found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, KeyedRNG.from_seed(1))["x"]
     assert found.cardinality <= 21
 
 
@@ -432,12 +441,12 @@ def test_odd_numbers(column):
 def domain_of(cells, sdtype: str, form: str | None = None, beside: int = 7, seed: int = 3) -> Attribute:
     """The domain of a column of a table of so many undeclared columns more, at epsilon 1 and delta 1e-9."""
     made = DomainPlan.make(
-        {"x": sdtype, **{f"n{i}": "boolean" for i in range(4 * beside)}}, Whole.of(1.0, 1e-9)
+        {"x": sdtype, **{f"n{i}": "boolean" for i in range(4 * beside)}}, LearningBudget.of(1.0, 1e-9)
     )
     alone = DomainPlan(
         columns={"x": sdtype}, mu=made.mu * math.sqrt(made.share("x") + made.share()), failure=made.failure
     )
-    rows = columns_behind_a_door(pd.DataFrame({"x": cells}), alone, Coins.from_seed(seed))
+    rows = columns_behind_a_door(pd.DataFrame({"x": cells}), alone, KeyedRNG.from_seed(seed))
     return learn_attributes(rows, alone, {"x": {"datetime_format": form}}, {}, 100)["x"]
 
 
@@ -491,10 +500,10 @@ def test_no_bin_is_where_noise_alone_was_found(kind, epsilon):
     for rows in (cells, pd.Series(cells).mask(np.random.default_rng(4).random(len(cells)) < 0.3)):
         far = []
         for seed in range(20):
-            plan = DomainPlan.make({"x": sdtype, "y": sdtype}, Whole.of(epsilon, 1e-9))
+            plan = DomainPlan.make({"x": sdtype, "y": sdtype}, LearningBudget.of(epsilon, 1e-9))
             table = pd.DataFrame({"x": rows, "y": rows})
             found = learn_attributes(
-                columns_behind_a_door(table, plan, Coins.from_seed(seed)), plan, {}, {}, 100
+                columns_behind_a_door(table, plan, KeyedRNG.from_seed(seed)), plan, {}, {}, 100
             )["x"]
             ends = [*found.lower, *found.upper]
             present = pd.Series(cells).dropna()

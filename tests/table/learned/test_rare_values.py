@@ -15,25 +15,25 @@ import pytest
 from scipy import stats
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.frequent import Frequent, threshold
-from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.file.domain import read_column
-from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.queries.partition_selection import FrequentValueCounts, threshold
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.domain_section import read_column
 from sdv_plausible.rules import Equal
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table import codec
-from sdv_plausible.table.checking import check_columns, mostly_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
-from sdv_plausible.table.learned import categories, private_domain
+from sdv_plausible.table.data_checks import check_columns, mostly_outside
+from sdv_plausible.table.learned import learned_categories, private_domain
 from sdv_plausible.table.learned.private_columns import learn_attributes
-from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns, FrequentValues
+from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
+from sdv_plausible.table.learned.raw_queries import FrameColumns, FrequentValues
 
 ALARM = 1e-6
 COUNTS = (600, 300, 100, 250)  # a, b, c and all others
@@ -80,22 +80,22 @@ def p_value(codes: np.ndarray) -> float:
 def test_rare_values_are_drawn_in_proportion(monkeypatch):
     table = cells(*["rare"] * 4000)
     for nullable in (True, False):
-        codes = Codec(learned(nullable=nullable)).encode(table, Coins.from_seed(3))[:, 0]
+        codes = Codec(learned(nullable=nullable)).encode(table, KeyedRNG.from_seed(3))[:, 0]
         assert set(codes) == {0, 1, 2}  # and never missing
         assert p_value(codes) > ALARM
     monkeypatch.setattr(codec, "_drawn", lambda attribute, n, coins: coins.integers(3, n))  # planted fault
-    assert p_value(Codec(learned()).encode(table, Coins.from_seed(3))[:, 0]) < ALARM
+    assert p_value(Codec(learned()).encode(table, KeyedRNG.from_seed(3))[:, 0]) < ALARM
 
 
 def test_without_rows_of_learned_values_all_are_alike():
-    codes = Codec(learned(counts=(0, 0, 0, 9))).encode(cells(*["rare"] * 999), Coins.from_seed(3))[:, 0]
+    codes = Codec(learned(counts=(0, 0, 0, 9))).encode(cells(*["rare"] * 999), KeyedRNG.from_seed(3))[:, 0]
     assert set(codes) == {0, 1, 2}
 
 
 def test_a_value_of_no_rows_is_not_drawn(monkeypatch):
     """Of 0 rows none is made, wherever it stands. Planted: a draw on the edge goes to the value before it."""
     rare = cells(*["rare"] * 999)
-    drawn = lambda *counts: set(Codec(learned(counts=counts)).encode(rare, Coins.from_seed(3))[:, 0])  # noqa: E731
+    drawn = lambda *counts: set(Codec(learned(counts=counts)).encode(rare, KeyedRNG.from_seed(3))[:, 0])  # noqa: E731
     assert drawn(0, 5, 5, 9) == {1, 2}
     assert drawn(5, 0, 5, 9) == {0, 2}
     search = np.searchsorted
@@ -141,7 +141,7 @@ def test_what_is_told_is_what_the_release_shows(tmp_path):
     """Of released answers alone: told of the domain in the file as of the rows it is from."""
     release, told = fitted(industries(0))
     release.save(tmp_path / "x.release")
-    teller = Teller()
+    teller = HolderDiagnostics()
     teller.tell_of_domain(Release.load(tmp_path / "x.release").domain)
     assert [str(one) for one in teller.told] == told
 
@@ -153,7 +153,7 @@ def test_counts_survive_in_a_domain_and_in_a_release(counts, tmp_path):
     assert Domain.load(tmp_path / "d.json") == domain
     written = json.loads(json.dumps(write_attribute(domain["x"])))
     assert ("counts" in written) == (counts is not None)
-    assert read_column(Placed(written, "a")) == domain["x"]
+    assert read_column(DocumentNode(written, "a")) == domain["x"]
 
 
 @pytest.mark.parametrize("counts", [(1, 2, 3), (1, 2, 3, -1), [1, 2, 3, 4], (0.5,) * 4, (2**41, 0, 0, 0)])
@@ -170,7 +170,9 @@ def test_counts_are_of_categories_alone():
 
 def test_rows_that_noise_may_have_made_hold_no_rare_value():
     """What is left of all rows must stand out; a copy is made of values and has no counts of its own."""
-    held = categories._Held({(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0))
+    held = learned_categories._CommonValues(
+        {(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0)
+    )
     for rows, others in ((220.0, 0), (240.0, 60)):  # deviation: sqrt(400), of which 2.5 are 50
         found = held.attribute("x", "categorical", (rows, 100.0), may_miss=True)
         assert found.counts == (90, 90, others)
@@ -211,8 +213,8 @@ def several(rows: int = 20_000) -> pd.DataFrame:
 
 def learned_from(table: pd.DataFrame, epsilon: float = 1.5) -> tuple[dict[str, Attribute], DomainPlan, float]:
     """Domains, what they may cost, and the sum of squares that was drawn."""
-    plan = DomainPlan.make(dict.fromkeys(table, "categorical"), Whole.of(epsilon, 1e-6))
-    rows = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), Coins.from_seed(4))
+    plan = DomainPlan.make(dict.fromkeys(table, "categorical"), LearningBudget.of(epsilon, 1e-6))
+    rows = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), KeyedRNG.from_seed(4))
     with record_calls() as calls:
         found = learn_attributes(rows, plan, {}, {}, 20)
     return found, plan, sum((call.sensitivity / call.scale) ** 2 for call in calls)
@@ -228,7 +230,7 @@ def test_the_second_look_goes_where_values_are_lost(monkeypatch):
     assert found["a"].counts is not None
     assert found["a"].counts[:2] == pytest.approx((10_000, 10_000), abs=600)
     twice = len(found["x"].values)
-    monkeypatch.setattr(categories, "FIRST", 1 - 1e-9)
+    monkeypatch.setattr(learned_categories, "FIRST", 1 - 1e-9)
     assert len(learned_from(several())[0]["x"].values) < twice / 2
 
 
@@ -237,12 +239,12 @@ def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
     asked: list[int] = []
     ask = Queryable.ask_frequent
 
-    def heard(rows: Queryable, question: FrequentValues, share: float, failure: float) -> Frequent:
+    def heard(rows: Queryable, question: FrequentValues, share: float, failure: float) -> FrequentValueCounts:
         asked.append(threshold(rows.allowance.sigma(share), failure, rows.neighbours))
         return ask(rows, question, share, failure)
 
     monkeypatch.setattr(Queryable, "ask_frequent", heard)
-    monkeypatch.setattr(categories._Held, "others", lambda *_: (100.0, 10.0))
+    monkeypatch.setattr(learned_categories._CommonValues, "others", lambda *_: (100.0, 10.0))
     _, plan, _ = learned_from(several())
     assert asked[4:] == [plan.least_count] * 4
     assert f"fewer than about {plan.least_count:,} rows" in plan.entries()[0].mechanism
@@ -259,14 +261,20 @@ def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
 @pytest.mark.parametrize("number", [3, 4])
 def test_few_categories_are_looked_at_once(number):
     names = [f"x{i}" for i in range(number)]
-    plan = DomainPlan.make(dict.fromkeys(names, "categorical"), Whole.of(1.0, 1e-6))
+    plan = DomainPlan.make(dict.fromkeys(names, "categorical"), LearningBudget.of(1.0, 1e-6))
     assert plan.looks_twice == (number >= 4)
-    assert not DomainPlan.make(dict.fromkeys(names, "categorical"), Whole.of(math.inf, 1e-6)).looks_twice
+    assert not DomainPlan.make(
+        dict.fromkeys(names, "categorical"), LearningBudget.of(math.inf, 1e-6)
+    ).looks_twice
 
 
 def test_what_one_look_found_and_the_other_did_not_is_kept():
-    one = categories._Held({(False, "b"): (90.0, 100.0), (False, "a"): (50.0, 100.0)}, (0.0, 100.0))
-    other = categories._Held({(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0))
+    one = learned_categories._CommonValues(
+        {(False, "b"): (90.0, 100.0), (False, "a"): (50.0, 100.0)}, (0.0, 100.0)
+    )
+    other = learned_categories._CommonValues(
+        {(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0)
+    )
     both = one.and_again(other)
     assert list(both.values) == [(False, "a"), (False, "b"), (False, "c")]
     assert both.values[False, "b"] == pytest.approx((110.0, 100 / 3))

@@ -1,0 +1,132 @@
+"""The command ``sdv-plausible card``: one page on a release, to be filed; or what a standard says of it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.cli.files import UsageError, check_output, check_there, flag, how
+from sdv_plausible.cli.fit_options import add_budget, opened_budget, read_object
+from sdv_plausible.cli.output import say
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.strict_json import strict_json
+
+if TYPE_CHECKING:
+    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+    from sdv_plausible.release.file.release import Release
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What the card is made from, and what only a person knows."""
+    from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
+    from sdv_plausible.extensions.standards.standards import STANDARDS
+    from sdv_plausible.release.card.privacy_card import KNOWN
+
+    add = command.add_argument
+    add("release", type=Path, help="the release file")
+    add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
+    hints = "; ".join(f"{name}: {standard.hint}" for name, standard in STANDARDS.items())
+    add(
+        "--standard", choices=STANDARDS, help=f"a description by a standard instead (.json, .jsonld): {hints}"
+    )
+    add("--rows", type=Path, help="with --standard: synthetic rows that were drawn, never the real ones")
+    names = ", ".join(NAMES)
+    add("--known", help=f"with --standard: a JSON object, or its file, of what else you know: {names}")
+    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    add("--domain", type=Path, help="the domain file: which public sources it cites")
+    add_budget(command, "the budget that the fit drew from: its sentence is on the card")
+    add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
+    for name, hint in KNOWN.items():
+        add(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the card."""
+    from sdv_plausible.release.file.json_documents import is_of_families
+    from sdv_plausible.release.file.release import Release
+
+    check_there(options, "release", "domain", "audit", "budget", "rows")
+    is_card = options.standard is None
+    check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
+    _check_parts(options)
+    if is_of_families(options.release):
+        from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+
+        if odd := how(options, "standard", "domain", "audit"):
+            raise UsageError(f"{flag(next(iter(odd)))} plays no part in related tables: leave it out")
+        families = FamilyRelease.load(options.release, options.expect_sha256)
+        return _card(options, families, *families.tree.tables)
+    release = Release.load(options.release, options.expect_sha256)
+    if not is_card:
+        return _describe(options, release)
+    of_one = {"audit": _audit(options.audit), "domain": options.domain}
+    return _card(options, release, release.schema.table, **of_one)
+
+
+def _card(
+    options: argparse.Namespace, release: Release | FamilyRelease, *tables: str, **of_one_table: Any
+) -> None:
+    from sdv_plausible.release.card.privacy_card import KNOWN
+
+    known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
+    card = release.card(budget=opened_budget(options), **of_one_table, **known)
+    card.save(options.output)
+    first = visible(f"{card.lead} {card.total}".rstrip(), keep="")
+    words = f"{first}\n\nWrote {options.output}"
+    if card.blanks:
+        words += f"\nTo be filled in: {', '.join(card.blanks)}"
+    say(
+        options,
+        words,
+        {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
+    )
+
+
+def _check_parts(options: argparse.Namespace) -> None:
+    """Refuse options that play no part in what is written."""
+    from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
+    from sdv_plausible.release.card.privacy_card import KNOWN
+
+    of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
+    if odd := how(options, *(("rows", "known") if options.standard is None else of_cards)):
+        beside = "without --standard" if options.standard is None else f"in --standard {options.standard}"
+        raise UsageError(f"{flag(next(iter(odd)))} plays no part {beside}: leave it out")
+
+
+def _describe(options: argparse.Namespace, release: Release) -> None:
+    """Write the description."""
+    from sdv_plausible.extensions.standards.release_description import KNOWN
+    from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
+
+    more = {} if options.known is None else read_object(options.known, "--known")
+    known = {"name": _name(options.release, release.schema.table), **more, **how(options, *KNOWN)}
+    text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
+    write_whole(options.output, text)
+    blank = [name for name in STANDARDS[options.standard].asks if name not in known]
+    words = f"Wrote {options.output}" + (f"\nNot said, and left out: {', '.join(blank)}" if blank else "")
+    say(options, words, {"output": options.output, "standard": options.standard, "not_said": blank})
+
+
+def _name(path: Path, *tables: str) -> str:
+    """What the release is called where nobody says it: as its tables, or else as its file."""
+    from sdv_plausible.privacy.foreign_texts import plain_or_quoted
+
+    return (
+        path.stem
+        if tables == ("table",) and path.stem.strip()
+        else " and ".join(map(plain_or_quoted, tables))
+    )
+
+
+def _audit(path: Path | None) -> Any:
+    if path is None:
+        return None
+    data = read_given(path, "audit")
+    try:
+        return strict_json(data.decode("utf-8"))
+    except ValueError:
+        raise UsageError(f"{path} is no audit: give the audit.json that audit wrote") from None

@@ -1,0 +1,89 @@
+"""The command ``sdv-plausible completion``: what a shell needs to complete commands, options and choices."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sdv_plausible.cli.output import say
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True)
+class Command:
+    """What may be written after a command."""
+
+    purpose: str
+    options: Mapping[str, str]  # with what each is
+    choices: Mapping[str, tuple[str, ...]]  # of options that have some; "" is what comes first
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Which shell."""
+    command.add_argument("shell", choices=SHELLS, help="prints a script to be sourced")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the script."""
+    made = script(options.shell, commands_of(options.all_commands()))
+    say(options, made.removesuffix("\n"), {"shell": options.shell, "script": made})
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, Command]:
+    """Commands by name, from their parsers."""
+    of_commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    purposes = {action.dest: action.help or "" for action in of_commands._choices_actions}
+    return {name: _command(made, purposes[name]) for name, made in of_commands.choices.items()}
+
+
+def _command(parser: argparse.ArgumentParser, purpose: str) -> Command:
+    options: dict[str, str] = {}
+    choices: dict[str, tuple[str, ...]] = {}
+    for action in parser._actions:
+        for name in action.option_strings or [""]:
+            if name:
+                options[name] = action.help or ""
+            if action.choices:
+                choices[name] = tuple(map(str, action.choices))
+    return Command(purpose, options, choices)
+
+
+def script(shell: str, commands: Mapping[str, Command]) -> str:
+    """The script of a shell of :data:`SHELLS`."""
+    if shell == "fish":
+        return "\n".join(_fish(commands)) + "\n"
+    choices = [
+        f'      "{name} {option or name}") words="{" ".join(values)}" ;;'
+        for name, command in commands.items()
+        for option, values in command.choices.items()
+    ]
+    options = [f'        "{n}-") words="{" ".join(c.options)}" ;;' for n, c in commands.items()]
+    form = (Path(__file__).parent / "templates" / "completion.bash").read_text(encoding="utf-8")
+    made = form.format(commands=" ".join(commands), choices="\n".join(choices), options="\n".join(options))
+    return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
+
+
+def _fish(commands: Mapping[str, Command]) -> Iterator[str]:
+    for name, command in commands.items():
+        yield (
+            f"complete -c sdv-plausible -n __fish_use_subcommand -f -a {name} -d {_quoted(command.purpose)}"
+        )
+        seen = f"-n '__fish_seen_subcommand_from {name}'"
+        for option, words in command.options.items():
+            kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            values = f" -x -a '{' '.join(command.choices[option])}'" if option in command.choices else ""
+            yield f"complete -c sdv-plausible {seen} {kind}{values} -d {_quoted(_short(words))}"
+        if "" in command.choices:
+            yield f"complete -c sdv-plausible {seen} -f -a '{' '.join(command.choices[''])}'"
+
+
+def _short(words: str) -> str:
+    return words.replace("%(default)s", "").split(". ")[0][:80]
+
+
+def _quoted(words: str) -> str:
+    plain = words.replace("\\", "").replace("'", "")
+    return f"'{plain}'"

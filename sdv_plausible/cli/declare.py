@@ -1,0 +1,275 @@
+"""The command ``sdv-plausible declare``: a domain file drafted, learned or reviewed."""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.cli import files
+from sdv_plausible.cli.fit_options import add_budget, opened_budget
+from sdv_plausible.cli.output import say, show, to_holder
+from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
+from sdv_plausible.fitting.domain_learning import learned_file
+from sdv_plausible.fitting.options import OPTIONS, VOTE_TAKES, default_of, typed_default
+from sdv_plausible.fitting.plan import Plan
+from sdv_plausible.privacy.neighbours import Neighbours, person_of
+from sdv_plausible.table.declared.access_log import replace_file, with_looks
+from sdv_plausible.table.declared.codebook import Codebook, Message
+from sdv_plausible.table.declared.codebook_readers import READERS, read_codebook
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
+from sdv_plausible.table.declared.published_values import WARNING, words_of_table
+from sdv_plausible.table.files.table_file import columns_of, read_file
+from sdv_plausible.utils.atomic_files import locked
+
+OF_PRIVATE = {
+    "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
+    "rows_per_person": default_of("rows_per_person"), "anyway": default_of("anyway"),
+}  # fmt: skip
+"""Options that play no part without ``--private``, and their defaults."""
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``declare`` is told."""
+    add = command.add_argument
+    add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
+    add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
+    add(
+        "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
+    )
+    add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
+    add("--format", choices=sorted(READERS), help="form of the code book (default: the file's ending tells)")
+    add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
+    add(
+        "--private",
+        type=_epsilon,
+        metavar="EPSILON",
+        help="learn what is left open from the rows, within this; every fit that uses the file pays it",
+    )
+    delta = typed_default("delta")
+    add("--delta", type=float, default=OF_PRIVATE["delta"], help=f"of --private (default: {delta})")
+    add_budget(command, "of --private: draw from the budget in this file")
+    add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
+    add(
+        "--rows-per-person",
+        type=int,
+        default=OF_PRIVATE["rows_per_person"],
+        metavar="C",
+        help="of --person: rows used of each (default: %(default)s)",
+    )
+    add("--anyway", action="store_true", help=f"of --private: {OPTIONS['anyway'].help}")
+    files.add_spelling(command, "data", "from_public")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add(
+        "--web",
+        action="store_true",
+        help="review and edit the file in a browser on this machine; one that exists is opened",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Check the files, then write the domain file or open the review page."""
+    for path in (options.from_public, options.from_codebook):
+        if path is not None and files.is_same(options.data, path):
+            raise files.UsageError(
+                f"{path} is the table itself: what is read off it is no declaration; name a published table, "
+                "or have the domain learned (synthesize --undeclared private)"
+            )
+    odd = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
+    if options.private is None and odd:
+        raise files.UsageError(
+            f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
+        )
+    files.check_there(options, "data", "from_public", "from_codebook")
+    files.check_output(options, "output", (".json",), overwrite=options.web)
+    if options.web:
+        _check_web(options)
+    spelled = files.how(options, *files.HOW_SPELLED)
+    if spelled and options.private is None and options.from_public is None and not options.web:
+        raise files.UsageError(
+            f"--{next(iter(spelled)).replace('_', '-')} is of cells, and none is read: leave it out, or take "
+            "--from-public, --private or --web"
+        )
+    start = None if options.domain is None else read_domain_file(options.domain)
+    known = () if start is None else start.columns
+    names = files.names_of(options, known)
+    found = _found(options, names)
+    is_there = options.web and options.output.exists() and not options.overwrite
+    file = read_domain_file(options.output) if is_there else drafted(names, found.columns, start)
+    kept, learned = list[str](), dict[str, Any]()
+    if options.overwrite:
+        file, kept = with_looks(file, options.output, names)
+    if options.private is not None:
+        file = _learned(options, file)
+        learned = {name: file.columns[name] for name in file.private}
+    if not options.web:
+        kept = _written(options, file, names, learned)
+    lines, document = _notes(options, names, found, file)
+    if kept:
+        lines.append(
+            f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
+            "otherwise than it was then makes no claim, unless it cites its public source"
+        )
+    if options.web:
+        table = ReviewedTable(options.data, names, files.marks_of(options, options.data))
+        review = Review(file, table, options.output, plan_of, is_saved=is_there, learned=learned)
+        _serve(options, review, lines, document)
+        return
+    if file.private and options.private is not None:
+        cost = f"epsilon {options.private:g}, delta {options.delta:g}"
+        lines.insert(0, f"Learned at {cost}: {', '.join(file.private)}")
+    lines.append(f"Wrote {options.output}: {len(names)} columns")
+    if left := blanks(file):
+        lines.append(
+            "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
+            f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
+        )
+    say(options, lines, document)
+
+
+def _check_web(options: argparse.Namespace) -> None:
+    """Refuse what does not go with the review page, before anything is read."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
+    if options.private is not None:
+        raise files.UsageError(
+            "--web does not go with --private: review and save the file, then learn the rest"
+        )
+    sources = (options.domain, options.from_public, options.from_codebook)
+    if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
+        raise files.UsageError(
+            f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
+            "add --overwrite to start anew"
+        )
+
+
+def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
+    """What a release with these declarations would cost and carry."""
+    from sdv_plausible.sdv.metadata import metadata_of
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
+    )
+    return synth.plan(table_rows=table_rows)
+
+
+def _written(
+    options: argparse.Namespace, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]
+) -> list[str]:
+    """Write the file; if it cannot be, what was learned, and so paid for, is kept elsewhere."""
+    output = options.output
+    try:
+        if options.overwrite:
+            return replace_file(output, file, names, learned)
+        files.write(options, output, file.paid_for(learned).to_json())
+        return []
+    except BaseException:
+        if learned:
+            to_holder(f"what was learned is kept in {on_disk.keep(output.parent, output.name, file.save)}")
+        raise
+
+
+def _notes(
+    options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
+) -> tuple[list[str], dict[str, Any]]:
+    """What the sources could not say, in lines; and all of it for programs."""
+    strange = [name for name in found.columns if name not in names]
+    messages = replace(found, messages=tuple(m for m in found.messages if m[0] not in strange)).lines
+    lines = [f"  {message}" for message in messages]
+    if strange:
+        lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+    if options.from_public is not None:
+        lines.append(WARNING)
+    return lines, {
+        "output": options.output,
+        "columns": list(names),
+        "learned": file.private,
+        "messages": messages,
+        "not_in_the_table": strange,
+        "to_be_filled_in": blanks(file),
+    }
+
+
+def _serve(
+    options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
+) -> None:
+    """Serve the review page until it is closed."""
+    from sdv_plausible.extensions.app.review.review_pages import ReviewPages
+    from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
+    from sdv_plausible.extensions.app.serving.server import serve
+    from sdv_plausible.privacy.noise.keyed_rng import new_token
+
+    def tell(address: str) -> None:
+        say(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
+
+    def on_error(error: Exception) -> None:
+        if options.debug:
+            traceback.print_exception(error)
+
+    def make(keys: AccessKeys, host: str, close: Callable[[], object]) -> AccessGuard:
+        return AccessGuard(ReviewPages(review, keys, close).application(), keys, host, on_error)
+
+    with suppress(KeyboardInterrupt):
+        serve(make, tell, new_token())
+    if not options.json:
+        saved = "saved" if review.is_saved else "not written: nothing was saved"
+        show(f"Closed. {options.output} is {saved}.")
+
+
+def serving(address: str) -> str:
+    """What is said once pages are served."""
+    return (
+        f"Open in a browser on this machine: {address}\n"
+        "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."
+    )
+
+
+def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
+    """The file with what was left open, learned from the rows; errors quote no cell."""
+    if options.output.exists():
+        with locked(options.output.resolve()):  # whoever may not is told before anything is paid
+            pass
+    budget = opened_budget(options)
+    types = column_types(file, person=options.person)  # complains before a row is read
+    if options.person is not None:
+        files.check_person(options, types)
+    rows = files.read(options, types)
+    neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
+    return learned_file(
+        rows,
+        file,
+        options.private,
+        options.delta,
+        budget=budget,
+        what=options.data.name,
+        neighbours=neighbours,
+        anyway=options.anyway,
+    )
+
+
+def _epsilon(text: str) -> float:
+    return float(text.removeprefix("epsilon="))
+
+
+def _found(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
+    """What public sources say; where both do, the code book counts."""
+    columns: dict[str, Any] = {}
+    messages: list[Message] = []
+    if options.from_public is not None:
+        public = files.files_of(options, options.from_public)
+        texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
+        found = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
+        columns |= found.columns
+        messages += found.messages
+    if options.from_codebook is not None:
+        found = read_codebook(options.from_codebook, options.format).of_table(names)
+        columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
+        messages += found.messages
+    return Codebook(columns=columns, messages=tuple(messages))

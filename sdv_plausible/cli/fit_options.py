@@ -1,0 +1,151 @@
+"""The options of a fit on the command line: flat, from the one list of them.
+
+An option that is not given is not passed on: so every default is the constructor's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.cli.files import UsageError
+from sdv_plausible.fitting.options import NAMED, OPTIONS, Option, arguments_of, default_of, misplaced
+from sdv_plausible.utils.input_files import text_of
+from sdv_plausible.utils.strict_json import strict_json
+
+
+def add_parameters(command: argparse.ArgumentParser) -> None:
+    """Make an option of every parameter, but those that are said otherwise."""
+    group = command.add_argument_group("parameters of the synthesizer")
+    add = group.add_argument
+    for option in OPTIONS.values():
+        add_option(group, option)
+    add(
+        "--model-parameters",
+        metavar="JSON",
+        default=argparse.SUPPRESS,
+        help='further options of the model, such as {"max_cost": 300}, or a file that holds them',
+    )
+    add("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    add_budget(group, "a total over several releases, kept in a file, which is made if it is not there")
+    add(
+        "--public",
+        type=Path,
+        help="a PUBLISHED table (CSV or Parquet) of the same columns, from which learning starts",
+    )
+
+
+def add_budget(command: Any, why: str) -> None:
+    """The options of :func:`opened_budget`."""
+    command.add_argument("--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"), help=why)
+    command.add_argument(
+        "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
+    )
+
+
+def add_option(group: Any, option: Option) -> None:
+    """One of them."""
+    shown = ", ".join(option.default) if option.kind is list else option.default
+    default = "" if shown is None or option.kind is bool else f" (default: {shown})"
+    known: dict[str, Any] = {
+        "default": argparse.SUPPRESS, "help": f"{option.help}{default}".replace("%", "%%"),
+    }  # fmt: skip
+    if option.kind is bool:
+        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, **known)
+    elif option.kind is list:
+        group.add_argument(option.flag, nargs="+", metavar=option.written, **known)
+    elif option.choices and not option.written:
+        group.add_argument(option.flag, choices=tuple(option.choices), **known)
+    else:
+        read = READERS.get(option.name, option.kind if option.kind in (int, float) else str)
+        plain = {int: "N", float: "NUMBER"}.get(option.kind, "TEXT")
+        group.add_argument(option.flag, type=read, metavar=option.written or plain, **known)
+
+
+def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
+    """Arguments of the constructor from the options that were given, and from them alone."""
+    # ``known`` are options or arguments that the command knows itself: what was given comes first.
+    found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
+    for argument, names in NAMED.items():
+        chosen = found.get(argument, default_of(argument))
+        if (odd := misplaced(argument, chosen, found)) is not None:
+            others = " or ".join(name for name, value in names.items() if value in OPTIONS[odd].of)
+            raise UsageError(
+                f"{OPTIONS[odd].flag} ({found[odd]}) plays no part under --{argument} {chosen}: leave it "
+                f"out, or take --{argument} {others}"
+            )
+    if isinstance(found.get("structure"), str):
+        found["structure"] = _structure(found["structure"])
+    if "public" not in found and getattr(options, "public", None) is not None:
+        found.pop("public_source", None)  # of a table that is not read yet
+    if hasattr(options, "model_parameters"):
+        found["model_parameters"] = read_object(options.model_parameters)
+    return arguments_of(found)
+
+
+def opened_budget(options: argparse.Namespace) -> Any:
+    """The budget that a fit draws from; None if none was given."""
+    from sdv_plausible.fitting.release_budget import Budget
+
+    if options.budget is None:
+        if options.budget_filter is not None:
+            raise UsageError("--budget-filter says how fits add up in --budget, which is not there")
+        return None
+    path, epsilon, delta = options.budget
+    try:
+        limits = float(epsilon), float(delta)
+    except ValueError:
+        raise UsageError(
+            f"--budget ({' '.join(options.budget)}) must be a file and two numbers, epsilon and delta: "
+            "try --budget people.budget 1.0 1e-8"
+        ) from None
+    return Budget(*limits, path, filter=options.budget_filter or "sum")
+
+
+# --- how single ones are written ------------------------------------------------------------------------
+
+
+def _omega(text: str) -> Any:
+    if text == "all":
+        return text
+    parts = text.split("-")
+    if not all(part.isdigit() for part in parts) or len(parts) > 2:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} must be a whole number, "low-high" such as 5-11, or "all"'
+        )
+    return int(text) if len(parts) == 1 else (int(parts[0]), int(parts[1]))
+
+
+def _split(text: str) -> tuple[float, ...]:
+    try:
+        shares = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        shares = ()
+    if len(shares) != 3:
+        raise argparse.ArgumentTypeError(f"{text!r} must be three numbers such as 0.25,0.25,0.5")
+    return shares
+
+
+def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
+    """A JSON object, or the path of a file that holds one."""
+    path = Path(text)
+    try:
+        found = strict_json(text_of(path) if text[:1] != "{" else text)
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(f"{option} ({text!r}) must be a JSON object, or a file that holds one")
+    return found
+
+
+def _moved(text: str) -> str:
+    raise argparse.ArgumentTypeError(f"this is --test {text} now")
+
+
+def _structure(text: str) -> Any:
+    return read_object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
+
+
+READERS = {"omega": _omega, "split": _split}

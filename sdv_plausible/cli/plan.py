@@ -1,0 +1,73 @@
+"""The command ``sdv-plausible plan``: what a release will cost, before any row is looked at."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.cli.files import UsageError, add_declarations, check_inputs, declared_types
+from sdv_plausible.cli.fit_options import add_parameters
+from sdv_plausible.cli.output import say
+from sdv_plausible.cli.run_fit import row_cap, synthesizer
+from sdv_plausible.cli.undeclared_columns import plan_blanks
+
+if TYPE_CHECKING:
+    from sdv_plausible.fitting.plan import Plan
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What is planned: declarations and parameters, and no table."""
+    add = command.add_argument
+    add_declarations(command)
+    add("-n", "--rows", type=int, help="synthetic rows that you want")
+    add(
+        "--table-rows",
+        type=int,
+        help="a public figure or guess for the rows of the table: says what to expect",
+    )
+    add(
+        "--max-advantage",
+        type=float,
+        help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
+    )
+    add(
+        "--total",
+        type=float,
+        help="largest total epsilon, the privacy test included: plans the largest epsilon that keeps it",
+    )
+    add_parameters(command)
+    command.set_defaults(only_declared=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plan, and print it."""
+    from sdv_plausible.sdv.metadata import load_metadata, metadata_of
+
+    check_inputs(options)
+    voted = plan_blanks(options)
+    types = declared_types(options)
+    if not types and voted is None:
+        raise UsageError("no column is declared: say what each is, with --domain or --metadata")
+    if options.public is not None or options.budget is not None:
+        raise UsageError("plan reads no table and draws from no budget: leave --public and --budget to fit")
+    if voted is None:
+        metadata = metadata_of(types) if options.metadata is None else load_metadata(options.metadata, {})
+        synth = synthesizer(options, metadata, **row_cap(options, options.rows))
+    else:
+        synth = synthesizer(options, voted.metadata, **row_cap(options, options.rows), **voted.arguments)
+    found = synth.plan(
+        options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage, total=options.total
+    )
+    say(options, str(found), document(found))
+
+
+def document(found: Plan) -> dict[str, Any]:
+    """A plan for programs."""
+    return {
+        "epsilon": found.epsilon,
+        "rows_needed": found.rows_needed,
+        "forecast": None if found.forecast is None else asdict(found.forecast),
+        "warnings": found.warnings,
+        "ledger": found.ledger.to_dict(),
+    }

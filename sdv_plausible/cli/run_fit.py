@@ -1,0 +1,219 @@
+"""What the commands that fit have in common: their options, the synthesizer, and the fit itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.cli import files
+from sdv_plausible.cli.access_records import recorder
+from sdv_plausible.cli.fit_options import add_parameters, given, opened_budget
+from sdv_plausible.cli.output import ProgressSteps, say, steps, to_holder
+from sdv_plausible.cli.table_arguments import each_of, is_in_parts
+from sdv_plausible.cli.undeclared_columns import InferredTypes, columns_of, spelling
+from sdv_plausible.fitting.options import NAMED, OPTIONS
+from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.error_messages import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+ROW_BY_ROW = tuple(name for name, value in NAMED["test"].items() if value in OPTIONS["row_cap"].of)
+
+
+def add_fitting(command: argparse.ArgumentParser) -> None:
+    """What is read, how it is learned, and where the ledger goes."""
+    add_table(command)
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    add_parameters(command)
+    command.set_defaults(outputs=("output", "ledger"))
+
+
+def add_table(command: argparse.ArgumentParser) -> None:
+    """What is read, how, and whether what is there may be replaced."""
+    add = command.add_argument
+    files.add_reading(command, "public", in_parts=True)
+    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
+    add(
+        "--scratch",
+        type=Path,
+        metavar="FOLDER",
+        help="for a table that is read in parts: cells are read once; the folder, on a disk of yours, holds "
+        "codes of its rows, as secret as they are, until the fit is over",
+    )
+    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
+
+
+def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
+    """Rows that are paid for where every row costs; nothing under the other test."""
+    if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
+        return {}
+    from sdv_plausible.fitting.paid_rows import rows_to_pay
+
+    return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
+
+
+def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
+    """The synthesizer that was asked for; what was not said is as its constructor has it."""
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+    known = {"domain": options.domain, "rules": options.rules or (), **known}
+    return PlausibleDeniabilitySynthesizer(metadata, **given(options, **known))
+
+
+def allow_no_claim(command: argparse.ArgumentParser) -> None:
+    """The option without which no release is written that protects nobody."""
+    command.add_argument(
+        "--allow-no-claim", action="store_true",
+        help="write the file even without a privacy claim: it may hold single people's values",
+    )  # fmt: skip
+
+
+def add_signing(command: argparse.ArgumentParser) -> None:
+    """The option by which a release gets a signed statement beside it."""
+    command.add_argument(
+        "--sign", type=Path, metavar="KEY",
+        help="also write a signed statement beside the release (.intoto.jsonl): with which code and options "
+        "it was made, and what was drawn; KEY is a file that the command key made",
+    )  # fmt: skip
+
+
+def _check_signing(options: argparse.Namespace) -> None:
+    """Refuse a key that cannot sign, and a statement that cannot be written, before anything is read."""
+    from sdv_plausible.extensions.standards.attestation import BESIDE
+    from sdv_plausible.extensions.standards.signing import secret_key
+
+    options.statement = None
+    if options.sign is None:
+        return
+    files.check_there(options, "sign")
+    secret_key(options.sign)
+    options.statement = options.output.with_name(f"{options.output.name}{BESIDE}")
+    options.outputs = (*options.outputs, "statement")
+    files.check_output(options, "statement", (".jsonl",))
+    files.check_nothing_read_is_written(options)
+
+
+def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
+    """Refuse what cannot be released before anything is drawn from a budget: no claim, unless allowed."""
+    from sdv_plausible.table.declared.column_types import column_types
+
+    if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
+        raise files.UsageError(
+            "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
+            "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
+        )
+    ledger = synth.plan().ledger
+    if not ledger.claims_privacy and not options.allow_no_claim:
+        raise files.UsageError(
+            f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
+            "--allow-no-claim. Nothing was fitted"
+        )
+
+
+def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) -> None:
+    """Fit, write the release with its ledger, and say so."""
+    _check_signing(options)
+    with steps("reading", "fitting", "writing") as begin:
+        synth, found = fitted(options, begin, partial(check_claim, options), known)
+        begin()
+        ledger = synth.privacy_ledger()
+        with kept_if_lost(synth, options.output):
+            release = synth.release(allow_no_claim=options.allow_no_claim)
+            files.write(options, options.output, release.to_bytes(readable=readable))
+            if options.ledger is not None:
+                files.write(options, options.ledger, ledger.to_json())
+            if options.statement is not None:
+                from sdv_plausible.extensions.standards.attestation import attest
+
+                signed = attest(release, options.sign, draw=synth.drawn, readable=readable)
+                files.write(options, options.statement, signed)
+    beside = "" if options.statement is None else f"\nSigned in {options.statement}"
+    say(
+        options,
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
+        {"output": options.output, "sha256": release.digest, "statement": options.statement,
+         **found.to_dict(), "ledger": ledger.to_dict()},
+    )  # fmt: skip
+
+
+@contextmanager
+def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[list[pd.DataFrame]]:
+    """Keep what was paid for elsewhere if the block fails: the release, or where there is none the rows."""
+    # The block puts rows that it draws into the list.
+    drawn: list[pd.DataFrame] = []
+    try:
+        yield drawn
+    except BaseException:
+        if synth.privacy_ledger().claims_privacy:  # else nothing was paid for
+            with suppress(Exception):
+                to_holder(_kept(synth, output, drawn))
+        raise
+
+
+def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[pd.DataFrame]) -> str:
+    """Keep a fit, and say where."""
+    lost = "nothing of this fit could be kept, and what it was charged stays charged"
+    save: Callable[[Path], object]
+    try:
+        release = synth.release()
+    except Exception:  # a row-by-row test keeps records, and SDV's constraints are in no file
+        if not drawn:
+            return f"{lost}: its test keeps rows alone, and none were drawn"
+        name, words = f"{output.stem}.csv", "the rows are kept in {0}"
+        save = partial(write_whole, content=partial(write_table, drawn[0]), owner_only=True)
+    else:
+        name, save = f"{output.name}.release", release.save
+        words = "the fit is kept in {0}: 'sdv-plausible sample {0}' draws its rows"
+    try:
+        return words.format(files.keep(output.parent, name, save))
+    except Exception as error:  # a disk may be full
+        return f"{lost}: {one_line(error, True)}"
+
+
+def fitted(
+    options: argparse.Namespace,
+    begin: ProgressSteps,
+    check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> tuple[PlausibleDeniabilitySynthesizer, InferredTypes]:
+    """The synthesizer, fitted to the table, and the types that nobody declared."""
+    # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
+    # may refuse; ``known`` are arguments that the command knows itself.
+    from sdv_plausible.table.declared.column_types import check_released
+
+    files.check_largest_file()
+    known, given_domain = dict(known or {}), options.domain
+    files.check_there(options, "public")
+    if options.public is not None and any(
+        files.is_same(options.public, file) for file in each_of(options.data)
+    ):
+        raise files.UsageError(
+            f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
+        )
+    check_released(options.metadata)
+    begin()
+    columns = columns_of(options)
+    if options.public is not None:  # its columns are the table's, or some of them
+        names = files.names_of(options, columns.types, options.public)
+        shared = {name: kind for name, kind in columns.types.items() if name in names}
+        known["public"] = files.read(options, shared, options.public)
+    synth = synthesizer(
+        options, columns.metadata, budget=opened_budget(options), **{**known, **columns.arguments}
+    )
+    synth.spelling = spelling(options)
+    (check or type(synth).plan)(synth)
+    synth.record, synth.watch_passes = recorder(given_domain), begin.note
+    options.rows_were_read = True
+    in_parts = is_in_parts(options)
+    rows = files.files_of(options) if in_parts else files.read(options, columns.types)
+    begin()
+    synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
+    return synth, columns.found(synth)

@@ -1,0 +1,169 @@
+"""The command ``sdv-plausible sample``: rows from a release file, without the data and without SDV."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sdv_plausible.cli.files import UsageError, check_output, how, write
+from sdv_plausible.cli.output import rows_bar, say, to_holder
+from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret
+from sdv_plausible.release.file.json_documents import is_of_families
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.utils.atomic_files import locked, write_whole
+from sdv_plausible.utils.input_files import read_given
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.columns.domain import Attribute
+
+PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``sample`` is told."""
+    add = command.add_argument
+    add("release", type=Path, help="what fit or describe wrote, or any release file")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        help="CSV or Parquet file to write; of related tables a new folder",
+    )
+    rows = "rows, of related tables of the first one (default: their noisy number in the release)"
+    add("-n", "--rows", type=int, help=rows)
+    add(
+        "--where",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
+    )
+    add(
+        "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
+    )
+    add("--random-state", type=int, help="the same rows again for the same options")
+    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    add("--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret")
+    add("--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Draw the rows and write them."""
+    if not options.release.is_file():
+        raise UsageError(f"there is no release file {options.release}")
+    if is_of_families(options.release):
+        _families(options)
+        return
+    check_output(options, "output", (".csv", ".parquet"))
+    if (options.recipient is None) != (options.secret is None):
+        raise UsageError(
+            "--recipient and --secret go together: who gets the rows, and the holder's secret file"
+        )
+    release = Release.load(options.release, options.expect_sha256)
+    rows = drawn(options, release)
+    write(options, options.output, lambda path: write_table(rows, path))
+    say(
+        options,
+        f"Wrote {len(rows):,} rows to {options.output}",
+        {"output": options.output, "rows": len(rows), "sha256": release.digest},
+    )
+
+
+def _families(options: argparse.Namespace) -> None:
+    """Draw all tables and write them, into a new folder."""
+    from sdv_plausible.extensions.multi_table.families_command import check_new_folder, write_tables
+    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+
+    for name in ("where", "uniform", "recipient", "secret"):
+        if value := getattr(options, name):
+            raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
+    check_new_folder(options, "output")
+    release = FamilyRelease.load(options.release, options.expect_sha256)
+    tables = release.sample(options.rows, **how(options, "random_state"))
+    write_tables(tables, options.output)
+    rows = {name: len(table) for name, table in tables.items()}
+    told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
+    say(
+        options,
+        f"Wrote rows to {options.output}: {told}",
+        {"output": options.output, "rows": rows, "sha256": release.digest},
+    )
+
+
+def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
+    """The rows that were asked for; many of them in parts, with progress."""
+    known: dict[str, Any] = {
+        "given": conditions(options.where, release),
+        "uniform": options.uniform,
+        "recipient": options.recipient,
+        "secret": None if options.secret is None else _secret(options.secret),
+        "random_state": options.random_state,
+    }
+    wanted = options.rows
+    if wanted is None:
+        wanted = release.answers.number_of_rows()
+    if wanted <= PART_ROWS or any(value not in (None, [], {}) for value in known.values()):
+        return release.sample(wanted, **known)
+    release.check_memory(wanted)
+    parts = []
+    with rows_bar(wanted) as done:
+        for part in release.sample_parts(wanted, rows=PART_ROWS):
+            parts.append(part)
+            done(len(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
+    """Values by column, from texts such as ``age=34``; the release's domain says what a text stands for."""
+    domain = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or name in found:
+            raise UsageError(
+                f"--where ({word!r}) must be COLUMN=VALUE, each column once: try --where age=34 sex=f"
+            )
+        found[name] = value_of(text, domain[name]) if name in domain else text
+    return found
+
+
+def value_of(text: str, attribute: Attribute) -> Any:
+    """What a text stands for in a column; a value that it may not hold is refused when rows are drawn."""
+    named = {str(value): value for value in attribute.values}
+    named |= {str(value).lower(): value for value in attribute.values if isinstance(value, bool)}
+    if text in named:
+        return named[text]
+    if not text and attribute.nullable:
+        return None
+    if attribute.kind not in ("integer", "float"):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError(f"--where: column {attribute.name!r} holds numbers, and {text!r} is none") from None
+    return int(number) if attribute.kind == "integer" and number.is_integer() else number
+
+
+def _secret(path: Path) -> bytes:
+    """The secret in a file of the holder's own; a new one where there is none."""
+    with locked(path.resolve()):  # of two first uses at once one makes it, whole or not at all
+        if not path.exists():
+            write_whole(path, new_secret().hex() + "\n", owner_only=True)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        to_holder(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
+    with suppress(ValueError):
+        secret = bytes.fromhex(read_given(path, "secret").decode("ascii").strip())
+        if len(secret) == SECRET_BYTES:
+            return secret
+    raise ValueError(f"{path} holds no secret: it must be the file that --secret made")

@@ -1,0 +1,53 @@
+"""The command ``sdv-plausible synthesize``: rows like those of a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sdv_plausible.cli.files import UsageError, check_outputs, write
+from sdv_plausible.cli.output import say, steps
+from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
+from sdv_plausible.table.files.write_table import write_table
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What of a table is learned, how, and where rows and ledger go."""
+    add = command.add_argument
+    add_fitting(command)
+    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add(
+        "-n",
+        "--rows",
+        type=int,
+        default=10_000,
+        help="synthetic rows (default: 10000; the table's own number is private)",
+    )
+    add("--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit, draw rows, and write them with their ledger."""
+    from sdv_plausible.privacy import parameter_checks as check
+
+    check.whole("num_rows", options.rows, 0, "try 10000")
+    check.whole("processes", options.processes, 1, "1 for this process alone")
+    if options.processes > 1 and getattr(options, "test", None) not in ROW_BY_ROW:
+        raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
+    check_outputs(options)
+    with steps("reading", "fitting", "drawing rows", "writing") as begin:
+        synth, found = fitted(options, begin, known=row_cap(options, options.rows))
+        begin()
+        ledger = synth.privacy_ledger()
+        with kept_if_lost(synth, options.output) as drawn:
+            synthetic = synth.sample(options.rows, processes=options.processes)
+            drawn.append(synthetic)
+            begin()
+            write(options, options.output, lambda path: write_table(synthetic, path))
+            if options.ledger is not None:
+                write(options, options.ledger, ledger.to_json())
+    say(
+        options,
+        f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        {"output": options.output, "rows": len(synthetic), **found.to_dict(), "ledger": ledger.to_dict()},
+    )

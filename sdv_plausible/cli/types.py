@@ -1,0 +1,37 @@
+"""The command ``sdv-plausible types``: whether an older release file holds types of real columns."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+from sdv_plausible.cli.files import check_output, check_there
+from sdv_plausible.cli.output import say
+
+CLEAN = "No type of a column was read off the rows without noise."
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Which file, and where one without such types may go."""
+    add = command.add_argument
+    add("release", type=Path, help="the release file")
+    add("-o", "--output", type=Path, help="write the release without values of real columns")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Name the columns, and what their types tell."""
+    from sdv_plausible.release.file.release import Release
+
+    check_there(options, "release")
+    if options.output is not None:
+        check_output(options, "output", (".release",))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = Release.load(options.release)
+    found = [str(warning.message) for warning in said]
+    if options.output is not None:
+        release.save(options.output)
+    written = [] if options.output is None else [f"Wrote {options.output}"]
+    say(options, [*(found or [CLEAN]), *written], {"found": found, "output": options.output})

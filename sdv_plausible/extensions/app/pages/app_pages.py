@@ -1,0 +1,345 @@
+"""The pages of the app: forms in, HTML out, each of one browser's own work."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+from starlette.routing import Route
+
+from sdv_plausible.extensions.app.forms import place_of
+from sdv_plausible.extensions.app.pages import release_request as orders
+from sdv_plausible.extensions.app.pages.app_steps import steps, templates
+from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, files_of
+from sdv_plausible.extensions.app.pages.browser_access import SENT, SESSION, UPLOAD, posted, shown, static
+from sdv_plausible.extensions.app.pages.card_form import fields, write_card
+from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
+from sdv_plausible.extensions.app.pages.fit_messages import by_column
+from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
+from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_of
+from sdv_plausible.extensions.app.review import review_pages
+from sdv_plausible.extensions.app.review.review import version
+from sdv_plausible.fitting.options import TESTS
+from sdv_plausible.fitting.plan import Plan
+from sdv_plausible.table.declared.domain_file import blanks
+from sdv_plausible.table.files.text_files import csv_reader, is_large
+from sdv_plausible.utils.error_messages import one_line
+
+TEMPLATES = Path(__file__).parent / "templates"
+SHOWN_ROWS = 10
+OF_RULES = ("person", "rows_per_person", "rules")
+FIT_FOLDER = "made"
+INSIDE = {  # a page that was made, shown in the browser: it may do nothing at all
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+}
+OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
+
+
+class AppPages:
+    """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
+
+    fitting = RunningFit  # what starts one
+
+    def __init__(self, place: str, sessions: Sessions, close: Callable[[], object]) -> None:
+        self.home, self.sessions, self._close = f"/{place}", sessions, close
+
+    def application(self) -> Starlette:
+        """Return the application; :class:`~.entrance.Entrance` belongs before it."""
+        pages = {
+            "": self.start, "rules": self.rules, "budget": self.budget, "fit": self.fit,
+            "result": self.result, "progress": self.progress,
+        }  # fmt: skip
+        forms = {
+            "rules": self.save_rules, "plan": self.plan, "planned": self.planned, "begin": self.begin,
+            "cancel": self.cancel, "forget": self.forget, "close": self.close, "card": self.card,
+        }  # fmt: skip
+        files = {
+            "style.css": review_pages.TEMPLATES, "review.js": review_pages.TEMPLATES, "app.css": TEMPLATES,
+            "app.js": TEMPLATES,
+        }  # fmt: skip
+        return Starlette(
+            routes=[
+                *(Route(f"{self.home}/{name}", shown(act)) for name, act in pages.items()),
+                *(Route(f"{self.home}/{name}", posted(act), methods=["POST"]) for name, act in forms.items()),
+                *(Route(f"{self.home}/{name}", static(folder / name)) for name, folder in files.items()),
+                Route(f"{self.home}/{UPLOAD}", self.open, methods=["POST"]),
+                Route(f"{self.home}/files/{{key}}", self.file),
+                Route(f"{self.home}/columns/", self.columns),
+                Route(f"{self.home}/columns/{{what}}", self.columns_posted, methods=["POST"]),
+            ]
+        )
+
+    # --- the table --------------------------------------------------------------------------------
+
+    def start(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Ask for a table."""
+        return self._page("start", session, "", texts={})
+
+    async def open(self, request: Request) -> Response:
+        """Take a table, by its path or as an upload, with what is said of it elsewhere."""
+        session: Session = request.scope[SESSION]
+        sent: Upload | None = request.scope.get(SENT)
+        if sent is None:
+            return PlainTextResponse("Send the form with its files.", 415)
+        try:
+            return await run_in_threadpool(self._open, session, sent)
+        finally:
+            await sent.form.close()
+
+    def _open(self, session: Session, sent: Upload) -> Response:
+        with session.lock:
+            work = Path(tempfile.mkdtemp(dir=session.folder))
+            try:
+                review, messages = review_of(work, sent, session.looks)
+            except Exception as error:  # of files that may be anything
+                shutil.rmtree(work)
+                said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
+                return self._page("start", session, "", 422, texts=sent.texts, refused=said)
+            columns = ColumnsPage(review, self.home, session.keys, lambda: session.fit, messages)
+            session.take(work, review, columns)
+            if is_large(review.table.path):
+                session.texts["reading"] = "parts"
+            return RedirectResponse(f"{self.home}/columns/", 303)
+
+    def forget(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Forget all of this session, and start again."""
+        session.forget()
+        return RedirectResponse(f"{self.home}/", 303)
+
+    def close(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Forget this session for good; the last one ends the server."""
+        self.sessions.end(session)
+        if not len(self.sessions):
+            self._close()
+        return HTMLResponse(templates().get_template("closed.html").render(home=self.home))
+
+    # --- its columns ------------------------------------------------------------------------------
+
+    def columns(self, request: Request) -> Response:
+        """Show the declarations."""
+        session: Session = request.scope[SESSION]
+        return self._to_start() if session.columns is None else session.columns.home(request)
+
+    async def columns_posted(self, request: Request) -> Response:
+        """Keep, or compare, the declarations."""
+        session: Session = request.scope[SESSION]
+        if session.columns is None:
+            return self._to_start()
+        page = session.columns
+        acts = {"save": page.save, "next": page.next, "compare": page.compare}
+        act = acts.get(request.path_params["what"])
+        if act is None:
+            return PlainTextResponse("Not found.", 404)
+        answer: Response = await page.posted(act)(request)
+        return answer
+
+    def rules(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Ask for rules and for whose the rows are."""
+        return self._rules(session, {}) if session.review else self._to_start()
+
+    def save_rules(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Keep them, and go on; or add one that was chosen."""
+        if session.review is None:
+            return self._to_start()
+        session.texts |= {name: typed[name] for name in OF_RULES if name in typed}
+        if "add" in typed:
+            try:
+                session.texts["rules"] = orders.with_inequality(session.texts["rules"], typed)
+            except ValueError as error:
+                return self._rules(session, {"add": str(error)}, 422)
+            return self._rules(session, {}, said="Added to the rules below.")
+        _, refused = orders.read_order(session.review.table, session.review.file, session.texts)
+        refused = {name: refused[name] for name in OF_RULES if name in refused}
+        if refused:
+            return self._rules(session, refused, 422)
+        return RedirectResponse(f"{self.home}/budget", 303)
+
+    def _rules(
+        self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
+    ) -> Response:
+        told: dict[str, Any] = {
+            "texts": {**orders.USUAL, **session.texts},
+            "refusals": refusals,
+            "said": said,
+        }
+        told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
+        return self._page("rules", session, "rules", status, **told)
+
+    # --- the budget -------------------------------------------------------------------------------
+
+    def budget(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Ask for the budget."""
+        return self._budget(session) if session.review else self._to_start()
+
+    def plan(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Say what the budget can carry; no row is looked at."""
+        if session.review is None:
+            return self._to_start()
+        plan, refusals = self._planned(session, typed)
+        return self._budget(session, refusals, 422 if refusals else 200, plan=plan)
+
+    def planned(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Return the same as a part of a page, for the page's script."""
+        if session.review is None:
+            return self._to_start()
+        plan, refusals = self._planned(session, typed)
+        told = {"plan": plan, "refusals": refusals, "texts": session.texts}
+        text = templates().get_template("planned.html").render(told)
+        return HTMLResponse(text)
+
+    def _planned(self, session: Session, typed: Mapping[str, str]) -> tuple[Plan | None, Mapping[str, str]]:
+        order, refusals = self._order(session, typed)
+        if order is None:
+            return None, refusals
+        try:
+            return order.plan(), {}
+        except Exception as error:  # also SDV's, on metadata; no row was read
+            return None, {place_of(error, orders.USUAL): one_line(error, False)}
+
+    def _order(
+        self, session: Session, typed: Mapping[str, str]
+    ) -> tuple[orders.ReleaseRequest | None, Mapping[str, str]]:
+        """What is asked for, by what was typed now and before."""
+        assert session.review is not None
+        session.texts |= {name: typed[name] for name in orders.USUAL if name in typed}
+        return orders.read_order(session.review.table, session.review.file, session.texts)
+
+    def _budget(
+        self,
+        session: Session,
+        refusals: Mapping[str, str] | None = None,
+        status: int = 200,
+        plan: Plan | None = None,
+    ) -> Response:
+        assert session.review is not None
+        texts = {**orders.USUAL, **session.texts}
+        return self._page(
+            "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
+            blanks=blanks(session.review.file), few=orders.FEW_ROWS, models=orders.MODELS, tests=TESTS,
+            open=orders.BLANKS, reading=orders.READING, spent=session.spent(),
+        )  # fmt: skip
+
+    # --- the fit ----------------------------------------------------------------------------------
+
+    def begin(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Start the fit, unless its plan is refused."""
+        if session.review is None:
+            return self._to_start()
+        if session.fit is not None and session.fit.state == "running":
+            return RedirectResponse(f"{self.home}/fit", 303)
+        plan, refusals = self._planned(session, typed)
+        order, _ = self._order(session, typed)
+        if plan is None or order is None or session.work is None:
+            return self._budget(session, refusals, 422)
+        if not session.review.is_saved:  # a page was left out
+            session.review.save(session.review.file.columns, version(session.review.file))
+        shutil.rmtree(session.work / FIT_FOLDER, ignore_errors=True)
+        (session.work / FIT_FOLDER).mkdir(mode=0o700)
+        (session.work / OWN_FILES["rules"]).write_text(session.texts.get("rules", "").strip() or "[]")
+        session.start(self.fitting(order, session.work / FIT_FOLDER))
+        return RedirectResponse(f"{self.home}/fit", 303)
+
+    def fit(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Show how far the fit is."""
+        if session.fit is None:
+            return RedirectResponse(f"{self.home}/budget", 303)
+        return self._page("fit", session, "fit", fit=session.fit, stages=STAGES)
+
+    def progress(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Return the same as data, for the page's script."""
+        fit = session.fit
+        if fit is None:
+            return JSONResponse({"state": "none"})
+        said = {
+            "state": fit.state,
+            "stage": fit.stage,
+            "step": fit.step,
+            "at": fit.at,
+            "charged": fit.charged,
+        }
+        return JSONResponse({**said, "entries": fit.entries, "released": fit.is_released})
+
+    def cancel(self, session: Session, _: Mapping[str, str]) -> Response:
+        """End the fit; the page then says what it has spent."""
+        if session.fit is not None:
+            session.fit.cancel()
+        return RedirectResponse(f"{self.home}/fit", 303)
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def result(self, session: Session, _: Mapping[str, str]) -> Response:
+        """Show what was released, the total first."""
+        fit = session.fit
+        if fit is None or not fit.is_released:
+            return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
+        still = fit.step if fit.state == "running" else ""  # before the files: one may come now
+        files = files_of(fit.order)
+        made = {key: files[key] for key in fit.files}
+        lines: list[list[str]] = [[]]
+        if "rows" in made:
+            with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
+                lines = [line for line, _ in zip(csv_reader(file), range(SHOWN_ROWS + 1), strict=False)]
+        session.note_look(fit.looked)
+        return self._page(
+            "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],
+            spent=session.spent(but=fit), card=fields(session),
+            notes=by_column(fit.notes, list(fit.order.types)),
+        )  # fmt: skip
+
+    def card(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Fill in the card."""
+        write_card(session, typed)
+        return RedirectResponse(f"{self.home}/result#card", 303)
+
+    def file(self, request: Request) -> Response:
+        """Hand out one of the session's own files; ``?show`` shows a page in the browser."""
+        session: Session = request.scope[SESSION]
+        key, fit = request.path_params["key"], session.fit
+        if key in OWN_FILES and session.work is not None:
+            path, name = session.work / OWN_FILES[key], OWN_FILES[key]
+        elif fit is not None and key in fit.files:
+            path, name = fit.folder / FILES[key].name, files_of(fit.order)[key].name
+            if not FILES[key].is_public:
+                session.note_look()
+        else:
+            return PlainTextResponse("There is no such file.", 404)
+        if not path.is_file():
+            return PlainTextResponse("There is no such file.", 404)
+        if "show" in request.query_params and path.suffix == ".html":
+            return FileResponse(path, media_type="text/html", headers=INSIDE)
+        return FileResponse(path, filename=name)
+
+    # --- what pages have in common ----------------------------------------------------------------
+
+    def _to_start(self) -> Response:
+        return RedirectResponse(f"{self.home}/", 303)
+
+    def _page(self, name: str, session: Session, here: str, status: int = 200, **told: Any) -> Response:
+        fit = session.fit
+        way = steps(
+            here,
+            has_table=session.review is not None,
+            has_fit=fit is not None,
+            has_result=fit is not None and fit.is_released,
+        )
+        table = None if session.review is None else session.review.table
+        usual: dict[str, Any] = {
+            "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": way, "table": table,
+        }  # fmt: skip
+        text = templates().get_template(f"{name}.html").render(token=session.keys.form, **{**usual, **told})
+        return HTMLResponse(text, status)

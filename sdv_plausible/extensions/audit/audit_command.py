@@ -1,0 +1,128 @@
+"""The command ``sdv-plausible audit``: attacks on a synthesizer, for the holder of a table."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.cli import files
+from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.undeclared_columns import filled_in
+from sdv_plausible.fitting.options import default_of, typed_default
+
+OURS = "PlausibleDeniabilitySynthesizer"
+PAGE, RESULT = "audit.html", "audit.json"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``audit`` is told."""
+    add = command.add_argument
+    files.add_reading(command)
+    command.set_defaults(only_declared=False)
+    add(
+        "--synthesizer",
+        metavar="MODULE:CLASS",
+        help="what is attacked, such as sdv.single_table:GaussianCopulaSynthesizer (default: this package's)",
+    )
+    epsilon, delta = typed_default("epsilon"), typed_default("delta")
+    words = f"the claim (default: {epsilon} for this package's, none for another one)"
+    add("--epsilon", type=float, help=words)
+    add("--delta", type=float, help=f"of the claim (default: {delta} for this package's, else 0)")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        help="folder for audit.html, audit.json and finished stages",
+    )
+    add("--resume", action="store_true", help="go on with the stages in the folder: of the same synthesizer")
+    add("--public", action="store_true", help="your word that the table is public or simulated")
+    add("--seconds", type=float, default=600.0, help="time to begin stages in (default: 600)")
+    add("--canaries", type=int, default=300, help="of the one-run audit (default: 300)")
+    add("--shadow-runs", type=int, default=60, help="fits on each side (default: 60)")
+    add("--white-box-runs", type=int, default=2000, help="on each side (default: 2000)")
+    add("--most-rows", type=int, default=5000, help="rows used, at random (default: 5000)")
+    add("--anonymeter", type=Path, metavar="PYTHON", help="a Python that has anonymeter")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the attacks and write what they found."""
+    from sdv_plausible.extensions.audit.auditing import run as attack
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+    files.check_inputs(options)
+    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    if options.output.exists() and not options.output.is_dir():
+        raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+    other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
+    options.domain = filled_in(options.domain)
+    types = files.declared_types(options)
+    metadata, detected = files.metadata_and_detected(options, types)
+    epsilon, delta = claim(options)
+
+    def factory() -> Any:
+        if other is not None:
+            return other(metadata)
+        return PlausibleDeniabilitySynthesizer(
+            metadata, epsilon=epsilon, delta=delta, domain=options.domain,
+            types="detected" if detected else None, rules=options.rules or (),
+        )  # fmt: skip
+
+    def progress(words: str) -> None:
+        if not options.json:
+            show(f"  {words}")
+
+    result = attack(
+        files.read(options, {**types, **detected}),
+        factory,
+        name=options.synthesizer or OURS,
+        claimed_epsilon=epsilon,
+        delta=delta,
+        ours=other is None,
+        public=options.public,
+        folder=options.output / "stages",
+        seconds=options.seconds,
+        canaries=options.canaries,
+        shadow_runs=options.shadow_runs,
+        white_box_runs=options.white_box_runs,
+        most_rows=options.most_rows,
+        anonymeter=options.anonymeter,
+        resume=options.resume,
+        progress=progress,
+    )
+    result.to_html(options.output / PAGE)
+    result.save(options.output / RESULT)
+    written = f"Wrote {options.output}/{PAGE} and {RESULT}"
+    say(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
+
+
+def synthesizer_class(words: str) -> Any:
+    """Return the class that ``module:Class`` names."""
+    module, separator, name = words.partition(":")
+    if not separator or not module or not name:
+        raise ValueError(
+            f"--synthesizer ({words}) must be module:Class, such as sdv.single_table:CTGANSynthesizer"
+        )
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"--synthesizer ({words}) cannot be imported: {type(error).__name__}; install its package, or "
+            "correct the name"
+        ) from None
+
+
+def claim(options: argparse.Namespace) -> tuple[Any, float]:
+    """Epsilon, if any, and delta that are claimed: this package claims its defaults."""
+    epsilon, delta = options.epsilon, options.delta
+    if epsilon is not None and not math.isfinite(epsilon):
+        raise ValueError(
+            f"--epsilon ({epsilon:g}) claims nothing that could be held against an attack: leave it out"
+        )
+    if options.synthesizer is not None:
+        return epsilon, delta or 0.0
+    epsilon = default_of("epsilon") if epsilon is None else epsilon
+    return epsilon, default_of("delta") if delta is None else delta

@@ -1,0 +1,1 @@
+"""Tables on clusters: Dask and Spark."""

@@ -1,0 +1,67 @@
+"""Parquet files in the hands of Dask: a task reads the rows of a partition itself, texts as dictionaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from dask.dataframe.dask_expr.io.parquet import ReadParquetFSSpec
+from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
+
+from sdv_plausible.table.files.storage_types import holds_no_text
+
+READ_AS_USUAL = {
+    "engine": "pyarrow", "filters": None, "categories": None, "kwargs": {"dtype_backend": None},
+    "_partitions": None, "_series": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Where the rows of a partition are, as Dask has it: paths, and row groups of each, none for all."""
+
+    filesystem: Any
+    pieces: tuple[tuple[str, Any], ...]
+
+    def read(self, names: list[str]) -> pd.DataFrame:
+        """The cells that Dask would read, but texts as categories: each is looked at once."""
+        read = [self._read(path, groups, names) for path, groups in self.pieces]
+        table = pa.concat_tables(read) if len(read) > 1 else read[0]
+        for place, name in enumerate(names):
+            cells = table.column(place)
+            known = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
+            if any(map(holds_no_text, known)):  # it would end the pass
+                table = table.set_column(place, name, cells.cast(cells.type.value_type))
+        as_it_is = {"split_blocks": True}  # columns are not copied into one block
+        frame = ArrowDatasetEngine._arrow_table_to_pandas(
+            table, None, convert_string=True, arrow_to_pandas=as_it_is
+        )
+        return frame if list(frame.columns) == names else frame.reset_index()[names]
+
+    def _read(self, path: str, groups: Any, names: list[str]) -> Any:
+        with self.filesystem.open(path, "rb", cache_type="none") as opened:
+            stored = pq.ParquetFile(opened)
+            schema = stored.schema_arrow
+            texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+            file = pq.ParquetFile(opened, metadata=stored.metadata, read_dictionary=texts, pre_buffer=True)
+            if groups is None:
+                groups = [*range(file.num_row_groups)]
+            return file.read_row_groups(groups, columns=names, use_threads=False).select(names)
+
+
+def partitions_of(table: Any) -> list[Partition] | None:
+    """Where the rows of every partition are; nothing where Dask does more than to read files."""
+    read = table.expr
+    if type(read) is not ReadParquetFSSpec or any(read.operand(k) != v for k, v in READ_AS_USUAL.items()):
+        return None
+    plan, filesystem = read._plan, read._dataset_info["fs"]
+    how = plan["common_kwargs"]
+    if plan["empty"] or how.get("partitions") or not how.get("convert_string"):
+        return None
+    parts = [part if isinstance(part, list) else [part] for part in plan["parts"]]
+    pieces = [[piece["piece"] for piece in part] for part in parts]
+    found = [Partition(filesystem, tuple((path, groups) for path, groups, _ in part)) for part in pieces]
+    return found if all(isinstance(path, str) for part in found for path, _ in part.pieces) else None

@@ -1,0 +1,98 @@
+"""Code books as a plain CSV file, one line for each column of the table.
+
+``name,type,min,max,values,labels,missing,decimals,format``: only ``name`` must be there. ``type`` is SDV's
+(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do; integer is a
+number without ``decimals``, and of other numbers these are learned where they are left out), ``values`` are
+separated by ``|``; ``labels`` are for people and not used; ``missing`` is yes or no; ``format`` is that
+of dates, such as ``%Y-%m-%d``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.declared.codebook import Codebook, Message, number, plain, read_text
+from sdv_plausible.table.declared.spec_words import check_names, check_words
+from sdv_plausible.table.declared.specifications import told_sdtype
+from sdv_plausible.table.files.csv_header import begin
+from sdv_plausible.table.files.text_files import csv_reader
+
+_PLAIN_TYPES = {
+    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
+    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
+    **dict.fromkeys(("date", "timestamp"), "datetime"),
+    "bool": "boolean",
+}
+HEADER = ("name", "type", "min", "max", "values", "labels", "missing", "decimals", "format")
+_WHOLE = ("integer", "int")
+_TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+def read_csv_codebook(path: Path) -> Codebook:
+    """Read a code book in CSV."""
+    text = io.StringIO(read_text(path, "CSV code book"), newline="")
+    first, separator = begin(path, text, '"')
+    reader = csv.DictReader(())
+    reader.reader = csv_reader(itertools.chain(first, text), separator)
+    try:
+        lines = list(reader)
+    except csv.Error as error:
+        raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
+    header = [str(name) for name in reader.fieldnames or ()]
+    if "name" not in header:
+        raise ValueError(
+            f"{path} is no code book: its header line must have 'name', and may have {HEADER[1:]}"
+        )
+    unknown = [name for name in header if name not in HEADER]
+    said = f"columns of the code book that are not understood: {', '.join(unknown)}"
+    messages: list[Message] = [(None, said)] if unknown else []
+    columns: dict[str, dict[str, Any]] = {}
+    check_names([line["name"] for line in lines], str(path))
+    for line in lines:
+        name = line["name"].strip()
+        if None in line or None in line.values():
+            raise ValueError(
+                f"{path}: the line of {name!r} must have {len(header)} cells, as the header line"
+            )
+        if name in columns:
+            raise ValueError(f"{path}: {name!r} has two lines; leave one out")
+        columns[name] = _words(name, {key: value.strip() for key, value in line.items() if value.strip()})
+        if columns[name]["sdtype"] is None:
+            messages.append((name, "nothing tells what it is"))
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
+    kind = cells.get("type")
+    words: dict[str, Any] = {"sdtype": None if kind is None else _PLAIN_TYPES.get(kind.casefold(), kind)}
+    if "format" in cells:
+        words["datetime_format"] = cells["format"]
+    is_date = words["sdtype"] == "datetime" or "format" in cells
+    for key, word in (("min", "range_min"), ("max", "range_max")):
+        if key in cells:
+            words[word] = cells[key] if is_date else _number(name, key, cells[key])
+    if "values" in cells:
+        words["range_values"] = plain(cells["values"].split("|"))
+    if "decimals" in cells:
+        words["decimal_places"] = _number(name, "decimals", cells["decimals"])
+    elif kind is not None and kind.casefold() in _WHOLE:
+        words["decimal_places"] = 0
+    if "missing" in cells:
+        if cells["missing"].casefold() not in _TRUTH:
+            raise ValueError(f"column {name!r}: missing ({cells['missing']!r:.60}) must be yes or no")
+        words["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
+    is_number = not is_date and words.keys() & {"range_min", "range_max", "decimal_places"}
+    words["sdtype"] = words["sdtype"] or told_sdtype(words) or ("numerical" if is_number else None)
+    check_words(name, words)
+    return words
+
+
+def _number(name: str, key: str, text: str) -> int | float:
+    found = number(text)
+    if found is None:
+        raise ValueError(f"column {name!r}: {key} ({text!r:.60}) must be a number, such as 0 or 99.5")
+    return found

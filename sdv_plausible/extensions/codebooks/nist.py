@@ -1,0 +1,65 @@
+"""Code books as NIST publishes them with its data excerpts: ``data_dictionary.json``.
+
+Name -> ``{"description": ..., "values": {code: meaning, "min": ..., "max": ...}}``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    Message,
+    categories,
+    number,
+    plain,
+    ranged,
+    read_document,
+)
+
+_KNOWN = {"description", "values", "details", "link"}
+
+
+def looks_like(document: Any) -> bool:
+    """Whether a JSON document has this form."""
+    return (
+        isinstance(document, dict)
+        and bool(document)
+        and all(isinstance(entry, dict) and "description" in entry for entry in document.values())
+    )
+
+
+def read_nist(path: Path) -> Codebook:
+    """Read a data dictionary."""
+    document = read_document(path)
+    if not looks_like(document):
+        raise ValueError(
+            f"{path} is no data dictionary of NIST's form: every column must map to an object with a "
+            "'description'"
+        )
+    columns: dict[str, dict[str, Any]] = {}
+    messages: list[Message] = []
+    for name, entry in document.items():
+        columns[name], said = _column(name, entry)
+        messages += said
+        strange = sorted(set(entry) - _KNOWN)
+        if strange:
+            messages.append((name, f"not understood: {', '.join(strange)}"))
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
+    values = entry.get("values")
+    if not isinstance(values, dict) or not values:
+        return {"sdtype": None}, [(name, "no values are listed")]
+    codes = [code for code in values if code not in ("min", "max")]
+    if len(codes) == len(values):
+        return categories(plain(codes)), []
+    low, high = number(values.get("min")), number(values.get("max"))
+    if low is None or high is None or low > high:
+        raise ValueError(
+            f"column {name!r}: 'min' ({values.get('min')!r:.60}) and 'max' ({values.get('max')!r:.60}) must "
+            "be numbers, min <= max"
+        )
+    return ranged(name, low, high, codes)

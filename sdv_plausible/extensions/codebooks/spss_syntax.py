@@ -1,0 +1,151 @@
+"""Labels and missing values from SPSS syntax (``.sps``): the commands about variables, no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sdv_plausible.table.declared.codebook import Codebook, Message, labelled, number, read_text
+
+_TOKEN = re.compile(
+    r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")"""
+    r"""|(?P<end>\.(?=[ \t]*(?:\n|$)))"""
+    r"""|(?P<mark>[/(),=])"""
+    r"""|(?P<word>[^\s/(),='"]+?(?=\.[ \t]*(?:\n|$)|[\s/(),='"]|$))"""
+    r"""|(?P<space>\s+)"""
+)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.MULTILINE)
+_NOTE = re.compile(r"(\*|COMMENT\b)[^\n]*(\n(?!\s*\n)[^\n]*)*?\.?[ \t]*(\n|$)", re.IGNORECASE)
+Tokens = list[tuple[str, str]]
+
+
+def read_spss_syntax(path: Path) -> Codebook:
+    """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file."""
+    labels: dict[str, list[tuple[str, str]]] = {}
+    missing: dict[str, list[str]] = {}
+    messages: list[Message] = []
+    skipped: list[str] = []
+    for command in _commands(path, read_text(path, "SPSS syntax")):
+        words = [text.upper() for _, text in command[:3]]
+        start = 1 if words[0] == "ADD" else 0
+        if _is(words[start:], "VALUE", "LABELS"):
+            for names, values in _groups(path, command[start + 2 :]):
+                for name in _names(names, messages):
+                    labels.setdefault(name, []).extend(values)
+        elif _is(words, "MISSING", "VALUES"):
+            _read_missing(path, command[2:], missing, messages)
+        elif _is(words, "VARIABLE", "LABELS"):
+            for kind, name in command[2:]:
+                if kind == "word":
+                    labels.setdefault(name, [])
+        elif words[0] not in ("*", "COMMENT") and not words[0].startswith("*"):
+            skipped.append(words[0])
+    if skipped:
+        messages.append((None, f"commands that are not read: {', '.join(dict.fromkeys(skipped))}"))
+    columns = {}
+    for name in dict.fromkeys([*labels, *missing]):
+        codes = labels.get(name, [])
+        is_text = any(kind == "text" for kind, _ in codes)
+        columns[name], said = labelled(
+            name, list(dict.fromkeys(code for _, code in codes)), missing.get(name, []), is_text=is_text
+        )
+        messages += said
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _is(words: Sequence[str], first: str, second: str) -> bool:
+    """Whether a command begins so; SPSS takes three letters of a word."""
+    return len(words) > 1 and all(
+        len(word) > 2 and whole.startswith(word)
+        for word, whole in zip(words[:2], (first, second), strict=True)
+    )
+
+
+def _commands(path: Path, text: str) -> Iterator[Tokens]:
+    """Tokens of each command: it ends with a full stop at the end of a line."""
+    text, place, command = _COMMENT.sub(" ", text.replace("\r\n", "\n")), 0, Tokens()
+    while place < len(text):
+        if not command and (note := _NOTE.match(text, place)):
+            place = note.end()
+            continue
+        token = _TOKEN.match(text, place)
+        if token is None or token.end() == place:
+            line = text.count("\n", 0, place) + 1
+            raise ValueError(f"{path}: line {line} has a text without an end: close its quotes")
+        kind, place = str(token.lastgroup), token.end()
+        if kind == "end":
+            if command:
+                yield command
+            command = []
+        elif kind != "space":
+            found = token[0]
+            command.append((kind, found[1:-1].replace(found[0] * 2, found[0]) if kind == "text" else found))
+    if command:
+        yield command
+
+
+def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
+    """Names and values of VALUE LABELS: names, then pairs of a value and its label, then a slash."""
+    names: list[str] = []
+    values: Tokens = []
+    place = 0
+    while place < len(tokens):
+        kind, text = tokens[place]
+        followed = tokens[place + 1][0] if place + 1 < len(tokens) else ""
+        if text == "/" and kind == "mark":
+            if names:
+                yield names, values
+            names, values = [], []
+        elif kind in ("text", "word") and followed == "text" and (names or kind == "text"):
+            if not values and not names:
+                raise ValueError(f"{path}: VALUE LABELS: {text!r:.60} must be the name of a variable")
+            if kind == "word" and not values and number(text.removeprefix("+")) is None:
+                raise ValueError(
+                    f"{path}: VALUE LABELS: after {text!r:.60} there must be a value, then its label"
+                )
+            values.append((kind, text))
+            place += 1
+        elif kind == "word" and not values:
+            names.append(text)
+        elif kind != "mark":
+            raise ValueError(
+                f"{path}: VALUE LABELS of {', '.join(names):.200}: the value {text!r:.60} has no label"
+            )
+        place += 1
+    if names:
+        yield names, values
+
+
+def _names(words: Sequence[str], messages: list[Message]) -> list[str]:
+    """Names of variables; ``a TO b`` needs the order of the file, which the syntax does not have."""
+    if any(word.upper() == "TO" for word in words):
+        said = f"not understood, as the order of the variables is not here: {' '.join(words)}"
+        messages.append((None, said))
+        return []
+    return list(words)
+
+
+def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], messages: list[Message]) -> None:
+    names: list[str] = []
+    inside: list[str] | None = None
+    for kind, text in tokens:
+        if kind == "mark" and text == "(":
+            inside = []
+        elif kind == "mark" and text == ")" and inside is not None:
+            said = [word.upper() for word in inside]
+            if "THRU" in said or "THROUGH" in said:
+                why = f"a range of missing values is not read: {' '.join(inside)}"
+                messages.append((", ".join(names), why))
+                inside = []
+            for name in _names(names, messages):
+                missing[name] = inside
+            names, inside = [], None
+        elif inside is not None:
+            inside += [text] if kind != "mark" else []
+        elif kind == "word":
+            names.append(text)
+    if names or inside is not None:
+        raise ValueError(
+            f"{path}: MISSING VALUES of {', '.join(names):.200} must have values in brackets: (9)"
+        )

@@ -1,0 +1,1 @@
+"""Learners besides the default: the paper's, DataSynthesizer's, copulas and an autoencoder."""

@@ -1,0 +1,121 @@
+"""A private Gaussian copula: noisy margins, noisy tables of pairs of buckets; the rest is post-processing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaModel
+from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, latent_scores, polychoric
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.budget_stages import BudgetStages, Told
+from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.table.columns.domain import Domain
+
+Tables = Mapping[tuple[int, int], np.ndarray]
+MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
+
+
+class CopulaPlan(BudgetStages):
+    """Without pairs, margins take all of the budget."""
+
+    told: ClassVar[Told] = {
+        "margins": ("one-way counts", WHOLE_MODEL),
+        "pairs": ("counts of pairs of buckets", WHOLE_MODEL),
+    }
+
+    @classmethod
+    def make(cls, domain: Domain, budget: ModelBudget) -> CopulaPlan:
+        """Share out the budget."""
+        shares = {"margins": MARGINS, "pairs": 1 - MARGINS} if len(domain) > 1 else {"margins": 1.0}
+        return cls(mu=budget.gaussian(), shares=shares, num_attributes=len(domain))
+
+    def releases(self, stage: str) -> int:
+        """Tables of all pairs."""
+        m = self.num_attributes
+        return m * (m - 1) // 2 if stage == "pairs" else super().releases(stage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianCopula(Learner):
+    """Margins and polychoric correlations from noisy counts.
+
+    Parameters
+    ----------
+    max_buckets : int
+        Buckets of a column in the tables of pairs, at most: few, as noise is added to every cell.
+    """
+
+    max_buckets: int = 10
+    makes: ClassVar[type[SeedModel]] = CopulaModel
+    looks_at_pairs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 10")
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning: one for the margins and one for the pairs."""
+        plan = CopulaPlan.make(domain, budget)
+        if math.isinf(plan.mu):
+            return [budget.entry("counts of columns and of pairs of buckets")]
+        return plan.counted()
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
+        """Ask for margins, then for pairs of buckets made from them."""
+        m, plan = len(domain), CopulaPlan.make(domain, budget)
+        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
+        answers = rows.ask_tables(codes, plan.each("margins"))
+        total = float(np.mean([answer.values.sum() for answer in answers]))
+        margins = [clean_margin(answer.values, total) for answer in answers]
+        buckets = [
+            default_buckets(column, margin, self.max_buckets)
+            for column, margin in zip(domain, margins, strict=True)
+        ]
+        pairs = list(itertools.combinations(range(m), 2))
+        asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
+        found = rows.ask_tables(asked, plan.each("pairs")) if pairs else []
+        sigma = found[0].sigma if found else 0.0
+        tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
+        masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
+        ranks = _ranks(domain, tables, masses, sigma / max(total, 1.0))
+        correlations = _correlations(tables, sigma, total, masses, ranks)
+        return CopulaModel.of_margins(factors(correlations), _axes(buckets, ranks), margins)
+
+
+def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:
+    """Buckets of every column in their order on the latent axis; an ordered column keeps its own."""
+    ordered = [column.is_ordered for column in domain]
+    scores = latent_scores(tables, masses, ordered, noise)
+    return [
+        np.arange(len(score)) if known else np.argsort(score, kind="stable")
+        for score, known in zip(scores, ordered, strict=True)
+    ]
+
+
+def _correlations(
+    tables: Tables, sigma: float, total: float, masses: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Symmetric matrix of polychoric correlations; noise may leave it indefinite."""
+    along = [mass[rank] for mass, rank in zip(masses, ranks, strict=True)]
+    found = np.eye(len(masses))
+    for (i, j), table in tables.items():
+        turned = table[np.ix_(ranks[i], ranks[j])]
+        found[i, j] = found[j, i] = polychoric(turned, sigma, total, along[i], along[j])
+    return found
+
+
+def _axes(buckets: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Codes of every column along its latent axis: bucket after bucket, in their own order within."""
+    place = [np.argsort(rank) for rank in ranks]
+    return [np.argsort(where[bucket], kind="stable") for bucket, where in zip(buckets, place, strict=True)]

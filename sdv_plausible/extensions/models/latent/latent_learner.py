@@ -1,0 +1,127 @@
+"""A variational autoencoder, learned privately: noisy margins, then noisy sums of clipped gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.extensions.models.latent.autoencoder import (
+    MOST_BUCKETS,
+    MOST_HIDDEN,
+    MOST_LATENT,
+    check_floor,
+)
+from sdv_plausible.extensions.models.latent.latent_model import LatentModel
+from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrained
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.budget_stages import counts_entry, stage_entry
+from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.table.columns.domain import Domain
+
+MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
+_MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latent(Learner):
+    """Encoder and decoder by private gradient descent; nothing here depends on the rows.
+
+    Parameters
+    ----------
+    floor : float
+        Least standard deviation of an encoded record, in [1/32, 1], beside a spread of all of about 1. The
+        larger, the more seeds are plausible under the row tests, and the less a point tells.
+    latent, hidden : int
+        Dimensions of the latent space, at most 16, and of the hidden layers, at most 1,024.
+    max_buckets : int
+        Buckets of a column, at most (up to 1,024): the decoder gives a bucket, and the margin a code in it.
+    steps : int
+        Steps of training.
+    sample : float
+        Share of the rows that a step looks at, in (0, 1].
+    weight : float
+        Of the divergence of encoded records from the prior.
+    """
+
+    floor: float = 0.2
+    latent: int = 4
+    hidden: int = 32
+    max_buckets: int = 10
+    steps: int = 128
+    sample: float = 0.125
+    weight: float = 1.0
+    makes: ClassVar[type[SeedModel]] = LatentModel
+    looks_at_records: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_floor(self.floor)
+        check.whole("steps", self.steps, 1, "try 128")
+        check.whole("max_buckets", self.max_buckets, 2, "try 10", most=_MOST_AIMED_AT)
+        check.whole("latent", self.latent, 1, "try 8", most=MOST_LATENT)
+        check.whole("hidden", self.hidden, 1, "try 32", most=MOST_HIDDEN)
+        check.rate("sample", self.sample, "it is a share of the rows")
+        check.non_negative("weight", self.weight)
+
+    def check_neighbours(self, neighbours: Neighbours) -> None:
+        """Raise ValueError if people or replaced rows are to be protected."""
+        if neighbours != ONE_ROW:
+            raise check.Refused.saying(
+                "model",
+                f'model ("latent") is accounted for single rows added or removed, not for the '
+                f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"',
+            )
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning: one for the margins and one for all steps of training.
+
+        Raises
+        ------
+        ValueError
+            If people or replaced rows are to be protected.
+        """
+        self.check_neighbours(budget.neighbours)
+        if math.isinf(budget.epsilon):
+            return [budget.entry("one-way counts and gradients")]
+        m = len(domain)
+        each = budget.gaussian() * math.sqrt(MARGINS / m)
+        margins = counts_entry("margins", "one-way counts", WHOLE_MODEL, each, m)
+        spent = (*budget.spent, *margins.losses)
+        training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
+        noise = (
+            f"each of a fresh sample that a row is in with probability {rounded_up(self.sample)}, discrete "
+            "Gaussian noise"
+        )
+        sums = f"{self.steps} sums of clipped gradients"
+        return [margins, stage_entry("training", sums, WHOLE_MODEL, (training,), noise)]
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> LatentModel:  # noqa: ARG002
+        """Ask for margins, then train."""
+        m = len(domain)
+        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
+        answers = rows.ask_tables(codes, [1 / m] * m)
+        total = float(np.mean([answer.values.sum() for answer in answers]))
+        margins = [clean_margin(answer.values, total) for answer in answers]
+        buckets = [
+            default_buckets(column, margin, self.max_buckets)
+            for column, margin in zip(domain, margins, strict=True)
+        ]
+        masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
+        start = untrained(masses, self.hidden, self.latent, self.floor, coins.spawn("weights"))
+        training = TrainingPlan(steps=self.steps, sample=self.sample, weight=self.weight)
+        network = training.run(start, rows, buckets, total, coins)
+        within = [
+            margin / mass[bucket] for margin, mass, bucket in zip(margins, masses, buckets, strict=True)
+        ]
+        return LatentModel(network, buckets, within)

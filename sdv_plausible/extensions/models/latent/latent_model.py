@@ -1,0 +1,282 @@
+"""The trained autoencoder: a prefix model over public nodes, and seeds whose test looks at the latent point.
+
+A record d is encoded as a Gaussian on a grid, z is drawn from it and y is decoded from z alone
+(docs/explanation/proofs/latent_test.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.extensions.models.latent.autoencoder import (
+    LARGEST_VALUE,
+    VALUE_STEP,
+    WEIGHTS,
+    Autoencoder,
+    on_grid,
+    precisions,
+)
+from sdv_plausible.extensions.models.node_mixture import NodeMixture, even_uniform, nodes
+from sdv_plausible.models.base import Proposals, SeedModel
+from sdv_plausible.models.model_types import Arrays, register_model_type
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import SeedRecords
+
+_SUM_TOLERANCE = 1e-6
+
+
+class LatentModel(NodeMixture):
+    """Records decoded from a latent point; without a seed it is one of finitely many public nodes.
+
+    For every column ``buckets`` is the bucket of every code, ``within`` its probability given its bucket.
+    """
+
+    in_latent_space: ClassVar[bool] = True
+
+    def __init__(
+        self, network: Autoencoder, buckets: Sequence[np.ndarray], within: Sequence[np.ndarray]
+    ) -> None:
+        self.network = network
+        self.buckets = tuple(np.array(bucket, dtype=np.int64) for bucket in buckets)
+        self.within = tuple(np.array(share, dtype=np.float64) for share in within)
+        self._check()
+
+    def _check(self) -> None:
+        if not len(self.buckets) == len(self.within) == len(self.network.sizes):
+            raise ValueError("buckets and within must have an array for each column of the network")
+        for bucket, share, size in zip(self.buckets, self.within, self.network.sizes, strict=True):
+            if (
+                bucket.ndim != 1
+                or bucket.shape != share.shape
+                or sorted(set(bucket.tolist())) != list(range(size))
+            ):
+                raise ValueError(
+                    "buckets must name each of their column's buckets, with a share for every code"
+                )
+            if not (share > 0).all() or (np.abs(np.bincount(bucket, share) - 1) > _SUM_TOLERANCE).any():
+                raise ValueError("within must be positive, and its sum over the codes of a bucket 1")
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each attribute."""
+        return tuple(len(bucket) for bucket in self.buckets)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Columns of few codes first: they make large prefix groups."""
+        return tuple(sorted(range(len(self.buckets)), key=lambda j: (len(self.buckets[j]), j)))
+
+    def for_row_tests(self) -> SeedModel:
+        """Return the same network with seeds: the row tests look at the latent point."""
+        return LatentSeeds(self)
+
+    @cached_property
+    def _decoded(self) -> np.ndarray:
+        """Probabilities of all buckets at every node, (NODES, all buckets)."""
+        points = on_grid(nodes(self.network.num_latent), VALUE_STEP, LARGEST_VALUE)
+        return self.network.decode(points)
+
+    def log_probabilities(self, column: int) -> np.ndarray:
+        """Log probability of every code of a column given every node."""
+        start, bucket = self.network.offsets[column], self.buckets[column]
+        found: np.ndarray = np.log(self._decoded[:, start + bucket].T * self.within[column][:, None])
+        return found
+
+    def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
+        """Codes of a column for records with these nodes, by inversion."""
+        uniform = even_uniform(len(chosen), coins, stratum, chosen)
+        return self.drawn(column, self._decoded[chosen], uniform)
+
+    def drawn(self, column: int, decoded: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+        """Codes of a column by inversion, of records with these probabilities of all buckets."""
+        start, bucket, share = self.network.offsets[column], self.buckets[column], self.within[column]
+        by_bucket = np.argsort(bucket, kind="stable")
+        size = self.network.sizes[column]
+        below = np.cumsum(decoded[:, start : start + size], axis=1)
+        which = np.minimum((uniform[:, None] >= below[:, :-1]).sum(axis=1), size - 1)
+        left = np.where(which > 0, below[np.arange(len(which)), which - 1], 0.0)
+        inside = np.clip((uniform - left) / decoded[np.arange(len(which)), start + which], 0.0, 1 - 2.0**-40)
+        # Buckets one after another, each of length 1, cut by the shares of their codes.
+        ends = np.cumsum(share[by_bucket] / np.bincount(bucket, share)[bucket[by_bucket]])
+        place = np.searchsorted(ends, which + inside, side="right")
+        first = np.searchsorted(bucket[by_bucket], which)
+        last = np.searchsorted(bucket[by_bucket], which, side="right") - 1
+        codes: np.ndarray = by_bucket[np.clip(place, first, last)]
+        return codes
+
+    def to_arrays(self) -> Arrays:
+        """All of the model as arrays."""
+        flat = {name: getattr(self.network, name).reshape(-1) for name in WEIGHTS}
+        h, latent = self.network.embedding.shape[1], self.network.num_latent
+        return {
+            **flat,
+            "base": self.network.base,
+            "floor": np.array([self.network.floor]),
+            "shape": np.array([h, latent], dtype=np.int64),
+            "cardinalities": np.array(self.cardinalities, dtype=np.int64),
+            "buckets": np.concatenate(self.buckets),
+            "within": np.concatenate(self.within),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> LatentModel:
+        """Model of such arrays."""
+        whole = ("shape", "cardinalities", "buckets")
+        if set(arrays) != {*WEIGHTS, "base", "floor", "within", *whole}:
+            raise ValueError(
+                "a latent model has weights, base, floor, shape, cardinalities, buckets and within"
+            )
+        if any(np.ndim(array) != 1 for array in arrays.values()) or any(
+            np.asarray(arrays[name]).dtype.kind != "i" for name in whole
+        ):
+            raise ValueError("shape, cardinalities and buckets must be whole numbers, and all arrays flat")
+        cards, shape = np.asarray(arrays["cardinalities"]), arrays["shape"]
+        if len(shape) != 2 or (np.asarray(shape) < 1).any() or len(arrays["floor"]) != 1 or (cards < 1).any():
+            raise ValueError("shape must be two positive numbers, floor one, and cardinalities positive")
+        if not len(cards) or cards.sum() != len(arrays["buckets"]) or cards.sum() != len(arrays["within"]):
+            raise ValueError("buckets and within must fit the cardinalities")
+        ends = np.cumsum(cards)[:-1]
+        buckets = np.split(np.asarray(arrays["buckets"]), ends)
+        if min(bucket.min() for bucket in buckets) < 0:
+            raise ValueError("buckets must not be negative")
+        return cls(_network(arrays, buckets), buckets, np.split(np.asarray(arrays["within"]), ends))
+
+
+def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Autoencoder:
+    """Network of flat arrays; reshaping refuses what does not fit."""
+    h, latent = (int(number) for number in arrays["shape"])
+    columns = {"embedding": h, "means": latent, "spreads": latent, "hidden": h, "output": len(arrays["base"])}
+    weights = {
+        name: np.asarray(arrays[name], dtype=np.float64).reshape(-1, columns[name]) for name in WEIGHTS
+    }
+    return Autoencoder(
+        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets),
+        floor=float(arrays["floor"][0]),
+        base=np.asarray(arrays["base"], dtype=np.float64),
+        **weights,
+    )
+
+
+class LatentSeeds(SeedModel):
+    """An autoencoder whose candidates are decoded from seeds' latent points."""
+
+    in_latent_space: ClassVar[bool] = True
+    _terms: np.ndarray | None = None
+
+    def __init__(self, model: LatentModel) -> None:
+        self.model = model
+
+    @property
+    def num_attributes(self) -> int:
+        """Number m of attributes."""
+        return self.model.num_attributes
+
+    @property
+    def num_latent(self) -> int:
+        """Dimensions of the latent space."""
+        return self.model.network.num_latent
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Order of the columns; no value of a seed is kept, so it plays no part."""
+        return self.model.order
+
+    def attach_seeds(self, seeds: SeedRecords) -> None:
+        """Encode the seed records."""
+        super().attach_seeds(seeds)
+        buckets = [bucket[seeds.codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
+        self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
+        self._terms = terms(self._means, self._levels, self.model.network.floor)
+
+    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
+        """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""
+        free = np.asarray(omega) == self.num_attributes
+        points = self.points(rows, coins.spawn("points"))
+        candidates = np.empty((len(rows), self.num_attributes), dtype=np.int32)
+        candidates[~free] = self.decoded(points[~free], coins.spawn("columns"))
+        candidates[free] = self.model.sample(int(free.sum()), coins.spawn("free"))
+        points[free] = np.nan  # nothing was tested of the seed's point: it may not leave
+        return Proposals(candidates=candidates, seeds=rows, omega=np.asarray(omega), latents=points)
+
+    def points(self, rows: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+        """Draw a latent point (N, l) from each seed row number (N,)."""
+        self.seeds  # noqa: B018  complains if there are none
+        return draw(self._means[rows], self._levels[rows], self.model.network.floor, coins)
+
+    def decoded(self, points: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+        """Draw a record from each latent point alone."""
+        probabilities = self.model.network.decode(points)
+        codes = np.empty((len(points), self.num_attributes), dtype=np.int32)
+        for j in range(self.num_attributes):
+            codes[:, j] = self.model.drawn(j, probabilities, coins.uniform(len(points)))
+        return codes
+
+    def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
+        """Log probability of each latent point under the seeds; the same for all if none was used."""
+        self.seeds  # noqa: B018  complains if there are none
+        assert self._terms is not None
+        assert proposals.latents is not None, "propose gives the latent points"
+        z = proposals.latents
+        found: np.ndarray = features(z) @ self._terms[rows].T
+        found[proposals.omega == self.num_attributes] = 0.0
+        return found
+
+
+register_model_type("latent", LatentModel, LatentModel.to_arrays, LatentModel.from_arrays)
+
+
+LOG_STEP = VALUE_STEP**3 / 2  # every log probability is a multiple of it
+_REACH = 9.5  # standard deviations: nothing is drawn beyond (latent_test.md, Lemma 3)
+_FINE = 2.0**-53  # a uniform number's last bit: a second one goes on from there
+
+
+def draw(means: np.ndarray, levels: np.ndarray, floor: float, coins: KeyedRNG) -> np.ndarray:
+    """Draw a point (N, l) around each mean, with the spread of its levels, by inversion from the far ends."""
+    uniform = coins.uniform(levels.shape) + _FINE * coins.uniform(levels.shape)
+    side = 1 - 2 * coins.integers(2, levels.shape)
+    steps = np.empty(levels.shape, dtype=np.int64)
+    for level in np.unique(levels).tolist():
+        values, masses = law(floor, level)
+        at_least = np.cumsum(2 * masses[values < 0])  # so many steps away: the most first, which are rarest
+        here = levels == level
+        steps[here] = len(at_least) - np.searchsorted(at_least, uniform[here], side="right")
+    found: np.ndarray = means + side * steps * VALUE_STEP
+    return found
+
+
+def features(points: np.ndarray) -> np.ndarray:
+    """Squares, coordinates and 1 of every point, (N, 2 l + 1)."""
+    return np.hstack([np.square(points), points, np.ones((len(points), 1))])
+
+
+def terms(means: np.ndarray, levels: np.ndarray, floor: float) -> np.ndarray:
+    """Coefficients (n, 2 l + 1) of the squares, the coordinates and 1 in every seed's log probability."""
+    precision = precisions(floor)[levels]
+    constant = np.square(means) * precision / 2 + log_totals(floor)[levels]
+    return np.hstack([-precision / 2, precision * means, -constant.sum(axis=1, keepdims=True)])
+
+
+@lru_cache(maxsize=1024)
+def law(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps from the mean, and their probabilities, at a level of the spread: a Gaussian on the grid."""
+    values, weights = _weights(floor, level)
+    return values, weights / weights.sum()
+
+
+@lru_cache(maxsize=64)
+def log_totals(floor: float) -> np.ndarray:
+    """Logarithm of what the weights add up to, for every level, on the grid of logarithms."""
+    totals = [_weights(floor, level)[1].sum() for level in range(len(precisions(floor)))]
+    found: np.ndarray = np.rint(np.log(totals) / LOG_STEP) * LOG_STEP
+    return found
+
+
+def _weights(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    precision = precisions(floor)[level]
+    reach = int(_REACH / np.sqrt(precision) / VALUE_STEP)
+    values = np.arange(-reach, reach + 1)
+    return values, np.exp(-np.square(values * VALUE_STEP) * precision / 2)

@@ -1,0 +1,280 @@
+"""The paper's learner (section 3): noisy entropies for the structure, noisy counts for Dirichlet tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.normal import normal_rows
+from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan, Structure
+from sdv_plausible.extensions.models.paper.printed import (
+    MISSED,
+    SAME_ROWS,
+    PrintedCounts,
+    PrintedEntropies,
+    PrintedPlan,
+    PrintedSize,
+    check_printed,
+    cut_at_zero,
+    uniform_prior,
+)
+from sdv_plausible.extensions.models.paper.structure import (
+    check_structure,
+    check_tables,
+    correlation_feature_selection,
+    within_memory,
+)
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
+from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
+from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.random_split import check_split
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis, NumberOfRows
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.table.columns.domain import Domain
+
+Accounting = Literal["proved", "paper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperNetwork(Learner):
+    """Learns structure and parameters of a Bayesian network, with or without noise.
+
+    Parameters
+    ----------
+    structure : {"cfs", "independent"} or mapping
+        ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
+        or ``{child: [parents]}`` as given, which costs nothing.
+    max_cost : int
+        Upper bound on the number of parent configurations of one table ([PD] Eq. 6, no value).
+    max_parents : int, optional
+        Upper bound on the number of parents.
+    concentration : float
+        Prior mass of each conditional row in records, at no noise; noise raises it. [PD] prints no
+        value of its alpha.
+    parameters : {"mean", "posterior"}
+        Posterior mean of the tables, or a posterior draw.
+    noise : {"calibrated", "paper"}
+        ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
+        paper's, by its formulas and before its amplification; the ledger's total is another number.
+    conditionals : {"table", "normal"}
+        ``"normal"``: numbers and dates are Normal given their parents, at no further cost.
+    split : (float, float, float), optional
+        The paper's split: probabilities with which a row serves structure, parameters or seeds; each > 0, sum
+        at most 1 (the rest of the rows is not used). None: every row serves all three.
+    accounting : {"proved", "paper"}
+        ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
+        total stays the proved one.
+    """
+
+    structure: Structure = "cfs"
+    max_cost: int = 300
+    max_parents: int | None = None
+    concentration: float = 1.0
+    parameters: ParameterDraw = "mean"
+    noise: Literal["calibrated", "paper"] = "calibrated"
+    conditionals: Literal["table", "normal"] = "table"
+    split: tuple[float, float, float] | None = None
+    accounting: Accounting = "proved"
+    makes: ClassVar[type[SeedModel]] = BayesianNetwork
+    parts_apart: ClassVar[bool] = True
+
+    @property
+    def looks_at_pairs(self) -> bool:
+        """Whether all pairs of columns are looked at."""
+        return self.structure == "cfs"
+
+    @property
+    def arcs(self) -> Mapping[str, Sequence[str]] | None:
+        """Parents of columns that it was given."""
+        return None if isinstance(self.structure, str) else self.structure
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.structure, Mapping):
+            also = ", or a mapping {child: [parents]}"
+            check.one_of("structure", self.structure, ("cfs", "independent"), also)
+        if isinstance(self.structure, Mapping):
+            lists = {child: _listed(child, parents) for child, parents in self.structure.items()}
+            object.__setattr__(self, "structure", lists)
+        check.whole("max_cost", self.max_cost, 1, "it bounds parent configurations")
+        if self.max_parents is not None:
+            check.whole("max_parents", self.max_parents, 0, "or None for no bound")
+        check.positive("concentration", self.concentration, "try 1.0")
+        check.one_of("parameters", self.parameters, ("mean", "posterior"))
+        why = "; a linear regression on parents in buckets is a mean for each configuration, as in 'normal'"
+        check.one_of("conditionals", self.conditionals, ("table", "normal"), why)
+        check.one_of("noise", self.noise, ("calibrated", "paper"))
+        check.one_of("accounting", self.accounting, ("proved", "paper"))
+        if self.accounting == "paper" and self.noise != "paper":
+            raise check.Refused(
+                "accounting", "paper", 'needs noise="paper": the printed formulas are for the printed noise'
+            )
+        if self.split is not None:
+            check_split(self.split)
+
+    def printed_plan(self, domain: Domain, budget: ModelBudget) -> PrintedPlan:
+        """Scales of the noise as printed."""
+        return PrintedPlan.make(len(domain), budget, learns_structure=self.structure == "cfs")
+
+    def check_neighbours(self, neighbours: Neighbours) -> None:
+        """Raise ValueError if the noise as printed is to protect people or replaced rows."""
+        if self.noise == "paper":
+            check_printed(neighbours)
+
+    def check_domain(self, domain: Domain) -> None:
+        """Raise ValueError for arcs of other columns, or whose tables would not fit into memory."""
+        if self.arcs is not None:
+            check_tables(check_structure(self.arcs, domain), domain)
+
+    def as_printed(self, domain: Domain, budget: ModelBudget) -> tuple[str, str] | None:
+        """What section 3.5 gives for the model, and what it misses."""
+        if self.accounting != "paper":
+            return None
+        missed = MISSED if self.split else SAME_ROWS + MISSED
+        return self.printed_plan(domain, budget).as_printed(budget.delta, self.split), missed
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning."""
+        if self.noise == "paper":
+            return self.printed_plan(domain, budget).entries()
+        return LearningPlan.make(self.structure, domain, budget).entries(self.structure)
+
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
+        """How the noise will show on a table of about so many rows; links as tables with one parent."""
+        plan, cards = LearningPlan.make(self.structure, domain, budget), np.array(domain.cardinalities)
+        if math.isinf(plan.mu) or self.noise == "paper":
+            return None
+        sigma = {stage: budget.neighbours.histogram_l2 / plan.mu_each(stage) for stage in plan.shares}
+        cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
+        return Forecast(
+            rows=rows,
+            assumed=undeclared(domain),
+            columns={
+                n: noise_distance(int(c), sigma["margins"], rows)
+                for n, c in zip(domain.names, cards, strict=True)
+            },
+            link=0.4 * cells * sigma["tables"] / rows
+            if "tables" in sigma
+            else None,  # E|z| / 2 = 0.4 sigma per cell
+        )
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
+        """Learn a network: margins, structure, then the tables of that structure."""
+        if self.noise == "paper":
+            return self._fit_as_printed(rows, domain, budget, coins)
+        plan = LearningPlan.make(self.structure, domain, budget)
+        counted, cards = rows.part("parameters"), domain.cardinalities
+        codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
+        margin_counts = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
+        # The total is the average over the noisy tables: n itself is private.
+        total = float(np.mean([answer.values.sum() for answer in margin_counts]))
+        margins = [clean_margin(answer.values, total) for answer in margin_counts]
+        buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
+        parents = within_memory(self._parents(domain, buckets, plan, rows.part("structure")), buckets, cards)
+        coarse = [Axis(j, bucket) for j, bucket in enumerate(buckets)]
+        noisy = margin_counts
+        if "tables" in plan.shares:
+            sets = [[*(coarse[i] for i in p), codes[j]] for j, p in enumerate(parents)]
+            noisy = counted.ask_tables(sets, plan.each("tables"))
+        tables = {}
+        for j, answer in enumerate(noisy):
+            counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
+            sigma = answer.sigma if "tables" in plan.shares else 0.0
+            strength = self.concentration + sigma * math.sqrt(cards[j])
+            found = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
+            tables[j] = self._table(domain, buckets, j, parents[j], found)
+        return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
+
+    def _fit_as_printed(
+        self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG
+    ) -> BayesianNetwork:
+        """Sections 3.3.1 and 3.4.1: no margins; buckets are declared or of equal length."""
+        plan, cards = self.printed_plan(domain, budget), domain.cardinalities
+        buckets = [default_buckets(attribute) for attribute in domain]
+        found = self._printed_parents(domain, buckets, plan, rows.part("structure"))
+        parents = within_memory(found, buckets, cards)
+        counted, tables = rows.part("parameters"), {}
+        for j, chosen in enumerate(parents):
+            axes = [*(Axis(i, buckets[i]) for i in chosen), Axis.of_codes(j, cards[j])]
+            counts = counted.ask_laplace(PrintedCounts(axes), plan.shares.counts if plan.shares else 0.0)
+            prior = uniform_prior(cards[j], 1.0)
+            probabilities = dirichlet_table(
+                cut_at_zero(counts.values.reshape(-1, cards[j])),
+                prior,
+                self.concentration,
+                "posterior",
+                coins,
+            )
+            tables[j] = self._table(domain, buckets, j, chosen, probabilities)
+        return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
+
+    def _table(
+        self, domain: Domain, buckets: Sequence[np.ndarray], j: int, parents: Sequence[int], rows: np.ndarray
+    ) -> ConditionalTable:
+        """The table of one child from its noisy rows."""
+        if self.conditionals == "normal":
+            rows = normal_rows(rows, domain.attributes[j])
+        chosen = tuple(buckets[i] for i in parents)
+        return ConditionalTable(child=j, parents=tuple(parents), buckets=chosen, probabilities=rows)
+
+    def _printed_parents(
+        self, domain: Domain, buckets: list[np.ndarray], plan: PrintedPlan, rows: Queryable
+    ) -> Parents:
+        if not isinstance(self.structure, str):
+            return check_structure(self.structure, domain)
+        nothing: Parents = ((),) * len(domain)
+        if self.structure == "independent":
+            return nothing
+        shares = plan.shares
+        number = rows.ask_laplace(PrintedSize(), shares.size if shares else 0.0, plan.size_failure)
+        noisy_rows = int(number.values[0])
+        if noisy_rows < plan.least_noisy_rows:  # Lemma 1 may not hold at so few noisy rows
+            return nothing
+        question = PrintedEntropies(domain.cardinalities, buckets, noisy_rows)
+        steps = rows.ask_laplace(question, plan.entropies * shares.entropy if shares else 0.0)
+        correlation = question.table(steps.values).correlation()
+        return correlation_feature_selection(correlation, buckets, self.max_cost, self.max_parents)
+
+    def _parents(
+        self, domain: Domain, buckets: list[np.ndarray], plan: LearningPlan, rows: Queryable
+    ) -> Parents:
+        if not isinstance(self.structure, str):
+            return check_structure(self.structure, domain)
+        if self.structure == "independent":
+            return ((),) * len(domain)
+        question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
+        entropies = question.table(rows.ask(question, plan.shares["structure"]).values)
+        return correlation_feature_selection(
+            entropies.correlation(), buckets, self.max_cost, self.max_parents
+        )
+
+
+def least_rows(rows: Queryable, plan: LearningPlan) -> int:
+    """Lower bound on the smaller neighbour's rows (docs/explanation/proofs/learning.md, Theorem 2)."""
+    number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
+    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows less than the
+    # bound, because the sensitivity is that of the smaller of two neighbouring tables.
+    tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
+    return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
+
+
+def _listed(child: str, parents: Any) -> list[str]:
+    """Parents as a list, which files hold."""
+    if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
+        shown = repr(parents) if isinstance(parents, str) else type(parents).__name__
+        raise check.Refused.saying(
+            "structure",
+            f"structure: the parents of {child!r} ({shown}) must be a list of columns, such as ['a']",
+        )
+    return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)

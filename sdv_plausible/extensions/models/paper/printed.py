@@ -1,0 +1,160 @@
+"""The paper's learner with its noise as printed, for comparison (sections 3.3.1 and 3.4.1).
+
+Laplace noise on entropies with the sensitivity of Lemma 1 at a noisy n, Laplace counts cut off at zero,
+Dirichlet draws. The scales are the paper's; what they cost is proved in
+docs/explanation/proofs/paper_formulas.md and is not what the paper's formulas say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID, Entropies
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.budget_stages import stage_entry
+from sdv_plausible.privacy.accounting import paper_formulas as printed
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, EpsilonDelta, Loss, PureDP
+from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries.count_queries import CountTable, NumberOfRows
+
+SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+STAGES: dict[str, tuple[str, Part]] = {
+    "size": ("number of rows ([PD] Eq. 10)", "structure"),
+    "structure": ("entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure"),
+    "tables": ("counts of the tables ([PD] Eq. 14)", "parameters"),
+}
+MISSED = (
+    "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
+    "divided by a noisy number of rows; no claim rests on it"
+)
+SAME_ROWS = "that structure and tables were learned from the same rows here, "
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedPlan:
+    """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
+
+    shares: printed.PaperShares | None  # loss of every noisy number; None for no noise
+    num_attributes: int  # the number m of attributes
+    learns_structure: bool  # whether entropies are asked for
+    size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
+
+    @classmethod
+    def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
+        """Decide the noise. The printed noise is for tables with a row more or less alone."""
+        check_printed(budget.neighbours)
+        shares = (
+            printed.paper_shares(num_attributes, budget.epsilon, budget.delta)
+            if math.isfinite(budget.epsilon) and num_attributes
+            else None
+        )
+        failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
+        return cls(
+            shares=shares,
+            num_attributes=num_attributes,
+            learns_structure=learns_structure,
+            size_failure=failure,
+        )
+
+    @property
+    def entropies(self) -> int:
+        """Number of entropies, m (m + 1)."""
+        return self.num_attributes * (self.num_attributes + 1)
+
+    @property
+    def least_noisy_rows(self) -> int:
+        """Noisy number of rows below which no entropy is asked for (paper_formulas.md, Theorem 1)."""
+        if self.shares is None:
+            return 1
+        return 2 * math.ceil(-math.log(self.size_failure) / self.shares.size) + 2
+
+    def as_printed(self, delta: float, split: tuple[float, float, float] | None) -> str:
+        """What the formulas of section 3.5 give for the model."""
+        m, shares = self.num_attributes, self.shares
+        if shares is None:
+            return "no epsilon for the model"
+        structure = EpsilonDelta(0.0, 0.0)
+        if self.learns_structure:
+            structure = printed.paper_structure_loss(m, shares.entropy, delta, shares.size)
+        loss = printed.paper_model_loss(structure, printed.paper_parameter_loss(m, shares.counts, delta))
+        how = "Theorems 2, 3, the larger of structure and tables"
+        if split is not None:
+            share = max(split[:2])
+            loss = printed.paper_sampling_amplification(*loss, share)
+            how += f", Theorem 4 with p = {share:.3g}"
+        return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"
+
+    def entries(self) -> list[LedgerEntry]:
+        """Ledger entries, with losses that are proved for this noise."""
+        found: dict[str, tuple[float, tuple[Loss, ...]]] = {}
+        if (shares := self.shares) is not None:
+            failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
+            tables = DiscreteLaplaceLoss(epsilon=shares.counts, count=self.num_attributes)
+            found = {
+                "size": (shares.size, (DiscreteLaplaceLoss(epsilon=shares.size), failure)),
+                "structure": (shares.entropy, (PureDP(epsilon=shares.entropy, count=self.entropies),)),
+                "tables": (shares.counts, (tables,)),
+            }
+        entries = []
+        for name, (what, part) in STAGES.items():
+            if name == "tables" or self.learns_structure:
+                each, losses = found.get(name, (math.inf, ()))
+                noise = f"Laplace noise as printed, epsilon {rounded_up(each, 4)} each"
+                entries.append(stage_entry(name, what, (part,), losses, noise))
+        return entries
+
+
+@dataclass(frozen=True)
+class PrintedSize(NumberOfRows):
+    """Number of rows, for Laplace noise (Eq. 10)."""
+
+    def l1(self, neighbours: Neighbours) -> int:
+        """One row more or less."""
+        return neighbours.rows
+
+
+@dataclass(frozen=True)
+class PrintedEntropies(Entropies):
+    """Entropies with the sensitivity of Lemma 1 at ``least_rows``, here the noisy number of rows itself."""
+
+    def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
+        """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
+        steps = math.ceil(printed.paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
+        return steps * self.apart
+
+
+class PrintedCounts(CountTable):
+    """A table of counts, for Laplace noise."""
+
+    def l1(self, neighbours: Neighbours) -> int:
+        """One row changes one cell."""
+        return neighbours.rows
+
+
+def check_printed(neighbours: Neighbours) -> None:
+    """Raise ValueError unless single rows added or removed are protected."""
+    if neighbours != ONE_ROW:
+        beside = [f"person ({neighbours.person!r})"] if neighbours.of_people else []
+        beside += ["neighbours ('replace_one')"] if neighbours.replace else []
+        raise Refused.saying(
+            "noise",
+            f"noise ('paper') protects single rows added or removed, and not beside {' and '.join(beside)}: "
+            "leave that out, or use noise='calibrated'",
+        )
+
+
+def cut_at_zero(noisy: np.ndarray) -> np.ndarray:
+    """Noisy counts as printed: ``max(0, n + noise)`` (Eq. 14)."""
+    cut: np.ndarray = np.maximum(0.0, noisy)
+    return cut
+
+
+def uniform_prior(cardinality: int, concentration: float) -> np.ndarray:
+    """The default hyper-parameters alpha (Eq. 11); the paper prints no value: ``concentration``, evenly."""
+    return np.full(cardinality, concentration / cardinality)

@@ -1,0 +1,44 @@
+"""The uniform model: nothing is learned, so nothing is spent. A baseline and a negative control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.table.columns.domain import Domain
+
+
+@dataclass(frozen=True)
+class Uniform(Learner):
+    """Every value of the domain equally likely, independently."""
+
+    makes: ClassVar[type[SeedModel]] = BayesianNetwork
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
+        """One free entry."""
+        what = "uniform over the domain, nothing learned"
+        return [
+            LedgerEntry(
+                name="model", mechanism=what, losses=(), scope="model", parts=("structure", "parameters")
+            )
+        ]
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
+        """Build the network from the domain alone."""
+        cards = domain.cardinalities
+        return BayesianNetwork(
+            [
+                ConditionalTable(
+                    child=j, parents=(), buckets=(), probabilities=np.full((1, cards[j]), 1 / cards[j])
+                )
+                for j in topological_order(((),) * len(domain), cards)
+            ]
+        )

@@ -1,0 +1,233 @@
+"""The command ``sdv-plausible families``: related tables to a release file, and tables drawn from it."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.cli.files import (
+    UsageError,
+    add_spelling,
+    check_largest_file,
+    check_output,
+    check_there,
+    flag,
+    is_same,
+    keep,
+    marks_of,
+    write,
+)
+from sdv_plausible.cli.fit_options import add_budget, opened_budget
+from sdv_plausible.cli.output import say, steps, to_holder
+from sdv_plausible.cli.run_fit import allow_no_claim
+from sdv_plausible.fitting.options import default_of
+from sdv_plausible.privacy.neighbours import RELATIONS
+from sdv_plausible.utils.strict_json import strict_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
+        PlausibleDeniabilityMultiTableSynthesizer,
+    )
+    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+    from sdv_plausible.table.columns.cell_reader import ColumnType
+    from sdv_plausible.table.files.text_files import Files
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Which tables, what is known of them, and where release and tables go."""
+    add = command.add_argument
+    add("data", type=Path, help="CSV or Parquet file of the table that hangs on none, such as households.csv")
+    help_ = (
+        "of the tables that hang on it: named as they are, or in the order of the metadata's relationships"
+    )
+    add("children", type=Path, nargs="+", help=help_)
+    add("--metadata", type=Path, required=True, help="SDV metadata JSON: all tables and their relationships")
+    add("--domain", type=Path, help="JSON: for each table its declarations, or the name of its domain file")
+    add("--roles", type=Path, help='JSON: {"persons": {"relation": {"head": "exactly one"}}}')
+    add("-o", "--output", type=Path, required=True, help="release file to write (.release)")
+    add("--sampled", type=Path, metavar="FOLDER", help="also draw all tables, as CSV files in a new folder")
+    add("--epsilon", type=float, default=default_of("epsilon"), help="of all tables (default: %(default)s)")
+    add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
+    most = 'of a parent that are used, at most; JSON for each table: {"persons": 8, "trips": 3} (default: 8)'
+    add("--max-children", default="8", help=most)
+    types = "your word that types, keys and relationships in --metadata were known without the rows"
+    add("--types", choices=("declared", "detected"), help=f"{types} (declared), or that they were not")
+    add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
+    add_spelling(command, "data", "children")
+    add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
+    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
+    allow_no_claim(command)
+    command.set_defaults(outputs=("output", "sampled"))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit all tables, write the release, and draw from it."""
+    from sdv_plausible.table.declared.domain_file import read_json
+
+    check_there(options, "data", "children", "metadata", "domain", "roles")
+    check_output(options, "output", (".release", ".json"))
+    check_largest_file()
+    if options.sampled is not None:
+        check_new_folder(options, "sampled")
+    synth = synthesizer_of(
+        options,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        roles={} if options.roles is None else read_json(options.roles, "roles", ""),
+        neighbours=options.neighbours,
+        types=options.types,
+        budget=opened_budget(options),
+    )
+    files = files_by_table(options, synth, [options.data, *options.children])
+    planned = synth.plan()
+    if not planned.claims_privacy and not options.allow_no_claim:
+        raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
+    with steps("reading", "fitting", "writing") as begin:
+        begin()
+        tables = read_tables(options, files)
+        begin()
+        synth.fit(tables)
+        begin()
+        release = synth.release()
+        with _kept_if_lost(release, options.output):
+            write(options, options.output, release.to_bytes())
+        if options.sampled is not None:
+            with _told_where(options.output):
+                write_tables(release.sample(), options.sampled)
+    beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
+    ledger = release.ledger
+    say(
+        options,
+        f"{ledger}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
+        {"output": options.output, "sha256": release.digest, "sampled": options.sampled,
+         "ledger": ledger.to_dict()},
+    )  # fmt: skip
+
+
+def _most(text: str) -> Any:
+    """A number, or one for each table."""
+    try:
+        return strict_json(text)
+    except ValueError:
+        raise UsageError(
+            f'--max-children: {text[:80]!r} must be a number, or such as {{"persons": 8}}'
+        ) from None
+
+
+def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    """The synthesizer of the tables in --metadata, by what --domain declares of each."""
+    from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
+        PlausibleDeniabilityMultiTableSynthesizer,
+    )
+    from sdv_plausible.table.declared.domain_file import read_json
+
+    domain = {} if options.domain is None else read_json(options.domain, "domain", "")
+    if isinstance(domain, dict):
+        domain = {
+            name: _domain_file(options.domain, name, one) if isinstance(one, str) else one
+            for name, one in domain.items()
+        }
+        for path in (one for one in domain.values() if isinstance(one, Path)):
+            if (output := getattr(options, "output", None)) is not None and is_same(output, path):
+                raise UsageError(
+                    f"output ({output}) is a file that --domain names and that is read; choose another name"
+                )
+    metadata, most = read_json(options.metadata, "metadata", "or SDV's Metadata"), _most(options.max_children)
+    return PlausibleDeniabilityMultiTableSynthesizer(metadata, max_children=most, domain=domain, **known)
+
+
+def _domain_file(document: Path, table: str, name: str) -> Path:
+    """A table's domain file, which the document names and looks are written to: in the same folder alone."""
+    path, folder = document.parent / name, Path(os.path.realpath(document.parent))
+    if not Path(os.path.realpath(path)).is_relative_to(folder):
+        raise UsageError(
+            f"--domain: {document} names {name!r:.200} for table {table!r:.40}, outside its folder: "
+            "copy that file into the folder, or write its declarations into the document"
+        )
+    return path
+
+
+def files_by_table(
+    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
+) -> dict[str, tuple[Files, dict[str, ColumnType]]]:
+    """The file of each table and what its columns are: by name, or in order, each after what it hangs on."""
+    from sdv_plausible.table.files.text_files import Files
+
+    tables = synth.column_types()
+    if len(paths) != len(tables):
+        raise UsageError(
+            f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
+        )
+    named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
+    is_named = {*named} == {*tables}
+    crossed = [path for name, path in in_order.items() if path.stem in {*tables} - {name}]
+    if crossed and not is_named:
+        raise UsageError(
+            f"data: {crossed[0]} is named as another table than the one in its place ({', '.join(tables)}): "
+            "name all files as the tables, or put them in this order"
+        )
+    found = named if is_named else in_order
+    return {
+        name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
+    }
+
+
+def read_tables(
+    options: argparse.Namespace, files: dict[str, tuple[Files, dict[str, ColumnType]]]
+) -> dict[str, pd.DataFrame]:
+    """All tables: every cell by itself, by what is declared of its column."""
+    from sdv_plausible.table.files.table_file import read_file
+
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    return {name: read_file(*file) for name, file in files.items()}
+
+
+@contextmanager
+def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
+    """Keep what was paid for elsewhere if it cannot be written where it should."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            to_holder(f"the fit is kept in {keep(output.parent, output.name, release.save)}")
+        raise
+
+
+@contextmanager
+def _told_where(output: Path) -> Iterator[None]:
+    """Say that the release is written, if what is drawn of it is not."""
+    try:
+        yield
+    except BaseException:
+        to_holder(f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables")
+        raise
+
+
+def check_new_folder(options: argparse.Namespace, name: str) -> None:
+    """Refuse a folder for tables that is there, or is in none."""
+    folder: Path = getattr(options, name)
+    if folder.exists() or folder.is_symlink() or not folder.resolve().parent.is_dir():
+        raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
+
+
+def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
+    """All tables as CSV files in a folder, which is there whole or not at all."""
+    from sdv_plausible.table.files.write_table import write_table
+    from sdv_plausible.utils.atomic_files import part_folder
+    from sdv_plausible.utils.file_names import file_in
+
+    with part_folder(folder.parent) as hidden:
+        whole = hidden / "tables"
+        whole.mkdir()
+        for name, table in tables.items():
+            write_table(table, file_in(whole, name, ".csv"))
+        if folder.exists() or folder.is_symlink():  # made meanwhile; a rename would take an empty one's place
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+        whole.rename(folder)

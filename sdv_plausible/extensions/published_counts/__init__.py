@@ -1,0 +1,1 @@
+"""Models from counts that somebody else published with a known noise."""

@@ -1,0 +1,116 @@
+"""A release as a sample of the table that was protected: DCAT-AP, HealthDCAT-AP, with DPV's terms.
+
+The table itself is described by what a person says of it alone; the release is its ``adms:sample``. What
+nobody says is left out, also where a profile wants it.
+
+Sources: DCAT-AP 3.0.1 (semiceu.github.io/DCAT-AP), HealthDCAT-AP release 5, W3C DPV 2.3 (w3id.org/dpv).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sdv_plausible.extensions.standards.release_description import ReleaseDescription, each
+
+CONTEXT = {
+    "adms": "http://www.w3.org/ns/adms#", "dcat": "http://www.w3.org/ns/dcat#",
+    "dcatap": "http://data.europa.eu/r5r/", "dct": "http://purl.org/dc/terms/", "dpv": "https://w3id.org/dpv#",
+    "eli": "http://data.europa.eu/eli/ontology#",
+    "foaf": "http://xmlns.com/foaf/0.1/", "healthdcatap": "http://healthdataportal.eu/ns/health#",
+    "skos": "http://www.w3.org/2004/02/skos/core#", "rdfs": "http://www.w3.org/2000/01/rdf-schema#", "spdx": "http://spdx.org/rdf/terms#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#", "xsd": "http://www.w3.org/2001/XMLSchema#",
+}  # fmt: skip
+_MEDIA = "http://www.iana.org/assignments/media-types/"
+_FILE_TYPE = "http://publications.europa.eu/resource/authority/file-type/"
+_TEXTS = {"identifier": "dct:identifier", "keywords": "dcat:keyword"}
+_ADDRESSES = {  # terms, and the classes of what they lead to
+    "url": ("dcat:landingPage", "foaf:Document"),
+    "access_rights": ("dct:accessRights", "dct:RightsStatement"),
+    "theme": ("dcat:theme", "skos:Concept"),
+    "legislation": ("dcatap:applicableLegislation", "eli:LegalResource"),
+    "category": ("healthdcatap:healthCategory", "skos:Concept"),
+    "type": ("dct:type", "skos:Concept"),
+}
+
+
+def to_dcat(found: ReleaseDescription) -> dict[str, Any]:
+    """Return the table's description with its synthetic sample, JSON-LD."""
+    known, law = found.known, _addresses(found, "legislation")
+    table: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "dcat:Dataset",
+        "dct:title": found.name,
+        "dct:description": known.get("description", "The table from which the synthetic sample was made."),
+        **{term: each(known[name]) for name, term in _TEXTS.items() if name in known},
+        **_addresses(found, *_ADDRESSES),
+    }
+    if "holder" in known:
+        table["dct:publisher"] = _agent(known["holder"], known.get("contact"))
+    if "contact" in known:
+        table["dcat:contactPoint"] = _contact(known.get("holder", ""), known["contact"])
+    if "hdab" in known:
+        table["healthdcatap:hdab"] = _agent(known["hdab"], known.get("hdab_contact"))
+    if "provenance" in known:
+        table["dct:provenance"] = {"@type": "dct:ProvenanceStatement", "rdfs:label": known["provenance"]}
+    if "access" in known:
+        access = {"@type": "dcat:Distribution", "dcat:accessURL": {"@id": known["access"]}, **law}
+        table["dcat:distribution"] = [access]
+    return table | {"adms:sample": [_sample(found) | law]}
+
+
+def _sample(found: ReleaseDescription) -> dict[str, Any]:
+    """The synthetic rows, or the release file from which they are drawn."""
+    known = found.known
+    kind, format_, digest = "application/json", "JSON", found.digest
+    if found.rows is not None:
+        kind, digest = found.rows_type, found.rows_digest
+        format_ = "CSV" if kind == "text/csv" else "PARQUET"
+    total, conditions = found.record.words.total, found.record.words.conditions
+    sample: dict[str, Any] = {
+        "@type": "dcat:Distribution",
+        "dct:title": f"Synthetic sample: {found.name}",
+        "dct:description": f"Synthetic rows, made with differential privacy. {found.claim}",
+        "dcat:mediaType": {"@id": _MEDIA + kind, "@type": "dct:MediaType"},
+        "dct:format": {"@id": _FILE_TYPE + format_, "@type": "dct:MediaTypeOrExtent"},
+        "spdx:checksum": {
+            "@type": "spdx:Checksum",
+            "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256", "@type": "spdx:ChecksumAlgorithm"},
+            "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": digest},
+        },
+        "dpv:hasData": {"@type": "dpv:SyntheticData"},
+        "dpv:hasTechnicalMeasure": {
+            "@type": "dpv:DifferentialPrivacy", "rdfs:label": total, "rdfs:comment": conditions,
+        },
+    }  # fmt: skip
+    if "download" in known:
+        sample |= {term: {"@id": known["download"]} for term in ("dcat:accessURL", "dcat:downloadURL")}
+    if "license" in known:
+        sample["dct:license"] = {"@id": known["license"], "@type": "dct:LicenseDocument"}
+    if "date" in known:
+        sample["dct:issued"] = {"@type": "xsd:date", "@value": known["date"]}
+    return sample
+
+
+def _addresses(found: ReleaseDescription, *names: str) -> dict[str, Any]:
+    told = {name: each(found.known[name]) for name in names if name in found.known}
+    return {
+        term: [{"@id": one, "@type": kind, **_label(kind, one)} for one in told[name]]
+        for name, (term, kind) in _ADDRESSES.items()
+        if name in told
+    }
+
+
+def _label(kind: str, address: str) -> dict[str, str]:
+    """A concept needs one: its code, with which an authority's addresses end."""
+    return {"skos:prefLabel": re.split("[/#]", address)[-1]} if kind == "skos:Concept" else {}
+
+
+def _agent(name: str, contact: str | None) -> dict[str, Any]:
+    point = {} if contact is None else {"dcat:contactPoint": _contact(name, contact)}
+    return {"@type": "foaf:Agent", "foaf:name": name, **point}
+
+
+def _contact(name: str, contact: str) -> dict[str, Any]:
+    term = "vcard:hasEmail" if contact.startswith("mailto:") else "vcard:hasURL"
+    return {"@type": "vcard:Kind", "vcard:fn": name or contact, term: {"@id": contact}}

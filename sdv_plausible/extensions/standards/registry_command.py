@@ -1,0 +1,83 @@
+"""The command ``sdv-plausible registry``: papers on a release."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_plausible.cli.files import UsageError, check_output, how
+from sdv_plausible.cli.output import say
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.strict_json import strict_json
+
+if TYPE_CHECKING:
+    from sdv_plausible.privacy.ledger_record import LedgerRecord
+    from sdv_plausible.table.columns.domain import Domain
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What papers are made from, where they go, and what only a person knows."""
+    from sdv_plausible.extensions.standards.registry import KNOWN
+
+    add = command.add_argument
+    add("ledger", type=Path, help="what --ledger wrote, or a release file")
+    add("-o", "--output", type=Path, required=True, help="YAML file to write")
+    add("--conformance", type=Path, help="also write a table in the words of NIST SP 800-226")
+    add("--pages", default="docs", help="where this package's docs are, for links in the table")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    for name, field in KNOWN.items():
+        option = f"--{name.replace('_', '-')}"
+        if field.many:
+            add(option, nargs="+", metavar="TEXT", help=field.hint)
+        else:
+            hint = f"{field.hint}: {', '.join(field.choices)}" if field.choices else field.hint
+            add(option, metavar="TEXT", help=hint)
+    command.set_defaults(outputs=("output", "conformance"))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the registry entry and the conformance table."""
+    from sdv_plausible.extensions.standards.registry import KNOWN, missing, registry_entry, to_yaml
+    from sdv_plausible.release.card.conformance import conformance_page
+
+    _check_papers(options)
+    record, domain = _ledger_record(options.ledger)
+    known = how(options, *KNOWN)
+    write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
+    if options.conformance is not None:
+        write_whole(options.conformance, conformance_page(record, pages=options.pages))
+    written = [path for path in (options.output, options.conformance) if path is not None]
+    blank = [name for name in missing(known) if domain is None or name != "data_domain"]
+    words = f"Wrote {' and '.join(map(str, written))}"
+    if blank:
+        words += f"\nTo be filled in, in {options.output}: {', '.join(blank)}"
+    say(options, words, {"written": written, "to_be_filled_in": blank})
+
+
+def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
+    """The ledger of a file, and the domain if it is a release file."""
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+    from sdv_plausible.release.file.json_documents import FORMAT
+    from sdv_plausible.release.file.release import Release
+
+    data = read_given(path)
+    if FORMAT.encode() in data:
+        release = Release.load(path)
+        return LedgerRecord.of(release.ledger.to_dict()), release.domain
+    try:
+        ledger = strict_json(data.decode("utf-8", errors="replace"))
+    except ValueError as error:
+        raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
+    LedgerRecord.of(ledger)  # complains of one that contradicts itself
+    return LedgerRecord.of(from_file(ledger)), None
+
+
+def _check_papers(options: argparse.Namespace) -> None:
+    """Refuse papers that cannot be written, before anything is read."""
+    if not options.ledger.is_file():
+        raise UsageError(f"there is no ledger file {options.ledger}")
+    check_output(options, "output", (".yaml", ".yml"))
+    if options.conformance is not None:
+        check_output(options, "conformance", (".md",))

@@ -1,0 +1,41 @@
+"""A release's columns as SDV's metadata V2: ranges, values, digits and nulls, where it has words.
+
+Source: ``sdv/metadata/_single_table.py`` of SDV 2.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sdv_plausible.extensions.standards.release_description import ReleaseDescription
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "numerical": ("range_min", "range_max", "range_is_nullable", "decimal_places"),
+    "datetime": ("datetime_format", "range_min", "range_max", "range_is_nullable"),
+    "categorical": ("range_values", "range_is_nullable"),
+    "ordinal": ("range_values", "range_is_nullable"),
+    "boolean": ("range_is_nullable",),
+    "id": ("regex_format",),
+}
+"""What SDV's metadata can say of columns that we know; of any other, whether it is personal data."""
+
+
+def to_sdv_metadata(found: ReleaseDescription) -> dict[str, Any]:
+    """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
+    columns = {}
+    for name, words in found.columns.items():
+        known = ("sdtype", *WORDS.get(words["sdtype"], ("pii",)))
+        columns[name] = {word: words[word] for word in known if word in words}
+    primary, alternate, related = found.keys
+    table = {
+        "columns": columns,
+        "primary_key": _plain(primary),
+        "alternate_keys": list(map(_plain, alternate)),
+        "column_relationships": [{"type": kind, "column_names": list(names)} for kind, names in related],
+    }
+    table = {name: value for name, value in table.items() if value}
+    return {"tables": {found.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+
+
+def _plain(key: Any) -> Any:
+    return list(key) if isinstance(key, tuple) else key

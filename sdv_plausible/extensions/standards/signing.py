@@ -1,0 +1,140 @@
+"""Keys and envelopes: bytes signed with Ed25519, in the form that others' tools check.
+
+Sources: DSSE 1.0.2 (protocol, envelope), RFC 8032.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import stat
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+
+from sdv_plausible.privacy.noise.stable_seeds import new_secret
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.input_files import open_given, read_given
+from sdv_plausible.utils.strict_json import strict_json
+
+MAX_BYTES = 2**24  # of an envelope
+
+
+# --- envelopes ------------------------------------------------------------------------------------------
+
+
+def sealed(kind: str, body: bytes, secret: Ed25519PrivateKey) -> str:
+    """Return a payload of some media type, signed, as one line of JSON (DSSE)."""
+    signed = {"keyid": key_id(secret.public_key()), "sig": _coded(secret.sign(_to_be_signed(kind, body)))}
+    return json.dumps({"payloadType": kind, "payload": _coded(body), "signatures": [signed]}) + "\n"
+
+
+def opened(kind: str, path: Path, key: Path) -> bytes:
+    """Return the payload of an envelope that a key signed.
+
+    Raises
+    ------
+    ValueError
+        If it is none of that media type, or another key signed it.
+    """
+    public = _public_key(key)
+    with open_given(path, "attestation") as file:
+        data = file.read(MAX_BYTES)
+    try:
+        plain = strict_json(data.decode("utf-8"))
+        signatures = [base64.b64decode(one["sig"], validate=True) for one in plain["signatures"]]
+        body, is_such = base64.b64decode(plain["payload"], validate=True), plain["payloadType"] == kind
+    except (ValueError, KeyError, TypeError):
+        is_such = False
+    if not is_such:
+        raise ValueError(f"{path} is no signed statement: give what fit --sign wrote")
+    if not any(_is_signed(public, one, _to_be_signed(kind, body)) for one in signatures):
+        raise ValueError(
+            f"{path}: the key in {key} did not sign it, or it was changed since: ask for the public key "
+            f"again (this one is {key_id(public)})"
+        )
+    return body
+
+
+def _to_be_signed(kind: str, body: bytes) -> bytes:
+    """DSSE's pre-authentication encoding of a payload and its type."""
+    return b"DSSEv1 %d %s %d %s" % (len(kind.encode()), kind.encode(), len(body), body)
+
+
+def _is_signed(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
+    try:
+        public.verify(signature, data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _coded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+# --- keys -----------------------------------------------------------------------------------------------
+
+
+def new_key(path: str | Path) -> str:
+    """Make a key: the secret one in a file of mode 0600, the public one beside it; return its id.
+
+    Raises
+    ------
+    FileExistsError
+        If one of the files is there.
+    """
+    path, secret = Path(path), Ed25519PrivateKey.from_private_bytes(new_secret())
+    public = secret.public_key()
+    pem = secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_whole(path, pem, owner_only=True, replace=False)
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    write_whole(public_file(path), pem, replace=False)
+    return key_id(public)
+
+
+def public_file(path: Path) -> Path:
+    """Where the public key of a secret one is."""
+    return path.parent / f"{path.name}.pub"
+
+
+def key_id(public: Ed25519PublicKey) -> str:
+    """SHA-256 of a public key in DER: a name for it, which proves nothing."""
+    der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(der).hexdigest()
+
+
+def secret_key(path: Path) -> Ed25519PrivateKey:
+    """Read a secret key that its owner alone may read."""
+    data, mode = read_given(path, "key"), stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")
+    try:
+        found = load_pem_private_key(data, password=None)
+    except (ValueError, TypeError):
+        found = None
+    if not isinstance(found, Ed25519PrivateKey):
+        raise ValueError(f"key: {path} holds no secret Ed25519 key in PEM without a password")
+    return found
+
+
+def _public_key(path: Path) -> Ed25519PublicKey:
+    data = read_given(path, "key")
+    try:
+        found = load_pem_public_key(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, Ed25519PublicKey):
+        raise ValueError(f"key: {path} holds no public Ed25519 key in PEM")
+    return found

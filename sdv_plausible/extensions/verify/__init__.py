@@ -1,0 +1,1 @@
+"""Verification of a release file by independent code, without the rows."""

@@ -1,0 +1,310 @@
+"""A ledger's total from its entries, and whether the file's words say what the entries say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sdv_plausible.extensions.verify.independent.totals import (
+    GroupedLosses,
+    Loss,
+    program_excess,
+    split_total,
+    total,
+)
+from sdv_plausible.extensions.verify.independent.verdict import (
+    ContradictionError,
+    ProtectedUnit,
+    UncheckableError,
+    rounded_up,
+    shown,
+)
+
+AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
+_ROUNDING = 1e-9
+_PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
+NONE_STATED = "none is stated"
+FIRST = "number of rows, first"
+FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # what it takes of epsilon, and at most
+FAR = 25.0  # scales of Laplace noise beyond which it is in one of 10^10 files
+SAMPLED = "SampledGaussianLoss"
+NO_CLAIM = "No differential-privacy claim is made for this release: "
+IDLE = {
+    "gamma": 4.0, "row_cap": 1_000_000, "seed_free_share": 0.5, "least_rows": 1000, "max_plausible": None,
+    "max_check_plausible": None, "hidden_omega": False, "threshold_noise": "discrete_laplace",
+}  # fmt: skip
+"""Options of tests by rows, which files have with their usual values: rows of a file are of no such test."""
+COVERS = "any number of rows, the release file and the saved synthesizer"
+CONDITION = "if the column types in the metadata were known without the data"
+PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+NOT_COVERED = (
+    "how long the computation took and the memory it used",
+    "an attacker who controls the machine on which the data is held",
+    "facts about a person that can be learned from other people's rows",
+    "further fits to the same rows: their totals add up",
+)
+SEVERAL_ROWS = (
+    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
+    "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
+)
+
+
+def losses_of(entries: Sequence[Any]) -> list[Loss]:
+    """Losses of entries."""
+    return [loss for entry in entries for loss in entry["losses"]]
+
+
+def has_claim(entries: Sequence[Any]) -> bool:
+    """Whether no entry ends the claim."""
+    return all(loss["type"] != "InfiniteLoss" for loss in losses_of(entries))
+
+
+def is_earlier(entry: Any) -> bool:
+    """Whether an entry says that it carries what an earlier fit charged for a domain, which alone it may."""
+    return entry["mechanism"].startswith("learned earlier") and entry["parts"] == ["domain"]
+
+
+def _within(entries: Sequence[Any]) -> list[Any]:
+    """Entries that an envelope stands for: those after it that cost something, of its parts alone."""
+    at = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
+    later = [e for e in entries[at + 1 :] if e["losses"] and has_claim([e]) and e["parts"]]
+    return [entry for entry in later if {*entry["parts"]} <= {*entries[at]["parts"]}]
+
+
+def check_losses(document: Any) -> str:
+    """Refuse an envelope without a vote, or one that is smaller than what it stands for."""
+    entries = document["ledger"]["entries"]
+    envelopes, inside = [entry for entry in entries if entry.get("envelope")], losses_of(_within(entries))
+    if envelopes and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
+        raise ContradictionError(
+            "an envelope stands for what a vote on types finds, and no entry pays for the vote"
+        )
+    if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
+        raise ContradictionError(
+            f"entry {shown(envelopes[0]['name'])} stands for those after it, which cost more than it"
+        )
+    return f"{len(entries)} entries; an envelope, where there is one, stands for what is within it"
+
+
+def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
+    most, spent = GroupedLosses.of(envelope), GroupedLosses.of(inside)
+    if not (most.others or spent.others or most.zcdp or spent.zcdp):
+        both = (_costs(spent), _costs(most))
+        return all(cost <= limit * (1 + _ROUNDING) for cost, limit in zip(*both, strict=True))
+    pair = envelope[0]
+    is_pair = len(envelope) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
+    return is_pair and total(inside, pair["delta"]) <= pair["epsilon"] * (1 + AGREES)
+
+
+def _costs(found: GroupedLosses) -> tuple[float, ...]:
+    """Of Gaussian noise and failures; several failures compose to less than their sum."""
+    return found.mu_squared, found.rho, found.delta, -found.log_kept
+
+
+def check_total(document: Any) -> str:
+    """Refuse a total that the entries do not add up to."""
+    ledger, stated, delta = document["ledger"], document["ledger"]["epsilon"], document["ledger"]["delta"]
+    if (stated is None) == has_claim(ledger["entries"]):
+        raise ContradictionError("a total must be stated where no entry ends the claim, and nowhere else")
+    if stated is None:
+        return f"{NONE_STATED}, as an entry ends the claim"
+    least = _total(document, delta)
+    charged, step = program_excess(losses_of(ledger["entries"]))
+    most = _total(document, delta - charged) + step if delta > 2 * charged else math.inf
+    said = f"the entries add up to {least:.6g} at delta {rounded_up(delta)}, and the file states {stated:.6g}"
+    if stated < least * (1 - AGREES) - _ROUNDING:
+        raise ContradictionError(said)
+    if ledger["limit"] is not None and ledger["limit"] < least * (1 - AGREES) - _ROUNDING:
+        raise ContradictionError(
+            f"{said}, above the limit of {ledger['limit']:.6g} that the fit was to keep to"
+        )
+    if stated > most * (1 + AGREES) + _ROUNDING:
+        raise UncheckableError(f"{said}: an older version added up so, or an entry is missing")
+    return said
+
+
+def _total(document: Any, delta: float) -> float:
+    """Total of the entries but those within an envelope; by a secret split of the rows where that is less."""
+    ledger, settings = document["ledger"], document["settings"]
+    inside = _within(ledger["entries"])
+    entries = [entry for entry in ledger["entries"] if not any(entry is one for one in inside)]
+    found = total(losses_of(entries), delta)
+    if (
+        settings["split"] is None
+        or math.isinf(found)
+        or ProtectedUnit.of(ledger) != ProtectedUnit(1, False, None)
+    ):
+        return found
+    parts, common = [(p, list[Loss]()) for p, _ in _split(settings)], list[Loss]()
+    for entry in entries:
+        at = rows_of(entry["parts"], settings)
+        (common if at is None else parts[at][1]).extend(entry["losses"])
+    return min(found, split_total(parts, common, delta))
+
+
+def _split(settings: Any) -> list[tuple[float, set[str]]]:
+    """Parts into which rows fall: with what chance, and what each alone is used for."""
+    if settings["split"] is None:
+        return []
+    (structure, parameters, seeds), model = settings["split"], settings.get("model")
+    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
+    if model in ("paper", "independent") or (model == "bayesian_network" and other):  # the paper's network
+        return [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
+    return [(structure + parameters, {"structure", "parameters"}), (seeds, {"seeds"})]
+
+
+def rows_of(use: str | Sequence[str], settings: Any) -> int | None:
+    """The part whose rows alone are used for something: parts of an entry, or rows of an answer."""
+    use = _PARTS.get(use, (use,)) if isinstance(use, str) else use
+    return next((i for i, (_, alone) in enumerate(_split(settings)) if use and {*use} <= alone), None)
+
+
+def check_words(document: Any) -> str:
+    """Refuse a sentence that is not that of the entries, or that covers more."""
+    ledger, unit = document["ledger"], ProtectedUnit.of(document["ledger"])
+    if ledger["covers"] != COVERS:
+        raise ContradictionError(f"what the total is said to cover must be {COVERS!r}")
+    values = f"a person whose rows are under several values of {unit.person}"
+    if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
+        raise ContradictionError("what no total covers is not said as it is")
+    if ledger["sentence"] != (wanted := _sentence(ledger, unit)):
+        made = wanted if has_claim(ledger["entries"]) else f"{NO_CLAIM}..."
+        raise ContradictionError(f"the sentence is not that of the entries: it must read {made!r}")
+    return "sentence, what it covers and what not are those of the entries"
+
+
+def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
+    """The guarantee in one sentence, as the format has it."""
+    if ends := [entry for entry in ledger["entries"] if not has_claim([entry])]:
+        reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in ends)
+        return f"{NO_CLAIM}{reasons}."
+    epsilon, delta, one, them, rows = ledger["epsilon"], rounded_up(ledger["delta"]), "one row", "it", ""
+    if unit.person is not None:
+        most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
+        one, them = "one person", "them"
+        rows = f"all rows with one value of {unit.person}, of which at most {most} used"
+    relation = f"addition or removal of any {one}" + (rows and f" ({rows})")
+    compared = f"with any {one} in the data as without {them}"
+    if unit.is_replaced:
+        known = f"{rows}; the number of people" if rows else "the number of rows"
+        relation = f"replacement of any {one} by another one ({known} is public)"
+        compared = f"with any {one} as with any other one in its place"
+    factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+    if any("assumes" in entry for entry in ledger["entries"]):
+        relation += f", {CONDITION}"
+    return (
+        f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}: every conclusion that "
+        f"anyone can draw from this release ({ledger['covers']}) is at most {factor} times as likely "
+        f"{compared}, or the reverse, apart from an additional probability of at most {delta}. {PUBLIC}"
+    )
+
+
+def check_settings(document: Any) -> str:  # noqa: PLR0912
+    """Refuse settings of another guarantee than the ledger's, or without the entries that belong to them."""
+    settings, ledger = document["settings"], document["ledger"]
+    told, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
+    ours = {name: settings[name] for name in ("person", "rows_per_person")}
+    is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
+    if settings["privacy_test"] != "release" or not is_same:
+        raise ContradictionError(
+            "test, unit or delta of the settings are not those that the ledger counts with"
+        )
+    if "public_rows" not in settings and {"public_source", "public_sha256"} & {*settings}:
+        raise ContradictionError("a published table is named, and the settings have no public_rows")
+    if any("assumes" in e and e["losses"] for e in ledger["entries"]):
+        raise ContradictionError("an entry has losses and assumptions, of which it can have one")
+    assumes = any("assumes" in entry for entry in ledger["entries"])
+    columns = {column["name"] for column in document["schema"]["columns"]}
+    for name in (name for entry in ledger["entries"] for name in entry.get("assumes", ())):
+        if name not in columns:
+            raise ContradictionError(f"the type of column {shown(name)} is assumed, which is not there")
+    if settings["types"] in (None, "declared") and assumes != (settings["types"] is None):
+        raise ContradictionError("the ledger's assumption on column types and the settings do not agree")
+    if has_claim(ledger["entries"]):
+        if settings["types"] == "detected" or (settings["epsilon"] is None and losses_of(ledger["entries"])):
+            raise ContradictionError("types detected in the rows, or no noise, and the ledger makes a claim")
+        if settings["undeclared"] == "infer" and any(a["columns"] for a in document["answers"]["asked"]):
+            raise ContradictionError(
+                "undeclared columns were read off the rows (infer), and answers say that they were learned"
+            )
+        if ProtectedUnit.of(ledger) != ProtectedUnit(1, False, None) and SAMPLED in {
+            o["type"] for o in losses_of(ledger["entries"])
+        }:
+            raise ContradictionError(
+                f"a {SAMPLED} is for single rows added or removed, and not for this unit"
+            )
+        modelled = {column["name"]: column["provenance"] for column in document["domain"]}
+        known = {column["name"] for column in document["schema"]["columns"]}
+        for name in settings.get("voted", ()):
+            if name not in known or modelled.get(name) == "declared":
+                raise ContradictionError(
+                    f"a type was voted for of {shown(name)}, which is no column, or was declared"
+                )
+        if strangers := sorted({*settings.get("voted_others", ())} - {*settings.get("voted", ())}):
+            raise ContradictionError(
+                f"cells of another kind than a vote found are told of {shown(strangers[0])}"
+            )
+        if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
+            raise ContradictionError("types were voted for, and no entry pays for the vote")
+    if settings["split"] is None and any(a["rows"] != "all" for a in document["answers"]["asked"]):
+        raise ContradictionError("answers were asked of a part of the rows, and the settings have no split")
+    rows, person = settings.get("public_rows"), told["person"]
+    if person is not None and person not in columns - {column["name"] for column in document["domain"]}:
+        raise ContradictionError(
+            f"column {shown(person)} says whose a row is, and is no column that is invented"
+        )
+    needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
+    for name, there in needed.items():
+        if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
+            raise ContradictionError(
+                f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is"
+            )
+    if rows is not None:
+        source = settings.get("public_source")
+        named = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
+        if not entries["public table"]["mechanism"].endswith(named):
+            raise ContradictionError("the ledger names another published table than the settings")
+    _check_count(document)
+    idle = [name for name, usual in sorted(IDLE.items()) if settings.get(name, usual) != usual]
+    without = f"; without effect: {', '.join(idle)}" if idle else ""
+    return f"unit, delta and test are those that the ledger counts with{without}"
+
+
+def _check_count(document: Any) -> None:
+    """Refuse a count before all else that is not paid as such, or that is of another table."""
+    entries, asked, unit = (
+        document["ledger"]["entries"],
+        document["answers"]["asked"],
+        ProtectedUnit.of(document["ledger"]),
+    )
+    counts = [e for e in entries if e["name"] == "count" and e["losses"] and not is_earlier(e)]
+    firsts = [answer for answer in asked if answer["kind"] == FIRST]
+    if not counts and not firsts:
+        return
+    if counts != entries[:1] or firsts != asked[:1]:
+        raise ContradictionError(
+            "a count before all else needs one entry and one answer, the first of the file"
+        )
+    (entry,), (answer,) = counts, firsts
+    epsilon = min(FIRST_SHARE * (document["settings"]["epsilon"] or 0.0), FIRST_MOST)
+    (loss, *more) = entry["losses"]
+    if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
+        raise ContradictionError(
+            f"a count before all else costs epsilon {rounded_up(epsilon)} here, and is charged otherwise"
+        )
+    if answer["paid_by"] != ["count"] or answer["noise"] != "discrete laplace" or answer["rows"] != "all":
+        raise ContradictionError(
+            "a count before all else is of all rows, has Laplace noise, and is paid by its entry"
+        )
+    if not _near(answer["scale"], unit.rows / epsilon):
+        raise ContradictionError("a count before all else has other noise than its entry pays for")
+    for other in (a for a in asked if a["kind"] == "number of rows" and a["rows"] == "all"):
+        if abs(other["values"][0] - answer["values"][0]) > FAR * (answer["scale"] + other["scale"]):
+            raise ContradictionError(
+                "a count before all else is of another table: a later number of rows is far from it"
+            )
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-6 * other

@@ -1,0 +1,48 @@
+"""A published table, compared with the one that a release's model started from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.extensions.verify.independent.verdict import ContradictionError, UncheckableError
+from sdv_plausible.fitting.public_table import codes_digest, with_public
+from sdv_plausible.models import learner_of
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.files.table_file import columns_of, read_file
+from sdv_plausible.table.files.text_files import Files
+
+
+def check_public(public: Any, known: dict[str, Any], release: Release) -> str:
+    """Compare a published table with the one that the file tells of; the learner with it is then known."""
+    if public is None:
+        raise UncheckableError("the model started from one: give it (public, --public)")
+    frame = public if isinstance(public, pd.DataFrame) else _read(release, public)
+    rows, digest = release.settings["public_rows"], release.settings.get("public_sha256")
+    if len(frame) != rows:
+        raise ContradictionError(f"the table has {len(frame):,} rows, and the file says that it had {rows:,}")
+    learner = with_public(learner_of(release.settings), frame, release.domain, release.rules.rule_set)
+    known["learner"] = learner
+    if digest is None:
+        raise UncheckableError("the file, of an older version, holds no digest of it")
+    if codes_digest(learner.public) != digest:
+        raise ContradictionError("the table has other cells than the one whose digest the file holds")
+    return f"its digest is that of the file, of {rows:,} rows"
+
+
+def _read(release: Release, public: Any) -> pd.DataFrame:
+    """A file, read as the columns of the release are declared."""
+    file = public if isinstance(public, Files) else Files(public)
+    attributes = {a.name: a for a in (*release.domain, *release.rules.made.values())}
+    words: dict[str, Any] = {}
+    for column in release.schema.columns:
+        attribute = attributes.get(column.name)
+        words[column.name] = dict(column.spec)
+        if attribute is not None and attribute.provenance == "declared":
+            words[column.name] = attribute
+        elif attribute is not None and attribute.number_format is not None:
+            words[column.name]["number_format"] = attribute.number_format
+    there = columns_of(file, words)
+    return read_file(file, column_types({name: word for name, word in words.items() if name in there}))

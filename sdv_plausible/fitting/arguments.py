@@ -1,0 +1,171 @@
+"""What a fit is told before the rows: its arguments, read in one order whichever door they came through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.fitting.column_specs import ColumnSpecs
+from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.public_table import check_public
+from sdv_plausible.fitting.release_budget import check_budget
+from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
+from sdv_plausible.fitting.zero_cost_entries import check_types
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.learner_checks import check_number_of_columns
+from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused, listed, truth
+from sdv_plausible.release.file.fake_columns import check_invented, check_locales
+from sdv_plausible.rules.rule_files import read_rules
+from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling
+from sdv_plausible.table.columns.column_document import type_words
+from sdv_plausible.table.declared.column_types import (
+    check_released,
+    metadata_columns,
+    types_of_unknown_origin,
+)
+from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
+from sdv_plausible.table.declared.domain_file import DomainFile
+
+VOTED = "_types_were_voted_for"
+"""Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitArguments:
+    """Those that hang on no column, checked: privacy, model and test, and the declarations, read once."""
+
+    settings: Settings
+    learner: Any
+    domain: Any  # the declarations, or "written"
+    types: Types | None  # None: some came from metadata of unknown origin
+    assumed: tuple[str, ...]  # their columns
+    locales: list[str]
+    earlier: ReusedDomain  # what the declarations cost when they were learned
+
+    @classmethod
+    def of(
+        cls,
+        metadata: Any,
+        domain: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        model: Any,
+        test: Any,
+        types: Types | None,
+        person: str | Person | None,
+        neighbours: Relation,
+        budget: Any,
+        locales: Any,
+        random_state: int | None,
+    ) -> FitArguments:
+        """Read them as a door was given them.
+
+        Raises
+        ------
+        ValueError
+            Naming the one that cannot be.
+        """
+        check_budget(budget)
+        learner, unit = make_learner(model), Neighbours.parse(neighbours, person)
+        settings = Settings.of(epsilon, delta, test, unit, learner)
+        if random_state is not None:
+            KeyedRNG.from_seed(random_state)  # complains now rather than at fit
+        check_types(types)
+        known_locales = check_locales(locales)
+        check_released(metadata)
+        told = domain if says_written(domain) else given_file(domain)
+        earlier = earlier_losses(told, unit)
+        assumed: tuple[str, ...] = ()
+        if types in (None, "declared"):
+            _check_not_voted(metadata, told)
+        if types is None:
+            found = types_of_unknown_origin(metadata, told, unit.person)
+            known = {name for entry in earlier.entries for name in entry.assumes}
+            assumed = tuple(name for name in found if name not in known)
+        elif types == "declared":
+            earlier = earlier.vouched()
+        return cls(
+            settings=settings, learner=learner, domain=told, types=stated_types(types, assumed, earlier),
+            assumed=assumed, locales=known_locales, earlier=earlier,
+        )  # fmt: skip
+
+    def read(
+        self,
+        columns: Mapping[str, Mapping[str, Any]],
+        *,
+        rules: Any,
+        max_bins: int,
+        undeclared: Undeclared = "private",
+        public: pd.DataFrame | None = None,
+        anyway: bool = False,
+        spelling: Spelling = PLAIN,
+        name: str = "table",
+    ) -> Fit:
+        """The fit of a table with these columns, in the words that are known of them.
+
+        Of those whose types are to be voted for no word counts but the declarations'.
+
+        Raises
+        ------
+        ValueError
+            If rules and declarations cannot be, or do not go together.
+        """
+        told, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
+        if self.types == "voted":
+            from sdv_plausible.fitting.undeclared_types import left_open  # where there is a vote
+
+            columns, told, open_ = left_open(columns, told, self.settings.neighbours.person)
+        check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
+        said = ColumnSpecs(
+            columns=columns,
+            rules=rules,
+            domain=told,
+            max_bins=max_bins,
+            undeclared=undeclared,
+            split_dates=not self.learner.names_columns,
+            open=open_,
+            spelling=spelling,
+        )
+        if open_:
+            from sdv_plausible.fitting.undeclared_types import check_vote
+
+            check_vote(said, self.settings, self.learner)
+        declared, rule_set, specs = said.read()
+        check_number_of_columns(self.learner, len(specs))
+        check_public(public, columns, self.learner, rule_set)
+        return Fit(
+            told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
+            learner=self.learner, earlier=self.earlier, name=name, assumed=self.assumed,
+            anyway=truth("anyway", anyway),
+        )  # fmt: skip
+
+
+def stated_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
+    """Where types are from, as a release says it: declared where none is left to an assumption."""
+    return "declared" if types is None and not (assumed or earlier.assumes) else types
+
+
+def _check_not_voted(metadata: Any, domain: Any) -> None:
+    """Refuse types that an earlier fit's vote found, and paid for, as if they were public."""
+    if not getattr(metadata, VOTED, False):
+        return
+    file = domain if isinstance(domain, DomainFile) else DomainFile(columns={})
+    paid = (file.learned or {}).get("types") or {}
+    if names := [
+        name
+        for name, words in metadata_columns(metadata).items()
+        if name not in file.columns and type_words(words) != paid.get(name)
+    ]:
+        raise Refused.saying(
+            "types",
+            f'types ("declared"): those of {listed(names)} were voted for by an earlier fit, and its ledger '
+            "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
+            'or types="voted", or declare these columns (domain={...})',
+        )

@@ -1,0 +1,265 @@
+"""Fit where the data lives: one function from a table in parts to a release. SDV is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from sdv_plausible.fitting.arguments import FitArguments
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics
+from sdv_plausible.fitting.fit import Fit, FitResult
+from sdv_plausible.fitting.options import refuse_moved
+from sdv_plausible.fitting.partitioned_table import refuse_whole, shown_in_parts, spelling_of
+from sdv_plausible.fitting.release_budget import Budget
+from sdv_plausible.fitting.zero_cost_entries import side_entries
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Person, Relation
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.release.file.answers_section import AnswersSection
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
+from sdv_plausible.release.file.settings_section import said, versions_of
+from sdv_plausible.sources.open_source import open_source
+from sdv_plausible.sources.progress import on_terminal
+from sdv_plausible.sources.source import PART_ROWS
+from sdv_plausible.sources.worker_pool import WorkerPool
+from sdv_plausible.table.columns.cell_reader import ColumnType
+from sdv_plausible.table.columns.domain import MAX_BINS, Domain
+from sdv_plausible.table.columns.output_types import invented_type, output_type
+from sdv_plausible.table.columns.stored_types import keeps_storage
+from sdv_plausible.table.contribution_bounding import person_entry
+from sdv_plausible.table.declared.access_log import told_of_look
+from sdv_plausible.table.declared.column_types import column_types, metadata_columns
+from sdv_plausible.table.declared.declarations import Types, says_written
+from sdv_plausible.table.declared.spec_words import check_table_name
+
+
+def fit_source(
+    source: Any,
+    metadata: Any = None,
+    domain: Any = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-9,
+    model: Any = "bayesian_network",
+    test: Any = "release",
+    types: Types | None = None,
+    max_bins: int = MAX_BINS,
+    person: str | Person | None = None,
+    neighbours: Relation = "add_remove",
+    rules: Any = (),
+    budget: Budget | None = None,
+    locales: Sequence[str] = ("en_US",),
+    table_name: str = "table",
+    random_state: int | None = None,
+    anyway: bool = False,
+    rows: int = PART_ROWS,
+    scratch: str | Path | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    allow_no_claim: bool = False,
+    **moved: Any,
+) -> Release:
+    """Fit a table that need not fit in memory, and return the release. SDV is not imported.
+
+    Parameters
+    ----------
+    source : path, Files, frame, table or relation
+        A Parquet or CSV file, a folder of them or a pattern, or :class:`~sdv_plausible.Files`; a pandas or
+        polars frame, lazy or not; an Arrow table; a DuckDB relation; a Dask or Spark DataFrame, of whatever
+        cluster; a table of Ibis; an object that offers Arrow's C stream as often as it is asked; a function
+        without arguments that opens an Arrow stream, or record batches of one schema, anew for every pass.
+    metadata, domain
+        What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
+        read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value
+        sets that are not declared are learned under the budget.
+    epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state, anyway
+        As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
+    test : "release" or ReleaseTest
+        As there; the row-by-row tests need all records in memory: refused.
+    person : str or Person, optional
+        As there: each person's rows are brought together in ``scratch``, which must be given; those of a Dask
+        or Spark DataFrame on its cluster, without it.
+    table_name : str
+        Name of the table in the release.
+    rows : int
+        Rows that are in memory at a time, for each worker, and fewer where there are many columns; of a Dask
+        DataFrame, a partition.
+    scratch : str or Path, optional
+        A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
+        after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
+        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. A
+        program that is killed (SIGKILL, a power cut) cannot remove its scratch files: they stay until the
+        next fit with the same folder removes them, so start one, or remove ``.sdv-plausible-part-*`` there
+        yourself. Not for a Dask or Spark
+        DataFrame: its workers keep the codes.
+    workers : int, optional
+        Who read and count a larger table side by side on this machine; by default as many as it has cores. It
+        changes no count.
+    progress : bool
+        Whether every pass on this machine shows how many rows it has read, and the most memory so far.
+    allow_no_claim : bool
+        Whether a release may be made that protects nobody, as with ``random_state``: say so yourself.
+
+    Returns
+    -------
+    Release
+        It samples, and can be saved as one file.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or declaration cannot be, the source lacks a column or has one of a nested type, or no
+        claim can be made and that was not allowed.
+
+    Examples
+    --------
+    >>> from sdv_plausible import fit_source
+    >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
+    >>> release.save("census.release")                                           # doctest: +SKIP
+    """
+    refuse_moved("fit_source", moved, model=model, test=test)
+    check.whole("rows", rows, 1, f"try {PART_ROWS}")
+    check_table_name(table_name)
+    WorkerPool.of(workers)
+    check.truth("progress", progress)
+    check.truth("allow_no_claim", allow_no_claim)
+    if says_written(domain):
+        raise check.Refused.saying(
+            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
+        )
+    arguments = FitArguments.of(
+        metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
+        neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
+    )  # fmt: skip
+    settings, learner = arguments.settings, arguments.learner
+    refuse_whole(settings.test, learner)
+    fit = arguments.read(
+        _columns_of(source, metadata, arguments, rows),
+        rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
+    )  # fmt: skip
+    columns = fit.told.types
+    modelled = [name for name, column in columns.items() if column.is_modelled]
+    if not modelled:
+        raise ValueError(
+            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
+        )
+    words = said(
+        settings, model, fit.told.open, max_bins=max_bins, types=arguments.types, locales=arguments.locales,
+        enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
+    )  # fmt: skip
+    side = side_entries(random_state, has_constraints=False, types=types, assumed=fit.assumed)
+    fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
+    coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+    teller = HolderDiagnostics(partial(told_of_look, domain))
+    with (
+        on_terminal() if progress else nullcontext() as tell,
+        shown_in_parts(
+            source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
+            tell=tell, workers=workers,
+        ) as parts,
+    ):  # fmt: skip
+        _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
+        opened = fit.opened(budget)  # before the first row
+        found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
+    columns = {**columns, **column_types(found.types)}
+    release = release_of(
+        found, fit, columns, table_name, storage={
+            name: stored
+            for name, stored in parts.source.storage.items()
+            if name in columns and keeps_storage(columns[name].words, voted=name in found.types)
+        },
+    )  # fmt: skip
+    teller.warn()
+    return release
+
+
+def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) -> dict[str, dict[str, Any]]:
+    """What is known of the columns that are read: those that are named, or all where types are voted for."""
+    person = arguments.settings.neighbours.person
+    if arguments.types == "voted":
+        from sdv_plausible.fitting.undeclared_types import left_open  # where there is a vote
+
+        if metadata is not None:
+            raise check.Refused.saying(
+                "types",
+                'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
+                "you know in domain={...}, and leave metadata out",
+            )
+        words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
+        # what is declared tells a header line from a record
+        table = open_source(source, column_types(words) | column_types(file), rows)
+        if odd := table.uneven:
+            raise check.Refused.saying(
+                "types",
+                f'types ("voted"): all columns are taken, and {", ".join(odd)} are not in every file (or are '
+                "told by names of folders): give files with the same columns, or declare what is to be taken "
+                "(domain={...}) and leave types out",
+            )
+        return {name: {} for name in table.names}
+    known = column_types(arguments.domain, metadata, person)
+    named = {*metadata_columns(metadata), *(arguments.domain.columns if arguments.domain else ())}
+    if person is not None:
+        of, also = "a column that metadata or domain names", ", or named there as {'sdtype': 'id'}"
+        check.one_of("person", person, sorted(named), also, of=of)
+    return {name: kind.words for name, kind in known.items()}
+
+
+def release_of(
+    found: FitResult,
+    fit: Fit,
+    types: Mapping[str, ColumnType],
+    name: str,
+    key: str | tuple[str, ...] | None = None,
+    *,
+    storage: Mapping[str, str] = MappingProxyType({}),
+) -> Release:
+    """The release of what a fit found, of a table with these columns."""
+    sampler = found.sampler
+    assert isinstance(sampler, PrefixSampler)  # the release test's
+    return Release(
+        schema=replace(schema_of(types, found.rules.whole(found.domain), name, storage), primary_key=key),
+        domain=found.domain, rules=found.rules,
+        model=sampler.model, seeds=sampler.seeds,
+        answers=AnswersSection(sampler.answers, found.domain.names), ledger=found.ledger,
+        settings={**fit.said, **({"voted_others": dict(found.others)} if found.others else {})},
+        versions=versions_of(),
+    )  # fmt: skip
+
+
+def schema_of(
+    types: Mapping[str, ColumnType],
+    whole: Domain,
+    name: str,
+    storage: Mapping[str, str] = MappingProxyType({}),
+) -> TableSchema:
+    """Columns of the release: types from what was released, declared or a file's schema, none from rows."""
+    return TableSchema(
+        table=name,
+        columns=tuple(
+            SchemaColumn(
+                name=column,
+                label=column,
+                spec=spec.words,
+                dtype=output_type(whole[column]) if column in whole else invented_type(spec.words),
+                storage=storage.get(column),
+            )
+            for column, spec in types.items()
+        ),
+    )
+
+
+def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
+    if planned.claims_privacy or allow_no_claim:
+        return
+    raise ValueError(
+        f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
+        "fit_source(..., allow_no_claim=True)"
+    )

@@ -1,0 +1,108 @@
+"""From coded rows to a release: split them, learn a model, and put the privacy test in front.
+
+The rows stay behind doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sdv_plausible.fitting.ledger_notes import sentences
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.learner_checks import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import ExactCounts
+from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.queries.transcript import ALL_ROWS, Transcript
+from sdv_plausible.table.columns.domain import Domain
+
+
+def fit_release(
+    rows: ExactCounts,
+    domain: Domain,
+    settings: Settings,
+    learner: Learner,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> Sampler:
+    """Learn the model and prepare the release."""
+    # The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
+    # was answered about the domain.
+    if settings.neighbours != ledger.neighbours:
+        raise ValueError(
+            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
+            f"(the {settings.neighbours.relation}): make it with the same neighbours"
+        )
+    test, factor = settings.test, settings.test.likelihood_factor
+    settings.check_model(makes(learner))
+    parts = split_rows(rows, settings.split, coins)
+    budget = settings.model_budget(ledger)
+    charge = test.charge(plausible_gamma(learner, factor), far_share(learner, factor))
+    transcript = transcript or Transcript()
+    seeds = Queryable(
+        parts["seeds"],
+        ledger,
+        charge,
+        coins.spawn("release"),
+        transcript=transcript,
+        name=_name(parts, "seeds"),
+    )
+    test.confirm(seeds)  # before the rows have cost more
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
+    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
+    ledger.charge(*sentences(settings, learner, domain))
+    omega = settings.omega_for(model, domain.cardinalities)
+    omega.among(len(domain))  # complains before anything is drawn
+    sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler.answers = transcript.answers
+    return sampler
+
+
+def learn_model(
+    parts: Mapping[str, ExactCounts],
+    domain: Domain,
+    learner: Learner,
+    budget: ModelBudget,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> SeedModel:
+    """Charge what a learner plans, and let it ask."""
+    # ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
+    rows = Queryable(
+        parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
+        parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
+        name=_name(parts, "learning"),
+    )  # fmt: skip
+    model, made = learner.fit(rows, domain, budget, coins), makes(learner)
+    if not isinstance(model, made):
+        raise TypeError(
+            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+        )
+    return model
+
+
+def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
+    """What a part is called in the transcript, where it is one."""
+    return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
+
+
+def split_rows(
+    rows: ExactCounts, split: tuple[float, float, float] | None, coins: KeyedRNG
+) -> dict[str, ExactCounts]:
+    """Rows for learning (structure and parameters together), structure, parameters and seeds."""
+    # All rows for each, or disjoint parts by secret independent draws.
+    if split is None:
+        return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
+    named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
+    return {
+        "learning": rows.part(0, second, named),
+        "structure": rows.part(0, first, named),
+        "parameters": rows.part(first, second, named),
+        "seeds": rows.part(second, second + split[2], named),
+    }

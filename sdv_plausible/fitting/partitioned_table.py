@@ -1,0 +1,145 @@
+"""A table in parts, opened for a fit: all that needs no row is checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.models import make_learner
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.bounded_rows import check_person
+from sdv_plausible.sources.open_source import open_source
+from sdv_plausible.sources.progress import Progress, Tell
+from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source_counts import check_places
+from sdv_plausible.sources.source_rows import SourceRows
+from sdv_plausible.sources.worker_pool import WorkerPool
+from sdv_plausible.table.cells.dates import check_dates
+from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.files.text_files import Files
+from sdv_plausible.utils.atomic_files import part_folder, remove_leftovers
+
+
+class PartitionedTable(NamedTuple):
+    """A table in parts that a fit is shown."""
+
+    source: Source
+    folder: Path | None  # of its codes
+    spelling: Spelling  # of its texts
+    given: Any  # what its holder has
+
+    def rows(self, rules: RuleSet, names: Sequence[str]) -> SourceRows:
+        """Rows of its modelled columns."""
+        return SourceRows(self.source, rules, names, self.folder)
+
+
+@contextmanager
+def shown_in_parts(
+    source: Any,
+    types: Mapping[str, ColumnType],
+    settings: Settings,
+    learner: Any,
+    scratch: str | Path | None,
+    *,
+    is_paid: bool,
+    infers: bool = False,
+    sdv_sees_rows: bool = False,
+    rows: int = PART_ROWS,
+    tell: Tell | None = None,
+    workers: int | None = None,
+) -> Iterator[PartitionedTable]:
+    """Open a table in parts for one fit; no row is read, but for the form of text files that is paid for.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read so, or the fit needs the whole table.
+    """
+    if sdv_sees_rows:
+        raise ValueError(
+            "data: SDV constraints and transformers of your own need the whole table in memory: read it "
+            "(read_csv, read_parquet), or give the constraints as rules=[...]"
+        )
+    if infers:
+        raise Refused.saying(
+            "undeclared",
+            'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
+            'read_parquet), declare every column, or take "private"',
+        )
+    refuse_whole(settings.test, learner)
+    table = open_source(source, types, rows)
+    table.crew, table.progress = WorkerPool.of(workers), Progress(tell)
+    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
+    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
+    check_person(table, settings.neighbours, scratch)
+    _check_scratch(table, scratch)
+    if settings.parts_rows and scratch is None and not table.on_cluster:  # codes that are kept have places
+        check_places(table)
+    if is_paid:
+        table.check_form()
+    with (
+        nullcontext() if scratch is None else part_folder(Path(scratch)) as folder,  # gone when the fit ends
+        closing(table),
+    ):
+        yield PartitionedTable(table, folder, spelling_of(source), source)
+
+
+def _check_scratch(source: Source, scratch: str | Path | None) -> None:
+    """Refuse a folder that cannot be used, before a budget has paid for the fit.
+
+    What killed fits left in one that can goes, though the budget should refuse this fit.
+
+    Raises
+    ------
+    ValueError
+        If the rows are read by other machines, or there is no such folder.
+    """
+    if scratch is None:
+        return
+    if source.on_cluster:
+        raise ValueError(
+            f"scratch ({str(scratch)!r}) must be None for a table of a cluster, whose workers keep the codes "
+            "of their rows while the fit runs: leave it out"
+        )
+    if (
+        not isinstance(scratch, (str, os.PathLike))
+        or not Path(scratch).is_dir()
+        or not os.access(scratch, os.W_OK)
+    ):
+        raise Refused("scratch", scratch, "must be a folder that can be written to", "make it first")
+    remove_leftovers(Path(scratch))
+
+
+def refuse_whole(test: PrivacyTest, model: Any) -> None:
+    """Refuse a test or a learner that needs all records in memory, before anything is paid.
+
+    Raises
+    ------
+    ValueError
+        If one does.
+    """
+    if not isinstance(test, ReleaseTest):
+        raise Refused.saying(
+            "test",
+            f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
+            "bytes for each modelled cell): read the whole table, and fit a synthesizer to it",
+        )
+    learner = make_learner(model)
+    if learner.looks_at_records:
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
+            "that learns from counts, or read the whole table, and fit a synthesizer to it",
+        )
+
+
+def spelling_of(source: Any) -> Spelling:
+    """How cells of text are written."""
+    return source.spelling if isinstance(source, Files) else PLAIN

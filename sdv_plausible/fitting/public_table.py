@@ -1,0 +1,182 @@
+"""A published table beside the rows: what may be given, what the ledger says of it, and its codes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.adaptive.public_prior import PublicCodes
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.cells.canonical_forms import is_text
+from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.files.storage_types import check_storage, with_texts
+from sdv_plausible.utils.error_messages import unhashable_types
+
+LONGEST_SOURCE = 200
+NOTE = (
+    "only if everybody may see that table: a confidential one, also an older one of the same survey, "
+    "costs the people in it a claim of its own, which this ledger does not hold"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTable:
+    """A *published* table of the same columns, or of some of them, from which learning starts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its rows.
+    source : str, optional
+        Who published it, for the ledger.
+    """
+
+    frame: pd.DataFrame
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        frame, source = self.frame, self.source
+        if not isinstance(frame, pd.DataFrame) or not len(frame):
+            rule = "must be a DataFrame with rows, of a table that was published"
+            raise Refused("public", type(frame), rule)
+        if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
+            rule = f"must be a text of up to {LONGEST_SOURCE} characters that says who published it"
+            raise Refused("source", source, rule)
+
+    @classmethod
+    def read(cls, public: Any) -> PublicTable | None:
+        """The argument ``public``: one of these, a DataFrame, or None."""
+        return public if isinstance(public, cls) or public is None else cls(public)
+
+
+def check_public(
+    public: pd.DataFrame | None,
+    columns: Collection[str],
+    learner: Any,
+    rules: RuleSet = RuleSet(),  # noqa: B008
+) -> None:
+    """Refuse what is no published table of these columns. Its rows are not looked at.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter and the way out.
+    """
+    if public is None:
+        return
+    names = [str(name) for name in public.columns]
+    unknown = sorted(set(names) - set(columns))
+    if unknown or not names or len(set(names)) < len(names):
+        raise Refused.saying(
+            "public",
+            f"public (columns {names[:20]}) must have columns of the metadata, once each: leave out "
+            f"{unknown or 'what is there twice'}",
+        )
+    needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
+    absent = sorted(needed - set(names))
+    if absent:
+        raise Refused.saying(
+            "public", f"public lacks columns {absent} of the rules: give them, or leave it out"
+        )
+    known = columns if isinstance(columns, Mapping) else {}
+    sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
+    read = {name: one for name, one in sdtypes.items() if one in MODELLED_SDTYPES}
+    check_storage(plain_cells(public.set_axis(names, axis=1)), read)
+    nested = [name for name in public if unhashable_types(public[name])]
+    if nested:
+        raise Refused.saying(
+            "public", f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out"
+        )
+    if not learner.takes_public:
+        raise Refused.saying(
+            "public",
+            f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
+            'model="bayesian_network" with its default structure',
+        )
+
+
+def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
+    """Whether the rows begin with the published table: a copy, or an excerpt. Of no effect on the fit."""
+    first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
+    public = public.set_axis(public.columns.astype(str), axis=1)
+    names = [name for name in public if name in first]  # ids are not among the rows that a model sees
+    first, public = (table[names].reset_index(drop=True).astype(object) for table in (first, public))
+    return bool(names) and all(_same(first[name], public[name]) for name in names)
+
+
+def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
+    """Whether cells are the same, whatever their storage, and though one side has texts of numbers."""
+    if one.equals(other) or one.map(str).equals(other.map(str)):
+        return True
+    first, second = (pd.to_numeric(cells, errors="coerce") for cells in (one, other))
+    return bool(first.equals(second) and first.notna().sum() == one.notna().sum() == other.notna().sum())
+
+
+def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:
+    """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+    if public is None and said[0] is not None:
+        raise Refused.saying(
+            "public",
+            "public: this synthesizer was fitted with a published table, which its saved file does not "
+            "hold: make a new one with public=..., or without it",
+        )
+    if public is not None and is_the_table:
+        raise Refused.saying(
+            "public", "public must be a published table, and is the one to be protected: leave it out"
+        )
+    if public is not None and not alone:
+        raise Refused.saying(
+            "public",
+            "public does not go with SDV constraints or transformers of your own, which change what the "
+            "columns are: leave one of them out",
+        )
+
+
+def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
+    """One line without cost: no protected row was used."""
+    if rows is None:
+        return []
+    named = f", {source}" if source else ""
+    how = f"no protected row was used: published table of {rows:,} rows named by the holder{named}"
+    return [LedgerEntry(name="public table", mechanism=how, losses=(), scope="the model", note=NOTE)]
+
+
+def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleSet) -> Any:
+    """The learner of one fit, with the published table as codes; the learner that is kept has none.
+
+    Raises
+    ------
+    ValueError
+        If rules need columns that the published table lacks.
+    """
+    frame = plain_cells(with_texts(public.set_axis(public.columns.astype(str), axis=1))).reset_index(
+        drop=True
+    )
+    # a column that the table lacks, and whose type was voted for, says nothing of its stand-ins
+    making = tuple(rule for rule in rules.making if {*rule.columns} <= {*frame, *rules.added})
+    if rules:
+        frame = replace(rules, making=making).fold(frame)
+    codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
+    for j, attribute in enumerate(domain):
+        if attribute.name in frame:
+            codes[:, j] = ColumnCodec(attribute).encode(frame[attribute.name])
+    return replace(learner, public=PublicCodes(codes=codes))
+
+
+def codes_digest(public: PublicCodes | None) -> str | None:
+    """SHA-256 of a published table as the model sees it: its codes row by row, little-endian int32."""
+    return (
+        None
+        if public is None
+        else sha256(np.ascontiguousarray(public.codes, dtype="<i4").tobytes()).hexdigest()
+    )

@@ -1,0 +1,160 @@
+"""What stands for domain and model whatever a vote on types finds (docs/explanation/proofs/type_votes.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sdv_plausible.fitting.options import TYPES_SHARE
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.learner_checks import planned_entries
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
+from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss, gaussian_noise
+from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
+from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.parameter_checks import Refused, listed
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned.private_domain import FAILURE_SHARE
+
+EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
+
+
+def envelope_entry(
+    s: Settings,
+    learner: Learner,
+    domains: Iterable[Domain],
+    earlier: tuple[Loss, ...],
+    vote: tuple[Loss, ...],
+    parts: tuple[Part, ...],
+) -> LedgerEntry:
+    """What stands for domain and model whatever a vote finds (proof page, Lemma 3), next to what was spent.
+
+    ``domains`` are those of the outcomes with fewest and most columns; ``earlier`` is what one cost that was
+    learned before.
+    """
+    spent = (*earlier, *vote)
+    if spent and math.isinf(compose(spent, s.model_delta)):
+        raise delta_too_small(s)
+    costs = _gaussian_costs(s, learner, domains)
+    losses: tuple[Loss, ...] = ()
+    if costs is None:
+        losses = (_pair(s, earlier, spent),)
+    else:
+        thresholds = FAILURE_SHARE * (1 - TYPES_SHARE) * s.model_delta
+        failures = [failure for failure in (thresholds, max(failure for _, failure in costs)) if failure]
+        mu = calibrate_gaussian(s.epsilon, s.model_delta - math.fsum(failures), spent)
+        losses = (*gaussian_noise(mu), *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
+    return LedgerEntry(
+        name="learning",
+        mechanism="the most that domain and model may cost whatever was found before; their own lines are "
+        "within",
+        losses=losses,
+        scope="domain and model" if "domain" in parts else "the model",
+        parts=parts,
+        envelope=True,
+    )
+
+
+def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
+    """What a learner would plan if it had the whole budget."""
+    trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
+    return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
+
+
+def learned_domains(domain: Domain) -> Iterator[Domain]:
+    """Domains as the rows may fill in what is to be learned: all alike, mixed, and one large."""
+    forms: list[dict[str, Any]] = [
+        {"provenance": "private", **parts}
+        for codes in (2, 3, 9, 65, 101, 1025)
+        for points in [tuple(range(codes))]
+        for parts in (
+            {"kind": "categorical", "values": points},
+            {"kind": "ordinal", "values": points},
+            {"kind": "integer", "lower": points, "upper": points},
+            {"kind": "float", "lower": points, "upper": points, "decimals": 2},
+            {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
+        )
+    ]
+    small, large, last = forms[0], forms[-5], len(domain) - 1
+    for found in (
+        *([form] * len(domain) for form in forms),
+        *([forms[(start + 7 * i) % len(forms)] for i in range(len(domain))] for start in (0, 11, 22)),
+        *([large if i == one else small for i in range(len(domain))] for one in (0, last)),
+    ):
+        yield Domain(
+            tuple(
+                Attribute(name=a.name, **form) if a.provenance == "private" else a
+                for a, form in zip(domain, found, strict=True)
+            )
+        )
+
+
+def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
+    """Refuse a learner whose cost is of one kind for few columns and of another for many.
+
+    How many an earlier vote left is an answer of the rows, which would choose what stands for it.
+    """
+    arcs = learner.arcs or {}
+    named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
+    declared = Domain(tuple(a for a in domain if a.provenance != "private" or a.name in named))
+    domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
+    costs = [gaussian_cost(_trial(s, learner, one)) for one in (with_more(domain), *domains)]
+    if len({None if cost is None else cost[1] for cost in costs}) > 1:
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) plans another kind of noise, or another failure, for few "
+            "columns than for many, and how many there are was found by a vote: declare all types, or plan "
+            "alike for three columns or more",
+        )
+
+
+def _gaussian_costs(
+    s: Settings, learner: Learner, domains: Iterable[Domain]
+) -> list[tuple[float, float]] | None:
+    """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
+    costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
+    found = [cost for cost in costs if cost is not None]
+    return found if len(found) == len(costs) else None
+
+
+def with_more(domain: Domain, columns: int = 3) -> Domain:
+    """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
+    names = [f"more {i}" for i in range(len(domain), columns)]
+    return Domain((*domain, *map(Attribute.unknown, names)))
+
+
+def after_a_vote(names: Sequence[str]) -> Refused:
+    """Say that what an earlier vote left out can be neither voted on nor learned."""
+    return Refused.saying(
+        "domain",
+        f"domain: {listed(names)} are open, and which columns an earlier vote left so is an answer of the "
+        "rows: what they cost now would hang on it, and no total be a bound. Declare their values, or what "
+        f'they are, beside the learned domain: {{"{names[0]}": {{"sdtype": "id"}}}}; or begin without it',
+    )
+
+
+def delta_too_small(s: Settings) -> Refused:
+    """Say that a domain was learned at a larger delta."""
+    return Refused.saying(
+        "delta",
+        f"delta ({s.delta:g}) is too small for a domain that was learned with a larger one: give one as "
+        "large, or learn the domain anew",
+    )
+
+
+def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
+    """Epsilon and delta that are left by plain addition; of delta half where a domain was learned before."""
+    if not earlier:  # as much as the vote was made for
+        return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
+    share = 1 - EARLIER_SHARE
+    epsilon = s.epsilon - compose(spent, EARLIER_SHARE * s.model_delta)
+    if math.isinf(epsilon):
+        raise delta_too_small(s)
+    if not epsilon > 0:
+        raise Refused.saying(
+            "epsilon",
+            f"epsilon ({s.epsilon!r}) is used up by the domain learned before, or the vote: raise it",
+        )
+    return ApproxDP(epsilon=epsilon, delta=share * s.model_delta)

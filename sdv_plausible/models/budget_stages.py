@@ -1,0 +1,75 @@
+"""How a learner shares out its budget over stages, and their ledger entries: before any row is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise
+from sdv_plausible.privacy.entries import LedgerEntry, Part
+
+NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
+
+Told = Mapping[str, tuple[str, tuple[Part, ...]]]
+"""What each stage asks for, and which parts of the model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetStages:
+    """Shares of one Gaussian budget, of every stage that is made."""
+
+    mu: float  # Gaussian privacy parameter of all stages together; infinity for no noise
+    shares: Mapping[str, float]  # share of mu^2 of every stage that is made; they sum to 1
+    num_attributes: int  # the number m of attributes
+    size_failure: float = 0.0  # probability that the noisy bound on the number of rows does not hold
+    told: ClassVar[Told]
+
+    def releases(self, stage: str) -> int:
+        """Number of equally noisy numbers or tables of a stage."""
+        return {"size": 1}.get(stage, self.num_attributes)
+
+    def each(self, stage: str) -> list[float]:
+        """Shares of mu^2 of the releases of a stage."""
+        return [self.shares[stage] / self.releases(stage)] * self.releases(stage)
+
+    def mu_each(self, stage: str) -> float:
+        """Parameter mu of each single release of a stage."""
+        return self.mu * math.sqrt(self.shares[stage] / self.releases(stage))
+
+    def counted(self) -> list[LedgerEntry]:
+        """Ledger entries, one per stage; that the bound on the rows fails only adds to delta."""
+        return [
+            counts_entry(
+                stage, *self.told[stage], self.mu_each(stage), self.releases(stage),
+                self.size_failure if stage == "size" else 0.0,
+            )
+            for stage in self.told
+            if stage in self.shares and self.releases(stage)
+        ]  # fmt: skip
+
+
+def counts_entry(
+    name: str, what: str, parts: tuple[Part, ...], mu: float, count: int, failure: float = 0.0
+) -> LedgerEntry:
+    """Entry of so many answers with Gaussian noise, mu each."""
+    losses: tuple[Loss, ...] = ()
+    if math.isfinite(mu):
+        failures = (ApproxDP(epsilon=0.0, delta=failure),) if failure else ()
+        losses = (*gaussian_noise(mu, count), *failures)
+    return stage_entry(name, what, parts, losses, "discrete Gaussian noise on every cell")
+
+
+def stage_entry(
+    name: str, what: str, parts: tuple[Part, ...], losses: tuple[Loss, ...], noise: str
+) -> LedgerEntry:
+    """Entry of what is asked with noise; without losses there is none, and no claim."""
+    return LedgerEntry(
+        name=name,
+        mechanism=f"{what}, {noise if losses else 'no noise'}",
+        losses=losses or (InfiniteLoss(),),
+        scope="the model",
+        note="" if losses else NO_NOISE,
+        parts=parts,
+    )

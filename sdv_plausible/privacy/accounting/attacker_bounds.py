@@ -1,0 +1,77 @@
+"""What a total means: how well anyone can tell from a release whether a unit was in the data.
+
+An attacker says "in" or "out" after seeing the release. Both rates below hold for every attacker, whatever he
+knows of the other rows (``docs/explanation/proofs/attackers.md``, Theorems 1 and 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.composition import composed_delta
+from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.ledger_record import RARE, gain, rounded_up
+
+FALSE_ALARMS = (0.01, 0.001)
+_POINTS = 30  # epsilons at which the profile is looked at first: each gives a bound, the smallest counts
+
+
+@dataclass(frozen=True)
+class Attackers:
+    """Bounds on every membership attacker."""
+
+    advantage: float  # true minus false positive rate, at most, in [0, 1]
+    hits: dict[float, float]  # false positive rate -> true positive rate at most: at 1 % and at 0.1 %
+
+    def sentence(self, question: str, *, is_conditional: bool = False) -> str:
+        """Return what the advantage means, for whoever decides; the question is what is guessed."""
+        return gain((1 + self.advantage) / 2, question, is_conditional=is_conditional)
+
+    def rare(self) -> str:
+        """Return what is left of the advantage where false alarms must be rare."""
+        hits = ", and ".join(
+            f"with {_percent(false)} false alarms at most {_percent(hit)} hits"
+            for false, hit in self.hits.items()
+        )
+        return (
+            f"{RARE} {hits}; at any rate at most {_percent(self.advantage)} more hits than false alarms "
+            "(guessing blindly: 0 %)."
+        )
+
+
+def attackers(losses: Iterable[Loss]) -> Attackers:
+    """Bounds on every membership attacker by the composed losses: never below the truth, 1 without claim."""
+    used = list(losses)
+    if not used:
+        return Attackers(0.0, {rate: rate for rate in FALSE_ALARMS})
+    delta = composed_delta(used)
+    return Attackers(
+        advantage=delta(0.0), hits={rate: true_positive_rate(delta, rate) for rate in FALSE_ALARMS}
+    )
+
+
+def true_positive_rate(delta: Callable[[float], float], false_positive_rate: float) -> float:
+    """Largest true positive rate at a false positive rate, by a profile of both directions."""
+    # ``delta`` at every epsilon >= 0, the larger of removing and adding; the rate in (0, 1).
+    alpha = check.open_probability("false_positive_rate", false_positive_rate, "try 0.01")
+
+    def bound(epsilon: float) -> float:
+        failure = delta(epsilon)
+        return min(1.0, math.exp(epsilon) * alpha + failure, 1 - math.exp(-epsilon) * (1 - failure - alpha))
+
+    grid = [0.0, *np.geomspace(1e-3, math.log(1 / alpha) + 1, _POINTS).tolist()]
+    bounds = [bound(epsilon) for epsilon in grid]
+    best = int(np.argmin(bounds))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, _POINTS)])
+    found = minimize_scalar(bound, bounds=around, method="bounded", options={"xatol": 1e-7})
+    return min(bounds[best], bound(float(found.x)))
+
+
+def _percent(share: float) -> str:
+    return f"{rounded_up(100 * share, 2 if share < 0.995 else 4)} %"

@@ -1,0 +1,89 @@
+"""Exact counts of rows in memory: an array of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.plausible_seeds import PrefixGroups
+from sdv_plausible.queries.count_queries import Axes, Axis, HoldsRows, numbered, shape
+from sdv_plausible.utils.counting import Covering, is_worthwhile, joint_counts, pair_counts
+
+
+class CodeArray(HoldsRows):
+    """Rows as integer codes in memory; an engine of exact counts.
+
+    ``codes``, shape (n, m), is fastest column-contiguous.
+    """
+
+    def __init__(self, codes: np.ndarray, cardinalities: Sequence[int]) -> None:
+        self._codes = codes
+        self._cardinalities = tuple(cardinalities)
+        self._buckets: WeakKeyDictionary[Axis, np.ndarray] = WeakKeyDictionary()
+
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._codes)
+
+    def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        """Count every set of axes: mixed-radix numbers of the cells and ``bincount``, no loop over rows."""
+        for axes in sets:
+            yield self._table(axes)
+
+    def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Count many at once: positions of sets of one shape, their tables."""
+        # Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
+        axes, at = numbered(sets)
+        if is_worthwhile(len(self._codes), len(sets), len(axes)):
+            covering = Covering.of(at, shape(axes), len(self._codes))
+            covered = covering.tables(self.counts(axes, covering))
+            yield from ((np.array([i]), table[None]) for i, table in covered)
+            return
+        pairs = [i for i, axes_of in enumerate(sets) if len(axes_of) == 2]
+        found = pair_counts([self._along(axis) for axis in axes], shape(axes), [at[i] for i in pairs])
+        yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
+        others = sorted(set(range(len(sets))).difference(pairs))
+        yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
+
+    def counts(self, axes: Axes, covering: Covering) -> Iterator[np.ndarray]:
+        """Count all blocks of a covering of sets of axes."""
+        return covering.counts([self._along(axis) for axis in axes], len(self._codes))
+
+    def _table(self, axes: Axes) -> np.ndarray:
+        if not axes:
+            return np.array(len(self._codes), dtype=np.int64)
+        if len(axes) == 1:
+            return np.bincount(self._along(axes[0]), minlength=axes[0].size)
+        return joint_counts((self._along(axis) for axis in axes), shape(axes))
+
+    def _along(self, axis: Axis) -> np.ndarray:
+        """Bucket of every row, kept for as long as the axis is."""
+        if axis.is_identity:
+            return self._codes[:, axis.column]
+        if axis not in self._buckets:
+            small = axis.buckets.astype(np.min_scalar_type(axis.size))
+            self._buckets[axis] = small.take(self._codes[:, axis.column])
+        return self._buckets[axis]
+
+    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
+        """Combinations of codes that at least ``least`` rows have, and their sizes."""
+        ordered = np.asfortranarray(self._codes[:, list(columns)])
+        prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(
+            len(columns)
+        )
+        large = sizes >= least
+        return prefixes[large], sizes[large]
+
+    def part(self, low: float, high: float, coins: KeyedRNG) -> CodeArray:
+        """Rows whose own secret number lies in [low, high)."""
+        if low <= 0 and high >= 1:
+            return self
+        u = coins.spawn("rows").uniform(len(self._codes))
+        return CodeArray(self._codes[(low <= u) & (u < high)], self._cardinalities)
+
+    def records(self) -> np.ndarray:
+        """Codes of all rows, (n, m)."""
+        return self._codes

@@ -1,0 +1,115 @@
+"""The door to the rows: opened by charged entries, and how answers leave through it.
+
+It is as wide as its ledger entries say; every question is paid out of that before it is answered, and is
+answered with noise. Where there is no claim (an infinite loss) it is answered exactly.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import BudgetTracker, QueryBudget
+from sdv_plausible.queries.count_queries import QueryRecord
+from sdv_plausible.queries.partition_selection import FrequentValueCounts
+from sdv_plausible.queries.transcript import ALL_ROWS, Noise, Transcript
+
+Given = TypeVar("Given")
+MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
+
+
+def noise_groups(shares: Sequence[float]) -> list[list[int]]:
+    """Positions of the tables that get their noise by one call, in the order of the calls."""
+    equal: dict[float, list[int]] = defaultdict(list)
+    for i, share in enumerate(shares):
+        equal[share].append(i)
+    groups: list[list[int]] = []
+    for same in equal.values():
+        groups += [same] if len(same) >= MANY_TABLES else [[i] for i in same]
+    return groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyValues:
+    """A noisy answer."""
+
+    values: np.ndarray  # multiples of the granularity
+    sigma: float  # standard deviation of the noise on every value; 0 where there is none
+    granularity: float = 1.0  # spacing of the noise's values
+
+
+class QuerySession:
+    """Rows, opened by ledger entries: parameters are those of a :class:`Queryable`."""
+
+    def __init__(
+        self,
+        rows: Any,
+        ledger: PrivacyLedger,
+        entries: Iterable[LedgerEntry],
+        coins: KeyedRNG,
+        parts: Mapping[str, Any] | None = None,
+        transcript: Transcript | None = None,
+        name: str = ALL_ROWS,
+    ) -> None:
+        charged = tuple(entries)
+        ledger.charge(*charged)
+        self._rows, self._ledger, self._coins = rows, ledger, coins
+        self._meter = BudgetTracker(QueryBudget.of(charged))
+        self._parts = dict(parts or {})
+        self._transcript, self._name = transcript or Transcript(), name
+        self._paid_by = tuple(entry.name for entry in charged)
+        self._of_test = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that the guarantee speaks of."""
+        return self._ledger.neighbours
+
+    @property
+    def allowance(self) -> QueryBudget:
+        """What all questions together may cost."""
+        return self._meter.allowance
+
+    def sigma(self, share: float) -> float:
+        """Noise deviation of a table of counts for a share of mu^2; 0 without privacy."""
+        return self.allowance.sigma(share, self.neighbours.histogram_l2)
+
+    def _give(self, asked: QueryRecord | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
+        """Hand an answer over, the last step of every method that answers."""
+        # It is written down as it leaves.
+        if asked is not None and isinstance(answer, (NoisyValues, FrequentValueCounts)):
+            if isinstance(answer, FrequentValueCounts):
+                found = tuple(
+                    v[1] if isinstance(v, tuple) else v for v in answer.values
+                )  # values may come flagged
+                asked = replace(asked, details={**asked.details, "found": found})
+                values = np.concatenate([answer.public, answer.counts])
+            else:
+                values = answer.values
+            self._transcript.note(
+                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law,
+                granularity=answer.granularity,
+            )  # fmt: skip
+        return answer
+
+    def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> NoisyValues:
+        if not self.allowance.is_private:
+            return NoisyValues(values=exact.astype(float), sigma=0.0)
+        sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
+        if self.allowance.rate is not None:  # large answers get a little more noise
+            rho = (sensitivity / sigma) ** 2 / 2
+        coins = self._coins.spawn("answer", self._meter.next_answer())
+        step = self.allowance.granularity(share, sensitivity)
+        noisy = noise.discrete_gaussian(
+            exact, sensitivity=sensitivity, rho=rho, coins=coins, granularity=step
+        )
+        return NoisyValues(values=noisy.astype(float), sigma=sigma, granularity=step)

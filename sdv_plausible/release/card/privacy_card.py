@@ -1,0 +1,199 @@
+"""The privacy card: one page on a release that a data-protection officer files.
+
+Everything on it is read off the release, or was said by a person. No row is asked; nothing of attempts, pass
+rates or single rows is on it; and it leads with the ledger's own sentences. What an officer decides by is on
+the first sheet, the tables are behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.privacy.ledger_record import ATTACKER, TOTAL
+from sdv_plausible.release.card.conformance import markdown_cell
+from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.html_templates import environment
+
+CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
+FURTHER = "What else the ledger says"
+KNOWN = {
+    "name": "what the release is called",
+    "holder": "who holds the table",
+    "purpose": "what the rows may be used for",
+    "declared_by": "who declared the columns, and vouches that no row was looked at",
+    "reviewed_by": "the officer who agreed",
+    "date": "of filing",
+    "registry": "where the entry in the deployments registry is",
+}
+"""What only a person knows, and what belongs there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyCard:
+    """One page on a release, to be filed: HTML, Markdown or JSON.
+
+    Get one from :meth:`~sdv_plausible.Release.card`.
+
+    Attributes
+    ----------
+    lead : str
+        What an attacker can gain, or that there is no claim, in the ledger's words.
+    total : str
+        The total in one sentence; empty without a claim.
+    conditions : str
+        What the total means and for what it holds; empty without a claim.
+    claim : bool
+        Whether a claim is made.
+    said : tuple of str
+        What else the ledger says, such as what noise does to the rows.
+    annex : tuple of str
+        What the ledger says to specialists.
+    facts : mapping of str to str
+        Who is protected, parameters, versions, digest.
+    known : mapping of str to str
+        What a person said; empty where nobody did.
+    costs, columns, conformance : tuple of mapping
+        Lines of the tables.
+    rules, error_bars, not_covered : tuple of str
+        Sentences.
+    budget : str
+        The sentence of the budget, or empty.
+    audit : mapping
+        An audit of a public or simulated table, or empty.
+
+    Raises
+    ------
+    ValueError
+        If it leads with anything but the ledger's words.
+    """
+
+    lead: str
+    total: str
+    conditions: str
+    claim: bool
+    said: tuple[str, ...]
+    annex: tuple[str, ...]
+    facts: Mapping[str, str]
+    known: Mapping[str, str]
+    costs: tuple[Mapping[str, str], ...]
+    columns: tuple[Mapping[str, str], ...]
+    conformance: tuple[Mapping[str, str], ...]
+    rules: tuple[str, ...]
+    error_bars: tuple[str, ...]
+    not_covered: tuple[str, ...]
+    budget: str = ""
+    audit: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        begins, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
+        if not (self.lead.startswith(begins) and self.total[: len(TOTAL)] == total):
+            raise ValueError(
+                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here "
+                f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
+                "guarantee, and how often candidates pass is on no card"
+            )
+
+    @property
+    def title(self) -> str:
+        """What the card is called."""
+        return f"Privacy card: {self.known['name'] or self.facts['table']}"
+
+    @property
+    def blanks(self) -> tuple[str, ...]:
+        """What is still to be filled in."""
+        return tuple(name for name, text in self.known.items() if not text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form, lead first."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """JSON text of :meth:`to_dict`."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def to_markdown(self) -> str:
+        """Markdown text."""
+        return "\n".join(_markdown(self)) + "\n"
+
+    def to_html(self) -> str:
+        """Self-contained page: no script, no network; it prints."""
+        templates = environment("sdv_plausible.extensions.standards")
+        return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def save(self, path: str | Path) -> None:
+        """Write the card, whole or not at all: HTML, Markdown or JSON, by the ending.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .html, .md or .json.
+        """
+        made = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        ending = Path(path).suffix.lower()
+        if ending not in made:
+            raise ValueError(f"path ({str(path)!r}) must end in .html, .md or .json")
+        write_whole(path, made[ending]())
+
+
+# --- as Markdown ----------------------------------------------------------------------------------------
+
+
+def _markdown(card: PrivacyCard) -> Iterator[str]:
+    yield from (f"# {markdown_cell(card.title)}", "", f"> **{markdown_cell(card.lead)}**", "")
+    for text in (card.total, card.conditions) if card.claim else ():
+        yield from (markdown_cell(text), "")
+    yield from _table(("", ""), [(name, text) for name, text in card.facts.items()])
+    yield from ("## Filed by", "")
+    known = [
+        (name.replace("_", " "), text or f"__________ ({KNOWN[name]})") for name, text in card.known.items()
+    ]
+    yield from _table(("", ""), known)
+    if card.budget:
+        yield from ("## Budget", "", markdown_cell(card.budget), "")
+    yield from _list("Not covered", card.not_covered)
+    yield from _list(FURTHER, card.said)
+    yield from ("## What it cost", "")
+    fields = ("name", "mechanism", "epsilon", "scope", "note")
+    costs = [tuple(line[field] for field in fields) for line in card.costs]
+    yield from _table(("what", "how", "epsilon alone", "covers", "remarks"), costs)
+    yield from ("## Columns", "")
+    yield from _table(
+        ("column", "kind", "value set", "source"), [tuple(line.values()) for line in card.columns]
+    )
+    for heading, lines in (
+        ("Rules that hold in every row", card.rules),
+        ("Error bars, at no further cost", card.error_bars),
+        ("For specialists", card.annex),
+    ):
+        yield from _list(heading, lines)
+    if card.audit:
+        yield from ("## Audit of a public or simulated table", "")
+        yield from (markdown_cell(f"{card.audit['synthesizer']}: {card.audit['verdict']}"), "")
+        yield from _table(
+            ("threat", "verdict", "figures"), [tuple(stage.values()) for stage in card.audit["stages"]]
+        )
+    if card.conformance:
+        yield from ("## Annex: conformance, in the words of NIST SP 800-226", "")
+        yield from _table(
+            ("question", "this release", ""), [tuple(line.values()) for line in card.conformance]
+        )
+
+
+def _list(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from (f"## {heading}", "", *(f"- {markdown_cell(line)}" for line in lines), "")
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for line in lines:
+        yield f"| {' | '.join(markdown_cell(text) for text in line)} |"
+    yield ""

@@ -1,0 +1,139 @@
+"""The sections of a release file together: what a release is made of, as one document and back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release.file import json_documents
+from sdv_plausible.release.file.answers_section import AnswersSection, read_answers, write_answers
+from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.domain_section import check_column, read_domain, write_domain
+from sdv_plausible.release.file.ledger_section import (
+    RecordedStatement,
+    check_ledger_fits,
+    read_ledger,
+    write_ledger,
+)
+from sdv_plausible.release.file.model_section import read_model, write_model
+from sdv_plausible.release.file.rules_section import check_written, read_rules, write_rules
+from sdv_plausible.release.file.schema_section import TableSchema, read_schema, write_schema
+from sdv_plausible.release.file.seeds_section import read_seeds, write_seeds
+from sdv_plausible.release.file.settings_section import (
+    check_settings,
+    read_settings,
+    read_versions,
+    write_settings,
+)
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.utils.printable import visible
+
+FORMAT = json_documents.FORMAT
+SECTIONS = (
+    "answers",
+    "domain",
+    "format",
+    "ledger",
+    "model",
+    "rules",
+    "schema",
+    "seeds",
+    "settings",
+    "versions",
+)
+_FROM_ROWS = (
+    "this file was made by a version that read types of columns off the real rows, beside its total ({}). "
+    "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
+    "writes a file without them (SECURITY.md)"
+)
+
+
+def check_sections(
+    columns: Mapping[str, Attribute],
+    rules: RuleSet,
+    settings: Mapping[str, Any],
+    ledgers: Iterable[PrivacyLedger] = (),
+) -> None:
+    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for.
+
+    ``ledgers``: as planned; of a vote, after each of its outcomes.
+    """
+    for name, attribute in columns.items():
+        check_column(name, attribute)
+    check_written(rules)
+    check_settings(settings)
+    for ledger in ledgers:
+        check_ledger_fits(settings["epsilon"], ledger, settings)
+
+
+def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
+    """Read what :func:`write_sections` wrote, as bytes: the parts of a release by name."""
+    return read_document(json_documents.read(data, max_bytes))
+
+
+def read_document(document: Any) -> dict[str, Any]:
+    """Read what :func:`write_sections` wrote: the parts of a release by name."""
+    top = DocumentNode(document, "")
+    if isinstance(top.value, dict) and top.value.get("format") == json_documents.OF_FAMILIES:
+        raise ValueError(
+            "it is of related tables: FamilyRelease.load reads it, and the commands sample and card"
+        )
+    if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
+        raise ValueError(f"the entry 'format' must be {FORMAT!r}")
+    f = top.fields(SECTIONS)
+    domain = read_domain(f["domain"])
+    rules = read_rules(f["rules"], domain)
+    model = read_model(f["model"], domain)
+    settings = read_settings(f["settings"])
+    ledger, written = read_ledger(f["ledger"], settings)
+    whole = rules.whole(domain)
+    schema = read_schema(f["schema"], whole)
+    told = schema.taken_from_rows(whole)
+    if told and ledger.claims_privacy:
+        names = visible("; ".join(f"{name}: {what}" for name, what in told.items()), keep="")
+        warnings.warn(_FROM_ROWS.format(names), stacklevel=3)
+    return {
+        "schema": schema.without_values(whole),
+        "domain": domain,
+        "rules": rules,
+        "model": model,
+        "seeds": read_seeds(f["seeds"], model, domain),
+        "answers": read_answers(f["answers"], domain),
+        "ledger": ledger,
+        "written": written,
+        "settings": settings,
+        "versions": read_versions(f["versions"]),
+    }
+
+
+def write_sections(
+    *,
+    schema: TableSchema,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    answers: AnswersSection,
+    ledger: PrivacyLedger,
+    settings: Mapping[str, Any],
+    versions: Mapping[str, str],
+    rules: FittedRules,
+    written: RecordedStatement | None,
+) -> dict[str, Any]:
+    """The document of a release file, of the parts of a release."""
+    return {
+        "format": FORMAT,
+        "ledger": write_ledger(ledger, written),
+        "schema": write_schema(schema, rules.whole(domain)),
+        "domain": write_domain(domain),
+        "model": write_model(model, domain),
+        "seeds": write_seeds(seeds, model, domain),
+        "rules": write_rules(rules),
+        "answers": write_answers(answers, domain),
+        "settings": write_settings(settings),
+        "versions": dict(sorted(versions.items())),
+    }

@@ -1,0 +1,223 @@
+"""The noisy answers in a release file.
+
+What was asked, what was answered, how strong the noise was, and what paid for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, overload
+
+import numpy as np
+
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries.count_queries import Axis, QueryRecord, shape
+from sdv_plausible.queries.transcript import ALL_ROWS, SCALES, Noise, NoisyAnswer
+from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
+from sdv_plausible.table.cells.cell_documents import write_value
+from sdv_plausible.table.columns.domain import Domain
+
+MOST_ROWS = 10**12  # of a table, as a file may tell: beyond, sampling by default would not end
+PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
+FINEST = 2.0**-20  # granularity in a file
+EXACT = 2**53  # steps of a granularity, which doubles tell apart
+LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # of noise: doubles hold its square, and the square's inverse
+_FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersSection(Sequence[NoisyAnswer]):
+    """Every noisy answer that the rows gave, in order."""
+
+    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __iter__(self) -> Iterator[NoisyAnswer]:
+        return iter(self.answers)
+
+    @overload
+    def __getitem__(self, index: int) -> NoisyAnswer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NoisyAnswer, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NoisyAnswer | tuple[NoisyAnswer, ...]:
+        return self.answers[index]
+
+    def columns_of(self, answer: NoisyAnswer) -> tuple[str, ...]:
+        """Names of the columns that a question was about, each once, in the order of the question."""
+        numbers = dict.fromkeys(axis.column for axes in answer.asked.tables for axis in axes)
+        return answer.asked.columns or tuple(self.names[j] for j in numbers)
+
+    def about(self, *columns: str, kind: str | None = None) -> tuple[NoisyAnswer, ...]:
+        """Answers to questions about these columns and no others, of one kind or of all.
+
+        Examples
+        --------
+        >>> release.answers.about("age", kind="counts")             # doctest: +SKIP
+        """
+        return tuple(
+            answer
+            for answer in self.answers
+            if set(self.columns_of(answer)) == set(columns) and kind in (None, answer.asked.kind)
+        )
+
+    def number_of_rows(self) -> int:
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
+        from sdv_plausible.release.intervals.measured_counts import number_of_rows
+
+        found = number_of_rows(self.answers, len(self.names))
+        if found > MOST_ROWS:
+            raise Refused.saying(
+                "num_rows",
+                f"num_rows must be given: by its answers this file is of {found:,} rows, which no table has",
+            )
+        return found
+
+
+def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
+    """Section of the answers: the axes that they share, and each answer with numbers of axes."""
+    axes: dict[tuple[int, bytes], int] = {}
+    used: list[Axis] = []
+    asked = []
+    for answer in answers:
+        for axis in (axis for table in answer.asked.tables for axis in table):
+            if axes.setdefault(_key(axis), len(used)) == len(used):
+                used.append(axis)
+        asked.append(_write(answer, axes))
+    named = [
+        {"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in used
+    ]
+    return {"axes": named, "asked": asked}
+
+
+def _key(axis: Axis) -> tuple[int, bytes]:
+    return axis.column, np.asarray(axis.buckets, dtype=np.int64).tobytes()
+
+
+def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str, Any]:
+    values, finer = answer.values, {}
+    if answer.granularity != 1:
+        values = np.rint(values / answer.granularity).astype(np.int64)
+        finer = {"granularity": answer.granularity}
+    return {
+        "kind": answer.asked.kind,
+        "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
+        "columns": list(answer.asked.columns),
+        "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
+        "values": values,
+        "noise": answer.noise,
+        "scale": answer.scale,
+        "paid_by": list(answer.paid_by),
+        "rows": answer.rows,
+        **finer,
+    }
+
+
+def _write_detail(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [write_value(item) for item in value]
+    return None if value is None else write_value(value)
+
+
+def read_answers(part: DocumentNode, domain: Domain) -> AnswersSection:
+    """Answers of a section, about a domain."""
+    f = part.fields(("axes", "asked"))
+    axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
+    asked = f["asked"].items(1_000_000)
+    answers = AnswersSection(tuple(_read(item, axes, domain) for item in asked), domain.names)
+    if any(attribute.provenance == "private" for attribute in domain):
+        from sdv_plausible.table.learned.lost_mass import fault_of
+
+        fault = fault_of(domain, answers)
+        if fault is not None:
+            raise f["asked"].refuse(fault)
+    used = {_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
+    if len(used) < len(axes):
+        raise f["axes"].refuse("must be those of the questions, each once")
+    return answers
+
+
+def _read_axis(part: DocumentNode, domain: Domain) -> Axis:
+    f = part.fields(("column", "buckets"))
+    column = f["column"].name_of({name: j for j, name in enumerate(domain.names)})
+    cardinality = domain.cardinalities[column]
+    buckets = f["buckets"].array("whole", (cardinality,))
+    if (buckets < 0).any() or (buckets >= cardinality).any():
+        raise f["buckets"].refuse(f"must be buckets below {cardinality}, the number of codes")
+    return Axis(column, buckets)
+
+
+def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
+    is_finer = isinstance(part.value, dict) and "granularity" in part.value
+    f = part.fields((*_FIELDS, "granularity") if is_finer else _FIELDS)
+    known = {name: name for name in domain.names}
+    tables = tuple(
+        tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
+        for table in f["tables"].items(1_000_000)
+    )
+    asked = QueryRecord(
+        kind=f["kind"].text(LONGEST_NAME),
+        tables=tables,
+        columns=tuple(item.name_of(known) for item in f["columns"].items(100_000)),
+        details={name: _read_detail(item) for name, item in f["details"].entries(100).items()},
+    )
+    sides: tuple[int | None, ...] = (None,)
+    if asked.kind == "counts":
+        if len(tables) != 1:
+            raise f["tables"].refuse("must be one table of counts")
+        sides = tuple(shape(tables[0]))
+    elif asked.kind == "distances":
+        sides = (len(tables),)
+    values = f["values"].array("whole", sides)
+    if SCALES in asked.details:
+        told = asked.details[SCALES]
+        numbers = isinstance(told, tuple) and all(
+            isinstance(one, float) and LEAST_SCALE <= one <= MOST_SCALE for one in told
+        )
+        if not numbers or len(told) != values.size:
+            raise f["details"].refuse(
+                f"must have as scales a number from {LEAST_SCALE} to {MOST_SCALE} for each value"
+            )
+    paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
+    if len({*paid_by}) < len(paid_by) or any(len({*map(_key, table)}) < len(table) for table in tables):
+        raise part.refuse("must name no axis of a table, and no entry that pays, twice")
+    noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
+    if is_finer:
+        granularity = _read_granularity(f["granularity"], noise)
+        if ((values > EXACT) | (values < -EXACT)).any():
+            raise f["values"].refuse("must be at most 2^53 steps: doubles hold no more of them exactly")
+        values = values * granularity
+    return NoisyAnswer(
+        asked=asked,
+        values=values,
+        noise=noise,
+        scale=float(f["scale"].number(LEAST_SCALE, MOST_SCALE)),
+        paid_by=paid_by,
+        rows=f["rows"].choice(PARTS),
+        granularity=granularity,
+    )
+
+
+def _read_granularity(part: DocumentNode, noise: str) -> float:
+    """Spacing of the values of noise, where it is not 1."""
+    found = float(part.number(FINEST, 0.5))
+    if math.frexp(found)[0] != 0.5 or noise != "discrete gaussian":
+        raise part.refuse("must be a power of two below 1, of discrete Gaussian noise")
+    return found
+
+
+def _read_detail(part: DocumentNode) -> Any:
+    if isinstance(part.value, list):
+        return tuple(item.cell() for item in part.items())
+    if isinstance(part.value, dict) and "dtype" in part.value:
+        return part.array("whole", (None,))
+    return part.maybe(DocumentNode.cell)

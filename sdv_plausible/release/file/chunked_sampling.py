@@ -1,0 +1,173 @@
+"""Many rows in flat memory: parts of a table, each from coins of its own, whoever makes it.
+
+Part i depends on the release, the call and i alone, so that the rows are the same for any number of workers.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.release.file.release_sampling import PART_ROWS, sample_table
+from sdv_plausible.utils.atomic_files import part_folder
+
+AHEAD = 4  # parts that are under way at a time, at least; twice the workers is enough for two
+
+
+@dataclass(frozen=True, eq=False)
+class PartRequest:
+    """What a part is made of; it can be sent to another process."""
+
+    # Arguments of :func:`~sdv_plausible.release.file.release_sampling.sample_table` that the release gives
+    release: Mapping[str, Any]
+    num_rows: int  # of the whole table
+    rows: int  # of a part
+    coins: KeyedRNG
+
+    @classmethod
+    def of(
+        cls, release: Mapping[str, Any], num_rows: int, rows: int, random_state: int | None
+    ) -> PartRequest:
+        """Check a call."""
+        check.whole("num_rows", num_rows, 0, "try 1000")
+        check.whole("rows", rows, 1, f"try {PART_ROWS}")
+        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+        return cls(release, int(num_rows), int(rows), coins.spawn("sample in parts"))
+
+    def __len__(self) -> int:
+        """Return the number of parts, one at least: a table without rows has its columns."""
+        return max(-(-self.num_rows // self.rows), 1)
+
+    def __reduce__(self) -> Any:
+        """Travel as bytes that a process reads once, not for every part: models keep tables of their own."""
+        return _received, (self._sent,)
+
+    @cached_property
+    def _sent(self) -> bytes:
+        return pickle.dumps((self.release, self.num_rows, self.rows, self.coins))
+
+    def part(self, number: int) -> pd.DataFrame:
+        """Make one part."""
+        before = number * self.rows
+        size = min(self.rows, self.num_rows - before)
+        return sample_table(
+            size, {}, coins=self.coins.spawn("part", number), place=(before, self.num_rows), **self.release
+        )
+
+    def parquet(self, number: int) -> bytes:
+        """Make one part, as the content of a Parquet file."""
+        before = number * self.rows
+        size, coins = min(self.rows, self.num_rows - before), self.coins.spawn("part", number)
+        from sdv_plausible.release.file.arrow_rows import parquet_bytes, sample_arrow  # with pyarrow
+
+        return parquet_bytes(sample_arrow(size, coins=coins, place=(before, self.num_rows), **self.release))
+
+
+@lru_cache(maxsize=1)
+def _received(sent: bytes) -> PartRequest:
+    return PartRequest(*pickle.loads(sent))
+
+
+def made(
+    call: PartRequest, make: Callable[[PartRequest, int], Any], executor: Executor | None
+) -> Iterator[Any]:
+    """Make all parts in order, a few ahead of the one that is wanted where there are workers."""
+    numbers = range(len(call))
+    if executor is None:
+        return (make(call, number) for number in numbers)
+    from sdv_plausible.utils.parallel import in_turn  # where there are workers
+
+    ahead = max(AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
+    return in_turn(executor, partial(make, call), numbers, ahead)
+
+
+def write_parts(call: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
+    """Write all parts as Parquet files into a folder, which is there whole or not at all."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"folder ({str(folder)!r}) must be new or empty: parts of two tables would mix")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with part_folder(folder.parent) as hidden:
+        whole = hidden / "parts"
+        whole.mkdir()
+        for number, content in enumerate(made(call, PartRequest.parquet, executor)):
+            (whole / f"part-{number:06d}.parquet").write_bytes(content)
+        if folder.exists():
+            folder.rmdir()
+        whole.rename(folder)
+    return sorted(folder.iterdir())
+
+
+class ChunkedSampler(ABC):
+    """What draws many rows part by part: of whatever says what rows are made of."""
+
+    @abstractmethod
+    def _rows_from(self) -> dict[str, Any]:
+        """What rows are made of, but for the call."""
+
+    def sample_parts(
+        self,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted, >= 0.
+        rows : int
+            Rows of a part. It is part of the call: other parts are other rows.
+        random_state : int, optional
+            The same rows again for the same call; by default fresh ones.
+        executor : concurrent.futures.Executor, optional
+            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
+            default this process.
+
+        Yields
+        ------
+        DataFrame
+            Parts in order.
+        """
+        yield from made(
+            PartRequest.of(self._rows_from(), num_rows, rows, random_state), PartRequest.part, executor
+        )
+
+    def sample_to_parquet(
+        self,
+        folder: str | Path,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> list[Path]:
+        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            New or empty.
+        num_rows, rows, random_state, executor
+            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        return write_parts(
+            PartRequest.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor
+        )

@@ -1,0 +1,64 @@
+"""The domain in a release file: what each column may hold, and where that knowledge came from."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, SELDOM
+from sdv_plausible.table.columns.domain import Attribute, Domain, read_attribute, write_attribute
+
+REQUIRED = tuple(name for name in ATTRIBUTE if name not in SELDOM)
+
+
+def write_domain(domain: Domain) -> list[dict[str, Any]]:
+    """Section of a domain: one object per attribute, in column order."""
+    return [write_attribute(attribute) for attribute in domain]
+
+
+def read_domain(part: DocumentNode) -> Domain:
+    """Domain of a section."""
+    items = part.items(100_000)
+    attributes = tuple(map(_read_modelled, items))
+    if not attributes:
+        raise part.refuse("must have a column at least")
+    return part.checked(lambda: Domain(attributes))
+
+
+def read_column(part: DocumentNode) -> Attribute:
+    """Finished column of an object."""
+    part.entries()
+    found = part.checked(lambda: read_attribute(part.value, REQUIRED))
+    if found.datetime_format is not None:
+        part.checked(lambda: pd.Timestamp(0).strftime(found.datetime_format))
+    return found
+
+
+def check_column(name: str, attribute: Attribute) -> None:
+    """Refuse a column that no release file can hold, before a fit is paid."""
+    what = f"domain of column {name!r}"
+    check_writable("domain", what, lambda: write_attribute(attribute), _read_modelled)
+    if attribute.name != name:
+        raise Refused.saying("domain", f"{what} has the name {attribute.name!r:.60}")
+
+
+def _read_modelled(part: DocumentNode) -> Attribute:
+    attribute = read_column(part)
+    _check_arithmetic(part, attribute)
+    return attribute
+
+
+def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
+    """Refuse bins in which no value can be drawn without an overflow."""
+    widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
+    if attribute.kind == "float":
+        largest = max((abs(end) for end in (*attribute.lower, *attribute.upper)), default=0.0)
+        if (
+            not all(map(math.isfinite, widths))
+            or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf
+        ):
+            raise part.refuse("bins must not be wider than a double, also when they are rounded")

@@ -1,0 +1,206 @@
+"""Columns that are not modelled -- keys, ids, personal data -- made up anew, without SDV."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused, suggestion
+from sdv_plausible.release.file.schema_section import SchemaColumn
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+
+LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
+MOST_LETTERS = 1000  # of an id in a format: a file's may name millions, each of which costs every row
+Place = tuple[int, int]
+# SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
+# from a file.
+_FAKER = """address bban building_number city city_suffix company company_suffix country country_code
+credit_card_expire credit_card_number credit_card_provider credit_card_security_code date_of_birth domain_name
+ean email first_name first_name_female first_name_male hostname iban ipv4 ipv6 isbn10 isbn13 job language_code
+last_name latitude license_plate longitude mac_address name name_female name_male phone_number postcode prefix
+safe_email secondary_address ssn state state_abbr street_address street_name street_suffix suffix swift
+swift11 swift8
+uri url user_name
+vin zipcode"""
+FAKER = {name: name for name in _FAKER.split()} | {
+    "administrative_unit": "state",
+    "ipv4_address": "ipv4",
+    "ipv6_address": "ipv6",
+    "user_agent_string": "user_agent",
+}
+_ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
+_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
+_TIMES = re.compile(r"\{(\d{1,3})\}")
+_DIGITS = "0123456789"
+_CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
+
+
+def invent(
+    column: SchemaColumn,
+    num_rows: int,
+    coins: KeyedRNG,
+    *,
+    is_key: bool,
+    locales: Sequence[str],
+    place: Place = (0, 0),
+) -> pd.Series[Any]:
+    """Make a column up."""
+    # Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
+    # Faker where that is installed, else it is numbered, such as "email-000001". ``place``: rows of the table
+    # before these, and of the whole table: numbers go on.
+    sdtype = column.spec["sdtype"]
+    lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
+    if sdtype == "id" and lengths and not is_key:
+        before, letters, shortest, longest = lengths.groups(default="")
+        made: Any = random_texts(
+            num_rows, int(shortest), int(longest), coins, letters[0], len(before) // 2 * "+"
+        )
+    elif sdtype == "id":
+        made = _ids(column, num_rows, *place)
+    elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
+        made = np.round(180 * coins.uniform(num_rows) - 90, 6)
+    else:
+        made = (None if is_key else _faked(sdtype, num_rows, coins, locales)) or _numbered(
+            sdtype, num_rows, place[0]
+        )
+    made = pd.Series(made, dtype=None if num_rows else object)
+    try:
+        return made.astype(column.dtype)
+    except (TypeError, ValueError):  # a type for other values
+        return made
+
+
+def check_locales(locales: Any) -> list[str]:
+    """Locales as a list, one text being a list of one."""
+    found = [locales] if isinstance(locales, str) else locales
+    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
+    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
+        raise Refused("locales", locales, "must be a list such as ['en_US']")
+    with suppress(ImportError):
+        from faker.config import AVAILABLE_LOCALES
+
+        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
+        if unknown:
+            raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
+    return list(found)
+
+
+def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
+    """Refuse types of columns that nobody can make up, and that nobody models."""
+    for name, sdtype in types.items():
+        if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _is_made(sdtype, locales):
+            hint = suggestion(sdtype, (*MODELLED_SDTYPES, "id", *FAKER))
+            raise ValueError(
+                f"column {name!r}: sdtype ({sdtype!r}) must be one of SDV's, or what Faker makes without an "
+                f"argument{hint or ', such as id, email or name'}"
+            )
+
+
+def _is_made(sdtype: str, locales: Sequence[str]) -> bool:
+    """Whether a provider of Faker makes this when it is asked for nothing more."""
+    try:
+        from faker import Faker
+    except ImportError:
+        return False
+    providers = [provider for one in Faker(list(locales)).factories for provider in one.providers]
+    found = [getattr(provider, sdtype, None) for provider in providers]
+    if sdtype.startswith("_") or not any(map(callable, found)):
+        return False
+    try:
+        next(filter(callable, found))()
+    except Exception:  # code of another package
+        return False
+    return True
+
+
+def _numbered(what: str, num_rows: int, before: int) -> list[str]:
+    return [f"{what}-{i:06d}" for i in range(before + 1, before + num_rows + 1)]
+
+
+def _ids(column: SchemaColumn, num_rows: int, before: int, in_all: int) -> Any:
+    form = column.spec.get("regex_format")
+    if form and (texts := texts_of(form, num_rows, before, in_all)):
+        return texts
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return np.arange(before, before + num_rows)
+    return _numbered("id", num_rows, before)
+
+
+def random_texts(
+    num_rows: int, shortest: int, longest: int, coins: KeyedRNG, first: str = "a", before: str = ""
+) -> list[str]:
+    """Texts of small letters or digits, every length equally likely ([DS], section 3)."""
+    lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
+    different = 26 if first == "a" else 10
+    letters = coins.integers(different, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
+    texts = (row[:length].tobytes() for row, length in zip(letters, lengths, strict=True))
+    return [before + text.decode("ascii") for text in texts]
+
+
+def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
+    """First texts of a regular expression of letters and classes such as ``[A-Z0-9]``, each ``{n}`` times."""
+    # None if it is not as simple as that, is longer than any id, or has not so many texts.
+    alphabets, position = [], 0
+    while position < len(form):
+        atom = _ATOM.match(form, position)
+        alphabet = _alphabet(atom) if atom else None
+        if atom is None or alphabet is None:
+            return None
+        times = _TIMES.match(form, atom.end())
+        alphabets += [alphabet] * (int(times.group(1)) if times else 1)
+        position = times.end() if times else atom.end()
+        if len(alphabets) > MOST_LETTERS:
+            return None
+    if math.prod(map(len, alphabets)) < max(before + number, in_all):
+        return None
+    left, columns = np.arange(before, before + number), []
+    for alphabet in reversed(alphabets):
+        columns.append(np.array(list(alphabet), dtype=object)[left % len(alphabet)])
+        left = left // len(alphabet)
+    return ["".join(letters) for letters in zip(*reversed(columns), strict=True)] if columns else None
+
+
+def _alphabet(atom: re.Match[str]) -> str | None:
+    """Letters of one part of a form; None if it is not understood."""
+    if atom.group("plain"):
+        return atom.group("plain")
+    if atom.group("escaped"):
+        letter = atom.group("escaped")
+        return _CLASSES.get(letter) if letter.isalnum() else letter
+    letters, inner = "", atom.group("set")[1:-1]
+    while inner:
+        if inner[0] == "\\":
+            if inner[1:2] not in ("d", "w", "-", "."):
+                return None
+            letters, inner = letters + _CLASSES.get(inner[1], inner[1]), inner[2:]
+        elif len(inner) > 2 and inner[1] == "-":
+            if not 0 <= ord(inner[2]) - ord(inner[0]) < 256:
+                return None
+            letters, inner = letters + "".join(map(chr, range(ord(inner[0]), ord(inner[2]) + 1))), inner[3:]
+        else:
+            letters, inner = letters + inner[0], inner[1:]
+    return "".join(dict.fromkeys(letters))
+
+
+def _faked(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
+    """Personal data by Faker; None where it is not installed, or does not know the type or the locales."""
+    try:
+        from faker import Faker
+    except ImportError:
+        return None
+    if sdtype not in FAKER:
+        return None
+    try:
+        faker = Faker(list(locales))
+        faker.seed_instance(int(coins.integers(2**32)))
+        make = getattr(faker, FAKER[sdtype])
+    except AttributeError:
+        return None
+    return [str(make()) for _ in range(num_rows)]

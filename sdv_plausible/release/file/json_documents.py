@@ -1,0 +1,125 @@
+"""JSON as a release file has it: strict, of one form for equal content, and bounded before it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import NoneType
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.utils.input_files import open_given
+from sdv_plausible.utils.strict_json import strict_json
+
+FORMAT = "sdv-plausible-release/1"
+OF_FAMILIES = "sdv-plausible-families/1"  # what related tables are written as
+MAX_BYTES = 128 * 2**20
+MAX_ITEMS = 4_000_000  # commas, brackets and braces: each costs a reader about a hundred bytes
+WIDTH = 140  # of a line of the readable form
+_PLAIN: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
+
+
+def write(document: Any, *, readable: bool = False) -> bytes:
+    """UTF-8 text of a document, whose arrays may be arrays."""
+    # ``readable``: arrays as nested lists, lines, entries in the document's order; else arrays as base64, no
+    # white space, entries sorted.
+    plain = with_arrays(document, lambda array: encode(array, readable=readable))
+    try:
+        text = (
+            _lines(plain) if readable else json.dumps(plain, separators=(",", ":"), sort_keys=True, **_PLAIN)
+        )
+        return (text + "\n").encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            "a name or a value holds half a Unicode letter (a lone surrogate): clean the text first"
+        ) from None
+
+
+def with_arrays(value: Any, write_array: Callable[[np.ndarray], Any]) -> Any:
+    """The document with something in the place of every array."""
+    if isinstance(value, np.ndarray):
+        return write_array(value)
+    if isinstance(value, dict):
+        return {name: with_arrays(inner, write_array) for name, inner in value.items()}
+    return [with_arrays(inner, write_array) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """Text of a plain document in which what fits on a line stands on one."""
+    flat = json.dumps(value, **_PLAIN)
+    if len(flat) + len(indent) <= WIDTH or not isinstance(value, (dict, list)):
+        return flat
+    deeper = indent + " "
+    if isinstance(value, list):
+        if not any(isinstance(inner, (dict, list)) for inner in value):
+            return flat  # a row of numbers
+        return "[\n" + ",\n".join(deeper + _lines(inner, deeper) for inner in value) + f"\n{indent}]"
+    entries = (
+        f"{deeper}{json.dumps(name, **_PLAIN)}: {_lines(inner, deeper)}" for name, inner in value.items()
+    )
+    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+
+
+def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
+    """Document of a text, with nothing in it that is not strict JSON."""
+    if len(data) > max_bytes:
+        raise ValueError(
+            f"the file has more than {max_bytes:,} bytes: give max_bytes if it should be that large"
+        )
+    if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MAX_ITEMS * max(1, max_bytes // MAX_BYTES):
+        raise ValueError("the file has too many parts to be a release")
+    try:
+        text = data.decode("utf-8")
+        return strict_json(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the file is not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
+
+
+def is_of_families(path: str | Path) -> bool:
+    """Whether a file begins as those of related tables do, as they are written."""
+    with open_given(path) as file:
+        return re.match(rb'\s*\{\s*"format"\s*:\s*"' + OF_FAMILIES.encode(), file.read(200)) is not None
+
+
+def check_expected(digest: Any) -> None:
+    """Refuse, by its name, what is no digest."""
+    if not isinstance(digest, (str, NoneType)):
+        raise Refused("expect_sha256", digest, "must be the text of a digest, or None", "ask whoever made it")
+
+
+class _Written(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+
+Kind = TypeVar("Kind", bound=_Written)
+
+
+def loaded(
+    path: str | Path, read: Callable[[bytes], Kind], what: str, expect_sha256: str | None, max_bytes: int
+) -> Kind:
+    """What a file holds, read by ``read``: refused where it is not ``what``, or another one than expected."""
+    check_expected(expect_sha256)
+    with open_given(path) as file:
+        data = file.read(max_bytes + 1)
+    try:
+        found = read(data)
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is not {what}, or is damaged: {error}") from None
+    if expect_sha256 is not None and str(expect_sha256).lower() not in (
+        found.digest,
+        hashlib.sha256(data).hexdigest(),
+    ):
+        raise ValueError(
+            f"{str(path)!r} is not the release that was expected: its sha256 is {found.digest}, and "
+            f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
+        )
+    return found

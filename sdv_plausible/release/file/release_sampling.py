@@ -1,0 +1,188 @@
+"""Rows of a release without SDV.
+
+The model's columns decoded, the others made up, in the order and types of the table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.release.file.fake_columns import Place, invent
+from sdv_plausible.release.file.schema_section import TableSchema, as_stored
+from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.table.columns.stored_types import in_storage
+
+PART_ROWS = 500_000  # of a table that is made part by part
+# Bytes of a row while it is made, as measured: of a column that is modelled, and of one that is made up.
+MODELLED_BYTES, INVENTED_BYTES = 36, 160
+_UNKNOWN_MEMORY = 64 * 2**30  # of a machine that does not say what it has
+
+
+def memory() -> int:
+    """Bytes that this machine, or what of it this program may have, can still give."""
+    found = []
+    with suppress(OSError, ValueError, IndexError):
+        said = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        found.append(1024 * int(said.split()[0]))
+    with suppress(OSError, ValueError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    with suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(found, default=_UNKNOWN_MEMORY)
+
+
+def check_memory(num_rows: int, modelled: int, invented: int) -> None:
+    """Refuse a table that would not fit in memory, before the first of its rows is drawn.
+
+    Parameters
+    ----------
+    num_rows : int
+        Its rows.
+    modelled, invented : int
+        How many columns it has of either kind.
+    """
+    needed, there = num_rows * (modelled * MODELLED_BYTES + invented * INVENTED_BYTES), memory()
+    if needed > there:
+        raise Refused(
+            "num_rows",
+            num_rows,
+            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are "
+            "there",
+            "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
+            "release() gives",
+        )
+
+
+def sample_table(
+    num_rows: int,
+    given: Mapping[str, Any],
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    rules: FittedRules,
+    locales: Sequence[str],
+    coins: KeyedRNG,
+    uniform: Sequence[str] = (),
+    place: Place = (0, 0),
+) -> pd.DataFrame:
+    """Draw rows: post-processing of what was released."""
+    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
+    # these, and rows of the whole table. Given values that together have probability 0 are refused.
+    codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
+    free = _uniform(uniform, given, domain)
+    known = _known(given, codec, rules)
+
+    def drawn(wanted: int, number: int) -> pd.DataFrame:
+        own = coins if number == 0 else coins.spawn("again", number)
+        codes = _codes(wanted, known, model, seeds, own)
+        for j in free:
+            codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
+        return decoded(codes, given, codec, rules, own)
+
+    table = rules.draw(num_rows, drawn, whole)
+    # Categories are objects as they were decoded, and missing ones NaN: none has to be looked at.
+    decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
+    streams = partial(coins.spawn, "invented")
+    return completed(table, schema, whole, streams, locales=locales, decoded_so=decoded_so, place=place)
+
+
+def completed(
+    table: pd.DataFrame,
+    schema: TableSchema,
+    whole: Domain,
+    streams: Callable[[str], KeyedRNG],
+    *,
+    locales: Sequence[str],
+    decoded_so: Collection[str] = (),
+    place: Place = (0, 0),
+) -> pd.DataFrame:
+    """Rows with all columns of a schema, in its order and types.
+
+    Columns in ``whole`` are in the table. Of the others the table may have some, such as foreign keys; the
+    rest is made up, each from its own stream.
+    """
+    columns = {}
+    for column in schema.columns:
+        name = column.name
+        if name in table and ((name in decoded_so and column.dtype == object) or name not in whole):
+            columns[name] = table[name]
+        elif name in whole:
+            columns[name] = as_stored(table[name], column.dtype)
+        else:
+            columns[name] = invent(
+                column, len(table), streams(name), is_key=name in schema.keys, locales=locales, place=place
+            )
+    frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
+    frame.columns = pd.Index([column.label for column in schema.columns])
+    return frame
+
+
+def decoded(
+    codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: KeyedRNG
+) -> pd.DataFrame:
+    """Codes as rows of the table: values inside the bins, given ones as they are, and what rules make."""
+    table = codec.decode(codes, coins.spawn("inside the bins"))
+    for name, value in given.items():
+        if name in table:
+            table[name] = pd.Series([value] * len(table), index=table.index)
+    return rules.unfold(table)
+
+
+def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
+    """Codes of the given values."""
+    names = codec.domain.names
+    for name, value in given.items():
+        if name in rules.made:
+            why = next(rule for rule in rules.rule_set.making if name in rule.made)
+            raise ValueError(
+                f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
+                "from"
+            )
+        if name not in names:
+            raise ValueError(
+                f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
+                f"{list(names)}"
+            )
+        codec.check_value(name, value, is_written=name not in rules.rule_set.added)
+    return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
+
+
+def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
+    """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    if not is_list or not all(isinstance(name, str) and name in domain.names for name in names):
+        raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")
+    both = sorted(set(names) & set(given))
+    if both:
+        raise ValueError(f"uniform and given both name {both}: a column is either given or drawn")
+    return [domain.names.index(name) for name in dict.fromkeys(names)]
+
+
+def _codes(
+    num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
+) -> np.ndarray:
+    if not known:
+        return seeds.sample(num_rows, model, coins)
+    found = seeds.sample_given(num_rows, known, model, coins)
+    if len(found) < num_rows:
+        raise ValueError(
+            "given: no row can have all of these values, their probability is 0: leave one of them out"
+        )
+    return found

@@ -1,0 +1,281 @@
+"""From a fitted synthesizer to a release without SDV, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sdv.errors import SamplingError
+
+from sdv_plausible.fitting.arguments import stated_types
+from sdv_plausible.fitting.fit import FitResult
+from sdv_plausible.fitting.reused_domain import without_assumed_format, write_learned
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
+from sdv_plausible.mechanism.privacy_tests.privacy_settings import read_test
+from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.privacy.entries import EARLIER
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import person_of
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.release.file.answers_section import AnswersSection
+from sdv_plausible.release.file.fake_columns import check_locales
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
+from sdv_plausible.release.file.settings_section import KNOWN, OTHERS, privacy_test_of, said, versions_of
+from sdv_plausible.sdv.metadata import metadata_from_table
+from sdv_plausible.table.columns.column_document import type_words
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.stored_types import keeps_storage
+from sdv_plausible.table.declared.column_types import STATED, check_released, metadata_columns
+from sdv_plausible.table.declared.declarations import domain_document
+from sdv_plausible.table.declared.domain_file import DomainFile
+
+
+def released(synth: Any, *, allow_no_claim: bool) -> Release:
+    """Collect what a fitted synthesizer releases.
+
+    Raises
+    ------
+    ValueError
+        If it holds records, or SDV's constraints or transformers, or makes no claim and that was not allowed.
+    """
+    sampler = synth._sampler
+    if sampler is None:
+        raise SamplingError(
+            "there is nothing to release yet: fit first, to a table with a column that is modelled"
+        )
+    if not isinstance(sampler, PrefixSampler):
+        raise ValueError(
+            f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
+            "fit with test='release', or hand over sampled rows"
+        )
+    if synth._sdv_sees_rows:
+        raise ValueError(
+            "SDV constraints and transformers of your own are code of other packages, which a release file "
+            "does not hold: "
+            "leave them out, or hand over sampled rows"
+        )
+    ledger = synth.privacy_ledger()
+    if not ledger.claims_privacy and not allow_no_claim:
+        raise ValueError(
+            "this fit makes no privacy claim, so the file may hold single people's values "
+            "(print(privacy_ledger()) says why): "
+            "mend that, or say release(allow_no_claim=True)"
+        )
+    domain = synth._codec.domain
+    return Release(
+        schema=_schema(synth),
+        domain=domain,
+        rules=synth._fitted_rules,
+        model=sampler.model,
+        seeds=sampler.seeds,
+        answers=AnswersSection(sampler.answers, domain.names),
+        ledger=ledger,
+        settings=synth._said or settings_of(synth),
+        versions=versions_of("sdv"),
+    )
+
+
+def _schema(synth: Any) -> TableSchema:
+    check_released(synth.metadata)  # of an object that an earlier version saved
+    table = next(iter(synth.metadata.to_dict()["tables"].values()))
+    labels = {str(label): label for label in synth._original_columns}
+    types = synth._data_processor._dtypes
+    stored, voted = getattr(synth, "_stored_as", {}), synth._known.told.open
+    columns = tuple(
+        SchemaColumn(
+            name=str(name),
+            label=_plain_label(labels.get(str(name), name)),
+            spec=type_words(spec),
+            dtype=types[name],
+            storage=stored.get(str(name)) if keeps_storage(spec, voted=str(name) in voted) else None,
+        )
+        for name, spec in table["columns"].items()
+    )
+    return TableSchema(
+        table=synth._table_name,
+        columns=columns,
+        primary_key=_key(table.get("primary_key")),
+        alternate_keys=tuple(key for key in map(_key, table.get("alternate_keys") or ()) if key is not None),
+        relationships=tuple(
+            (r["type"], tuple(r["column_names"])) for r in table.get("column_relationships") or ()
+        ),
+    )
+
+
+def _plain_label(label: Any) -> str | int:
+    whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return int(label) if whole else str(label)
+
+
+def _key(key: Any) -> str | tuple[str, ...] | None:
+    return tuple(key) if isinstance(key, (list, tuple)) else key
+
+
+def settings_of(synth: Any) -> dict[str, Any]:
+    """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
+    others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
+    others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
+    others["types"] = stated_types(synth.types, synth._known.assumed, synth._known.earlier)
+    found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
+    if synth._voted_others:
+        found |= {"voted_others": dict(synth._voted_others)}
+    rows, source = synth._public_said
+    if rows is None:
+        return found
+    found |= {"public_rows": rows, "public_source": source}  # the table itself is in no file
+    return found if synth._public_digest is None else found | {"public_sha256": synth._public_digest}
+
+
+def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
+    """Make a synthesizer that samples a release; no row is there.
+
+    Parameters
+    ----------
+    made : type
+        Class of the synthesizer.
+    release : Release
+        What it samples.
+    parameters : mapping
+        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it
+        anew.
+
+    Raises
+    ------
+    ValueError
+        If the release has parameters that this version does not know, or is none.
+    """
+    if not isinstance(release, Release):
+        raise Refused("release", type(release), "must be a Release", "read a file with Release.load(path)")
+    settings = release.settings
+    unknown = sorted(set(settings) - {*KNOWN})
+    if unknown:
+        raise ValueError(
+            f"the release has settings that this version does not know: {', '.join(unknown)[:100]}"
+        )
+    carried = _carried(release)
+    if "domain" in parameters and any(entry.losses for entry in carried.entries):
+        raise Refused.saying(
+            "domain",
+            "domain: this release's types or declarations cost something, or ended its claim, before it was "
+            "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
+            "the domain file",
+        )
+    names = ("epsilon", "delta", "neighbours", *OTHERS)
+    given = {name: settings[name] for name in names if name != "returns_tables"}
+    if settings["types"] == "declared":  # as the metadata says below
+        given["types"] = None
+    name, test = settings["privacy_test"], privacy_test_of(settings)
+    given["test"] = name if test == read_test(name) else test
+    given |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
+    given["person"] = person_of(settings["person"], settings["rows_per_person"])
+    if "model" in settings:
+        learner = learner_of(settings)
+        by_name = learner == make_learner(settings["model"]) and settings.get("structure") is None
+        given["model"] = settings["model"] if by_name else learner
+    voted = settings.get("voted", ())
+    if settings["types"] == "voted":
+        if voted and parameters.get("types", "voted") != "voted":
+            raise Refused.saying(
+                "types",
+                f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
+                "types out, or make a new synthesizer with what you know",
+            )
+        given["domain"] = _with_types(given["domain"], release, voted)
+        # moments that were voted for are split again if they are found again
+        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
+    if spelled := _spelled(release, voted):
+        file = domain_document(given["domain"])
+        given["domain"] = replace(file, columns={**spelled, **file.columns})
+    given |= parameters
+    metadata = _metadata(release)
+    others = {*release.ledger.assumed_types, *voted}
+    columns = metadata_columns(metadata)
+    setattr(metadata, STATED, {n: type_words(words) for n, words in columns.items() if n not in others})
+    synth = made(metadata, **given)
+    if (earlier := synth._known.earlier).entries:
+        synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
+    if voted:
+        synth._begin_anew(metadata)
+    sampler = PrefixSampler(
+        model=release.model, seeds=release.seeds, coins=KeyedRNG.from_os_entropy().spawn("sampling"),
+        answers=release.answers.answers,
+    )  # fmt: skip
+    synth._take(
+        release.schema.dtypes,
+        FitResult(
+            domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,
+            public=settings.get("public_sha256"),
+        ),
+    )  # fmt: skip
+    synth._keep_storage(release.schema.storage)
+    synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
+    if synth.public is None:
+        synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
+    own = settings_of(synth)
+    if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
+        synth._said = {**release.settings, "locales": own["locales"]}
+    return synth
+
+
+def _carried(release: Release) -> PrivacyLedger:
+    """What a fit anew pays again, learned before the first fit; and what ends its claim, too.
+
+    Words and rules that were edited after a look are the release's, as they are.
+    """
+    before = PrivacyLedger(delta=release.ledger.delta, neighbours=release.ledger.neighbours)
+    before.charge(
+        *(
+            entry
+            for entry in release.ledger.entries
+            if entry.mechanism.startswith(EARLIER) or (entry.status == "no claim" and "domain" in entry.parts)
+        )
+    )
+    return before
+
+
+def _declared(release: Release, carried: PrivacyLedger) -> Domain:
+    """What was declared: a fit anew learns the rest anew."""
+    attributes = (*release.domain, *release.rules.made.values())
+    declared = [a for a in attributes if a.provenance == "declared"]
+    domain = Domain(tuple(without_assumed_format(a, release.ledger) for a in declared))
+    return replace(domain, learned=write_learned(carried, ())) if carried.entries else domain
+
+
+def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:
+    """The same with the types of columns that were declared, and whose values were learned or invented."""
+    types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
+    return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)
+
+
+def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Columns whose numbers were declared to be text, and whose values were learned."""
+    return {
+        a.name: {"sdtype": "numerical", "number_format": a.number_format}
+        for a in (*release.domain, *release.rules.made.values())
+        if a.number_format is not None and a.provenance != "declared" and a.name not in voted
+    }
+
+
+def _metadata(release: Release) -> Any:
+    schema = release.schema
+    table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
+    for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
+        if attribute.datetime_format is not None and attribute.name in table["columns"]:
+            table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
+    if schema.primary_key is not None:
+        table["primary_key"] = _list(schema.primary_key)
+    if schema.alternate_keys:
+        table["alternate_keys"] = [_list(key) for key in schema.alternate_keys]
+    if schema.relationships:
+        table["column_relationships"] = [
+            {"type": kind, "column_names": list(names)} for kind, names in schema.relationships
+        ]
+    return metadata_from_table(table, schema.table)
+
+
+def _list(key: str | tuple[str, ...]) -> Any:
+    return list(key) if isinstance(key, tuple) else key

@@ -1,0 +1,58 @@
+"""SDV's constraint classes as rules: those that learn nothing from the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sdv_plausible.rules as kinds
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.rules.rule import Rule
+
+_INSTEAD = {
+    "FixedCombinations": "Allowed(columns, combinations) or Determined(column, by, mapping), with the "
+    "combinations as your code book has them",
+    "ProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Sum or Inequality",
+    "SingleTableProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Sum or Inequality",
+}
+
+
+def as_rules(given: Any) -> Any:
+    """Rules of a list that may hold SDV's constraints too; other things stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If a constraint learns from the rows, or runs code of the user's; the error names the rule to use.
+    """
+    if not isinstance(given, (list, tuple)):
+        return given
+    return [rule for item in given for rule in (_converted(item) if _is_sdv(item) else [item])]
+
+
+def _is_sdv(item: Any) -> bool:
+    return any(base.__module__.split(".")[0] == "sdv" for base in type(item).__mro__)
+
+
+def _converted(constraint: Any) -> list[Rule]:
+    name, part = type(constraint).__name__, vars(constraint)
+    if name == "Inequality":
+        return [
+            kinds.Inequality(part["_low_column_name"], part["_high_column_name"], part["strict_boundaries"])
+        ]
+    if name == "Range":
+        low, middle, high = (part[f"_{place}_column_name"] for place in ("low", "middle", "high"))
+        strict = part["strict_boundaries"]
+        return [kinds.Inequality(low, middle, strict), kinds.Inequality(middle, high, strict)]
+    if name == "OneHotEncoding":
+        return [kinds.OneHot(part["_column_names"])]
+    if name == "FixedIncrements":
+        return [kinds.Multiple(part["column_name"], part["increment_value"])]
+    base = next(
+        (known for known in _INSTEAD if any(b.__name__ == known for b in type(constraint).__mro__)), ""
+    )
+    instead = _INSTEAD.get(base, "a rule of sdv_plausible.rules")
+    raise Refused.saying(
+        "rules",
+        f"rules: SDV's {name} learns from the rows, or is code that cannot be checked; declare what holds "
+        f"instead: {instead}",
+    )

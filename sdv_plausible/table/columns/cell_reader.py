@@ -1,0 +1,374 @@
+"""From a cell's text to its value, by what was declared and by nothing else.
+
+The value of a cell is a function of its own text, of the column's type and of the spelling: no other cell has
+a say (docs/explanation/proofs/reading.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.cell_series import as_doubles
+from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, is_date, read_date, write_date
+from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.number_texts import (
+    NUMBER_KINDS,
+    main_number_format,
+    number_kind,
+    read_number,
+    write_number,
+)
+from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
+
+TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
+FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
+_REMEMBERED = 1 << 14  # texts of a column
+FIRST_YEAR = 1000  # earlier ones are written with fewer digits
+CODE, PHONE = "0123", "+123"  # kinds of texts that are no canonical text of a number
+UPPER = "TRUE"  # kind of truth values in capitals
+FINER = ("1234.50", "1234.25")  # plain fractions of two digits and more: that end in a zero, and others
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
+_FRACTION = re.compile(r"-?[0-9]+\.[0-9]+([0-9])")
+_NO_DATE = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnType:
+    """What a column is."""
+
+    name: str
+    sdtype: str
+    datetime_format: str | None = None  # strftime format of dates
+    # Declared values of a category; empty where none are declared, and its cells are text. Texts that stand
+    # beside numbers
+    values: tuple[Hashable, ...] = ()
+    regex_format: str | None = None  # pattern of invented ids
+    pii: bool | None = None
+    number_format: str | None = None  # spelling of numbers, where they are no plain ones
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether the column is modelled, not invented like an id or personal data."""
+        return self.sdtype in MODELLED_SDTYPES
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all cells are numbers: no text stands beside them."""
+        return self.sdtype == "numerical" and not self.values
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The type in the words of SDV's metadata."""
+        return type_words(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """How the cells of a file are written, in all columns alike; chosen without looking at the rows."""
+
+    decimal: str = "."  # decimal point: one character
+    thousands: str | None = None  # what separates groups of three digits: one character. None: nothing does
+    na_values: Sequence[str] = ("",)  # texts that stand for a missing value
+    true_values: Sequence[str] = TRUE_VALUES
+    false_values: Sequence[str] = FALSE_VALUES
+
+    def __post_init__(self) -> None:
+        for name in ("decimal", "thousands"):
+            mark = getattr(self, name)
+            if mark is not None and not (
+                isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"
+            ):
+                raise Refused(name, mark, "must be one character that is no digit, sign or e", "try ','")
+        if self.decimal is None:
+            raise Refused("decimal", None, "must be one character", "try '.'")
+        if self.decimal == self.thousands:
+            raise ValueError(
+                f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters"
+            )
+        for name in ("na_values", "true_values", "false_values"):
+            texts = getattr(self, name)
+            if (
+                isinstance(texts, str)
+                or not isinstance(texts, Iterable)
+                or not all(isinstance(t, str) for t in texts)
+            ):
+                raise Refused(name, texts, "must be a list of texts, such as ['', 'NA']")
+            object.__setattr__(self, name, tuple(texts))
+        true, false = (set(map(_fold, texts)) for texts in (self.true_values, self.false_values))
+        both = sorted((true & false) | (self._missing & (true | false)))
+        if both:
+            raise ValueError(
+                f"na_values, true_values and false_values share {both[0]!r}: let a text stand for one thing"
+            )
+
+    def is_missing(self, text: str) -> bool:
+        """Whether a cell's text stands for a missing value; blanks around it do not count."""
+        return text.strip() in self._missing
+
+    def number(self, text: str) -> float:
+        """Return the number that a text writes, or NaN if it writes none, or none that a double holds."""
+        if not self._number.fullmatch(text.strip()):
+            return math.nan
+        number = float(self.plain(text))
+        return number if math.isfinite(number) else math.nan
+
+    def plain(self, number: str) -> str:
+        """Text of a number as Python writes it."""
+        grouped = number.strip() if self.thousands is None else number.strip().replace(self.thousands, "")
+        return grouped.replace(self.decimal, ".")
+
+    def truth(self, text: str) -> bool | None:
+        """Return the truth value that a text writes, or None."""
+        return self._truth.get(_fold(text))
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(text.strip() for text in self.na_values)
+
+    @cached_property
+    def _truth(self) -> dict[str, bool]:
+        return {
+            **dict.fromkeys(map(_fold, self.true_values), True),
+            **dict.fromkeys(map(_fold, self.false_values), False),
+        }
+
+    @cached_property
+    def _number(self) -> re.Pattern[str]:
+        digits, point = "[0-9]+", re.escape(self.decimal)
+        if self.thousands is not None:
+            digits = f"(?:[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)"
+        return re.compile(f"[+-]?(?:{digits}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def _fold(text: str) -> str:
+    return text.strip().casefold()
+
+
+PLAIN = Spelling()
+
+
+def kind_of(text: str, spelling: Spelling) -> str:
+    """Kind of a cell, by its own text and by nothing else."""
+    stripped = text.strip()
+    if spelling.is_missing(text):
+        return "missing"
+    if stripped.casefold() in ("true", "false"):
+        return UPPER if stripped.isupper() else "truth"
+    read = not math.isnan(spelling.number(text))
+    if read and (code := _code(stripped)):
+        return code
+    kind = number_kind(stripped)
+    if kind == "1234.5" and (fraction := _FRACTION.fullmatch(stripped)):
+        kind = FINER[0] if fraction[1] == "0" else FINER[1]
+    if read:
+        return next((form for form in DIGITS if fits(stripped, form)), kind or "number")
+    return form_of(stripped) or kind or "text"
+
+
+def _code(number: str) -> str | None:
+    """Kind of a text that is no number's canonical text: zeros or a plus in front, too many digits."""
+    if number.startswith("+"):
+        return PHONE
+    digits = number.removeprefix("-")
+    too_long = digits.isascii() and digits.isdigit() and int(float(digits)) != int(digits)
+    return CODE if too_long or _LEADING_ZERO.match(number) else None
+
+
+@lru_cache(maxsize=8)
+def plain_numbers(spelling: Spelling) -> frozenset[str]:
+    """Kinds of cells that are numbers as the whole table writes them."""
+    found = {kind for kind in (*NUMBER_KINDS, *FINER) if not math.isnan(spelling.number(kind))}
+    return frozenset({"number", *found})
+
+
+def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
+    """How a column's numbers are written (None: as the table's) and how many are, of cells of each kind."""
+    numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
+    numbers["number"] += sum(counts.get(form, 0) for form in DIGITS)
+    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FINER)
+    plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
+    present = sum(count for kind, count in counts.items() if kind != "missing")
+    form, read = main_number_format(numbers, present)
+    return (form, read) if read > plain else (None, plain)
+
+
+class CellReader:
+    """Reads the cells of one column, each by itself.
+
+    ``unread`` counts cells that are neither missing nor what the column is: for the data holder only.
+    """
+
+    def __init__(self, column: ColumnType, spelling: Spelling) -> None:
+        self.column, self.spelling, self.unread = column, spelling, 0
+        values = [v.item() if isinstance(v, np.generic) else v for v in column.values]
+        self._texts = {v: v for v in values if isinstance(v, str)}
+        self._truths = {v for v in values if isinstance(v, bool)}
+        self._numbers = {
+            canonical(v): v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)
+        }
+        others = [v for v in values if not isinstance(v, (str, bool, int, float))]
+        self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
+        self._check()
+        self._place: dict[str, int] = {}  # of texts that were read: their values, and which are odd
+        self._known, self._odd = self._values([]), np.zeros(0, dtype=bool)
+
+    def _check(self) -> None:
+        column = self.column
+        for text in self._texts:
+            if self.spelling.is_missing(text):
+                raise ValueError(
+                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for "
+                    "missing: leave it out of one of them"
+                )
+        if column.sdtype != "datetime":
+            return
+        if column.datetime_format is None:
+            raise ValueError(
+                f"column {column.name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d'"
+            )
+        try:
+            self._dates(["0"])
+        except ValueError as error:
+            raise ValueError(
+                f"column {column.name!r}: datetime_format ({column.datetime_format!r}) is none: "
+                f"{error.__cause__}"
+            ) from error
+
+    def read(self, texts: Sequence[str]) -> np.ndarray:
+        """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
+
+        Objects too where texts stand beside numbers. Cells of a category that are none of its declared values
+        stay as they are: the domain says what becomes of them.
+        """
+        if len(self._place) > _REMEMBERED:
+            self._place, self._known, self._odd = {}, self._known[:0], self._odd[:0]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._place]:
+            missing = np.fromiter(map(self.spelling.is_missing, new), dtype=bool, count=len(new))
+            values = self._values(new)
+            values[missing] = np.nan if self.column.is_number else None
+            self._place.update((text, len(self._known) + i) for i, text in enumerate(new))
+            self._known = np.concatenate([self._known, values])
+            self._odd = np.concatenate([self._odd, pd.isna(values) & ~missing])
+        where = np.fromiter(map(self._place.__getitem__, texts), dtype=np.int64, count=len(texts))
+        self.unread += int(self._odd[where].sum())
+        return self._known[where]
+
+    def _values(self, texts: list[str]) -> np.ndarray:
+        if self.column.is_number:
+            return np.fromiter(map(self._number, texts), dtype=float, count=len(texts))
+        values = np.empty(len(texts), dtype=object)
+        if self.column.sdtype == "datetime":
+            values[:] = self._dates(texts)
+        elif self.column.sdtype == "numerical":
+            values[:] = [self._number_or_text(text) for text in texts]
+        elif self.column.is_modelled:
+            values[:] = [self._category(text) for text in texts]
+        else:
+            values[:] = texts
+        return values
+
+    def _dates(self, texts: list[str]) -> list[str | None]:
+        """The texts that are dates in the column's format: later readers take them as they are written."""
+        texts = [text.strip() for text in texts]
+        digits = [
+            text if any(map(str.isdigit, text)) else "" for text in texts
+        ]  # pandas takes 'now' and 'today' for dates
+        moments = as_nanoseconds(
+            pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True
+        )
+        return [
+            text if moment != _NO_DATE or text in self._texts or self._is_far(text) else None
+            for text, moment in zip(texts, moments.tolist(), strict=True)
+        ]
+
+    def _is_far(self, text: str) -> bool:
+        """Whether a text is a date that nanoseconds do not hold."""
+        return is_date(text, str(self.column.datetime_format))
+
+    def _number_or_text(self, text: str) -> float | str | None:
+        """Return the declared text that a cell is to the letter, else its number."""
+        if text in self._texts:
+            return text
+        number = self._number(text)
+        return None if math.isnan(number) else number
+
+    def _number(self, text: str) -> float:
+        form = self.column.number_format
+        return self.spelling.number(text) if form is None else read_number(text, form)
+
+    def _category(self, text: str) -> Hashable:
+        """Return the declared value that a text writes; else the text itself, of a truth value nothing."""
+        for known in (text, text.strip()):
+            if known in self._texts:
+                return self._texts[known]
+        number = canonical(self.spelling.number(text))
+        if number in self._numbers:
+            return self._numbers[number]
+        truth = self.spelling.truth(text)
+        if truth in self._truths:
+            return truth
+        if text.strip() in self._others:
+            return self._others[text.strip()]
+        return None if self.column.sdtype == "boolean" else text
+
+
+# --- cells of tables that are no files ------------------------------------------------------------
+
+
+def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
+    found = frame.copy(deep=False)
+    for name in (name for name in types if name in frame):
+        if types[name].number_format is not None and frame[name].dtype.kind in "iuf":  # numbers already
+            numbers = as_doubles(frame[name])
+            found[name] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), index=frame.index)
+            continue
+        where, forms = distinct_values(frame[name])
+        reader = CellReader(types[name], spelling)
+        present = [i for i, form in enumerate(forms) if has_form(form)]
+        form, number_format = types[name].datetime_format, types[name].number_format
+        read = reader.read([text_of(forms[i], spelling, form, number_format) for i in present])
+        nothing = np.nan if types[name].is_number else None
+        values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
+        values[present] = read
+        found[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
+    return found
+
+
+def text_of(
+    cell: Hashable, spelling: Spelling, form: str | None = None, number_format: str | None = None
+) -> str:
+    """The text that a CSV file would hold for a cell in its one form, by that cell alone.
+
+    A moment is written in the column's format where that shows all of it, and so is a number.
+    """
+    if number_format is not None and isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return write_number(cell, number_format)
+    if isinstance(cell, dt.date):
+        return _text_of_moment(pd.Timestamp(cell), form)
+    if isinstance(cell, float):
+        return str(cell).replace(".", spelling.decimal)
+    return str(cell)
+
+
+def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
+    if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
+        text = write_date(moment, form)
+        with suppress(ValueError):  # of an offset, which this moment has not
+            if read_date(text, form) == moment:
+                return text
+    is_day = moment.tzinfo is None and moment == moment.normalize()
+    return moment.isoformat(sep=" ")[: 10 if is_day else None]

@@ -1,0 +1,143 @@
+"""What a code book says: declarations by column, and what of it could not be read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.declared.domain_file import is_blank, read_json
+from sdv_plausible.table.declared.spec_words import check_words
+from sdv_plausible.utils.input_files import text_of
+from sdv_plausible.utils.printable import visible
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_EXACT = 2**53  # doubles hold whole numbers up to here
+_DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+Message = tuple[str | None, str]
+"""The column that something is said of, None for the whole document, and what."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codebook:
+    """Declarations taken from one public document."""
+
+    # words; a column of which nothing tells what it is has ``{"sdtype": None}``
+    columns: Mapping[str, Mapping[str, Any]]
+    messages: tuple[Message, ...] = ()  # what was not understood or has no word: nothing is guessed
+    of_last: str | None = None  # which of the columns is the last of the table, whatever it is called there
+
+    @property
+    def lines(self) -> list[str]:
+        """The messages, a line each."""
+        lines = (text if name is None else f"{name}: {text}" for name, text in self.messages)
+        return [visible(line, keep="") for line in lines]
+
+    def of_table(self, names: Sequence[str]) -> Codebook:
+        """The same for a table with these columns: the last one is called as the table does."""
+        if self.of_last is None or self.of_last in names or not names or names[-1] in self.columns:
+            return self
+        columns = {names[-1] if n == self.of_last else n: words for n, words in self.columns.items()}
+        message = (names[-1], f"the last column is taken for the code book's {self.of_last!r}")
+        return Codebook(columns=columns, messages=(*self.messages, message))
+
+    def citing(self, source: str) -> Codebook:
+        """The same with a source for each column that says something."""
+        cited = {n: w if is_blank(w) else {**w, "source": source} for n, w in self.columns.items()}
+        return replace(self, columns=cited)
+
+
+def with_open_digits(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Words of numbers whose digits nothing tells: whole ends would say that there are none."""
+    said = {word for word in ("decimal_places", "resolution") if words.get(word) is not None}
+    if words.get("sdtype") != "numerical" or said:
+        return words
+    ends = {word: words[word] for word in ("range_min", "range_max") if words.get(word) is not None}
+    if any(abs(end) > _EXACT for end in ends.values()):
+        return words
+    return {**words, **{word: float(end) for word, end in ends.items()}}
+
+
+def plain(codes: Iterable[Any]) -> list[Any]:
+    """Codes as a table holds them: whole numbers where all are, as written in ``1`` but not in ``01``."""
+    texts = [str(code).strip() for code in codes]
+    return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else texts
+
+
+def number(text: Any) -> int | float | None:
+    """A finite number as written, whole ones as such; None if it is none."""
+    if isinstance(text, bool) or text is None:
+        return None
+    written = str(text).strip()
+    if _WHOLE.fullmatch(written):
+        return int(written)
+    found = float(written) if _DECIMAL.fullmatch(written) else math.nan
+    return found if math.isfinite(found) else None
+
+
+def categories(values: Iterable[Any]) -> dict[str, Any]:
+    """Words of a column with a list of values."""
+    listed = list(values)
+    for value in listed:
+        if not isinstance(value, Hashable):
+            raise ValueError(f"a value ({value!r:.60}) must be a text or a number, and no list of them")
+    return {"sdtype": "categorical", "range_values": list(dict.fromkeys(listed))}
+
+
+def ranged(
+    name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
+) -> tuple[dict[str, Any], list[Message]]:
+    """Words of a column of numbers with codes beside the range, and what they cannot say."""
+    words: dict[str, Any] = {"sdtype": "numerical"}
+    listed = ", ".join(map(repr, codes))
+    messages: list[Message] = []
+    if low is None or high is None:
+        beside = f" (and for its codes {listed})" if codes else ""
+        messages = [(name, f"no range is told: give range_min and range_max{beside}, or it is learned")]
+    words |= {word: end for word, end in (("range_min", low), ("range_max", high)) if end is not None}
+    numbers = [found for code in codes if (found := number(code)) is not None]
+    special = [*numbers, *(code for code in codes if number(code) is None)]
+    try:
+        check_words(name, {**words, "special_values": special})
+    except ValueError:
+        special = numbers
+        messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
+    if special:
+        words["special_values"] = special
+    return words, messages
+
+
+def labelled(
+    name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
+) -> tuple[dict[str, Any], list[Message]]:
+    """Words of a column of which some values have labels, and what to look at."""
+    # Values that stand for missing are cells of the table like others.
+    if not codes and not missing:
+        return {"sdtype": None}, [(name, "no values are listed")]
+    others = [code for code in codes if code not in missing]
+    if others:
+        values = [*codes, *(code for code in missing if code not in codes)]
+        return categories(values if is_text else plain(values)), [
+            (name, "a category of the values that have labels: are these all?")
+        ]
+    if is_text:
+        return {"sdtype": None}, [(name, "no values but missing ones are listed")]
+    return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
+
+
+def read_text(path: Path, what: str) -> str:
+    """Text of a file."""
+    try:
+        return text_of(path, encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path}: line {line} is not UTF-8: save this {what} in that encoding") from None
+
+
+def read_document(path: Path) -> Any:
+    """A JSON document."""
+    return read_json(path, "code book", "in a form that is read")

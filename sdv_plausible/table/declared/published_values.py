@@ -1,0 +1,75 @@
+"""Declarations from a published table: its ranges, values, digits and missing values are public already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, write_date
+from sdv_plausible.table.cells.number_texts import plain_text
+from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling, kind_of, spelling_of_numbers
+from sdv_plausible.table.columns.column_document import MOST_DIGITS
+from sdv_plausible.table.declared.codebook import Codebook, categories, number, plain
+
+MOST_VALUES = 1000  # of a category: a longer list is names, or an id
+WARNING = (
+    "A published table is one that everybody may see. A table that is confidential, also an older one of the "
+    "same survey, is not: what is read off it costs the people in it their own claim."
+)
+
+
+def words_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN) -> Codebook:
+    """Read declarations off a table that was published, nothing of it confidential: text, missing as None."""
+    columns: dict[str, Mapping[str, Any]] = {}
+    messages = []
+    for name in table.columns:
+        cells = [str(value) for value in table[name].dropna()]
+        found = _words(cells, spelling)
+        if found is None:
+            many = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
+            messages.append((name, f"{many}: is it an id?"))
+            columns[str(name)] = {"sdtype": None}
+        else:
+            columns[str(name)] = {**found, "range_is_nullable": len(cells) < len(table)}
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
+    values = list(dict.fromkeys(cells))
+    if not values:
+        return None
+    kinds = Counter(kind_of(value, spelling) for value in values)
+    if kinds.keys() == {"truth"}:
+        return {"sdtype": "boolean", "range_values": [False, True]}
+    form, numbers = spelling_of_numbers(kinds, spelling)
+    if numbers == len(values) > max(kinds[form] for form in DIGITS):
+        if form is None:
+            return _numbers([spelling.plain(value).removeprefix("+") for value in values])
+        return {**_numbers([plain_text(value, form) for value in values]), "number_format": form}
+    for form in kinds.keys() & {*FORMATS}:  # one at most is the format of all
+        if dates := _dates(values, form):
+            ends = {"range_min": dates[0], "range_max": dates[-1]}
+            return {"sdtype": "datetime", "datetime_format": form, **ends}
+    return categories(sorted(plain(values))) if len(values) <= MOST_VALUES else None
+
+
+def _numbers(texts: Sequence[str]) -> dict[str, Any]:
+    values = [value for text in texts if (value := number(text)) is not None]
+    words: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
+    if not any("e" in text.casefold() for text in texts):
+        digits = max(len(text.partition(".")[2]) for text in texts)
+        words["decimal_places"] = min(digits, MOST_DIGITS)
+    return words
+
+
+def _dates(texts: Sequence[str], form: str) -> list[str]:
+    """The texts in the order of time; none unless all are as the format writes them."""
+    with suppress(ValueError):
+        found = {text.strip(): read_date(text.strip(), form) for text in texts}
+        if all(write_date(moment, form) == text for text, moment in found.items()):
+            return sorted(found, key=found.__getitem__)
+    return []

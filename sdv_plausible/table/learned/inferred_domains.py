@@ -1,0 +1,146 @@
+"""Domains read off the rows: convenient, and not private."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cells.cell_series import without_odd
+from sdv_plausible.table.cells.date_texts import far_dates
+from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
+from sdv_plausible.table.columns.column_document import Kind
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
+
+FEW_CELLS = 20  # of a table too small to tell a name from a category
+MOST_DISTINCT = 0.5  # of the cells of a text
+
+
+def infer_attribute(
+    name: str,
+    column: pd.Series[Any],
+    sdtype: str,
+    spec: Mapping[str, Any] | None = None,
+    max_bins: int = MAX_BINS,
+) -> Attribute:
+    """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``."""
+    # ``max_bins`` is aimed at; there are up to twice as many where frequent values stand between rare ones.
+    # ``spec``: of the metadata ``range_values`` (an ordinal's order) and ``datetime_format``.
+    spec, column = spec or {}, without_odd(column)
+    nullable = bool(column.isna().any())
+    if sdtype == "numerical":
+        numbers = _as_numbers(name, column.dropna())
+        decimals = None if numbers.dtype.kind == "i" else _decimals(numbers)
+        kind: Kind = "integer" if numbers.dtype.kind == "i" else "float"
+        lower, upper = _distinct_as_floats(*quantile_bins(numbers, max_bins))
+        return Attribute(
+            name=name, kind=kind, lower=lower, upper=upper, nullable=nullable or not lower,
+            decimals=decimals, provenance="inferred",
+        )  # fmt: skip
+    if sdtype == "datetime":
+        form = None if holds_dates(column) else spec.get("datetime_format")
+        never = [text for text in far_dates(form) if (column == text).any()]
+        column = column[~column.isin(never)]
+        stamps = as_nanoseconds(column, spec.get("datetime_format"))
+        present = stamps[~np.isnat(stamps.view("M8[ns]"))]
+        unit = next((u for u in NANOSECONDS.values() if not (present % u).any()), 1)
+        lower, upper = quantile_bins(present, max_bins)
+        return Attribute(
+            name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not (lower or never),
+            values=tuple(never), unit=unit, provenance="inferred", **date_style(column, form),
+        )  # fmt: skip
+    _check_texts(name, column)
+    values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)
+    kind = "ordinal" if sdtype == "ordinal" else "categorical"
+    return Attribute(
+        name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred"
+    )
+
+
+def _check_texts(name: str, column: pd.Series[Any]) -> None:
+    """Refuse text of which nearly every cell is somebody's own: it would come out word for word."""
+    present = column.dropna()
+    if len(present) < FEW_CELLS or not all(isinstance(value, str) for value in present.iloc[:FEW_CELLS]):
+        return
+    if present.nunique() > MOST_DISTINCT * len(present):
+        raise ValueError(
+            f"column {name!r} holds a text of its own in most rows, and undeclared='infer' would give real "
+            "ones out word for word: set its sdtype to what it is (id, name, address, ...; "
+            "metadata.update_column), leave the column out, use undeclared='private', or declare its "
+            "range_values"
+        )
+
+
+def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bins of about equal mass; a value that alone holds a bin's mass is a bin of its own."""
+    # Isolating such values (the zeros of a capital gain, a "-1 means never") keeps them exact in the output.
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) <= max_bins:
+        return tuple(values.tolist()), tuple(values.tolist())
+    share = counts.sum() / max_bins
+    heavy = counts >= share
+    # Bin number: light values share a bin by cumulative light mass; every heavy value opens a bin and closes
+    # it.
+    light_bins = max(1, max_bins - int(heavy.sum()))
+    light_mass = np.cumsum(np.where(heavy, 0, counts))
+    part = np.minimum((light_mass - 1) * light_bins // max(1, light_mass[-1]), light_bins - 1)
+    run = np.cumsum(heavy + np.concatenate([[False], heavy[:-1]]))
+    new_bin = np.concatenate([[True], (np.diff(part) != 0) | (np.diff(run) != 0)])
+    starts = np.flatnonzero(new_bin)
+    ends = np.append(starts[1:], len(values)) - 1
+    return tuple(values[starts].tolist()), tuple(values[ends].tolist())
+
+
+def _distinct_as_floats(
+    lower: tuple[float, ...], upper: tuple[float, ...]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Merge bins of whole numbers beyond 2**53 that start at the same float."""
+    # The codec reads all numbers as floats.
+    first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
+    last = [i - 1 for i in (*first[1:], len(lower))] if first else []
+    return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
+
+
+def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
+    """Return int64 where every value is a whole number that fits, else float64."""
+    if (
+        pd.api.types.is_integer_dtype(present.dtype)
+        and len(present)
+        and int(present.max()) <= np.iinfo(np.int64).max
+    ):
+        return present.to_numpy(dtype=np.int64)
+    try:
+        numbers = pd.to_numeric(present).to_numpy(dtype=float)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, "
+            "or set its sdtype to categorical"
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            f"column {name!r} holds infinite numbers; replace them by a bound or a missing value"
+        )
+    if (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all():
+        return numbers.astype(np.int64)
+    return numbers
+
+
+def _decimals(numbers: np.ndarray) -> int | None:
+    """Fewest digits after the point that show every number exactly, up to 14; else None."""
+    for digits in range(15):
+        if (np.round(numbers, digits) == numbers).all():
+            return digits
+    return None
+
+
+def _ordered_values(column: pd.Series[Any], order: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    present = [v.item() if isinstance(v, np.generic) else v for v in column.dropna().unique()]
+    if order is not None:
+        rank = {v: i for i, v in enumerate(order)}
+        return tuple(sorted(present, key=lambda v: rank.get(v, len(rank))))
+    try:
+        return tuple(sorted(present))
+    except TypeError:  # values of several types: any fixed order will do
+        return tuple(sorted(present, key=lambda v: (type(v).__name__, str(v))))
