@@ -10,6 +10,9 @@ from sdv_plausible.cli import files
 from sdv_plausible.cli.access_records import NO_RECORD
 from sdv_plausible.cli.output import say, to_holder
 from sdv_plausible.cli.undeclared_columns import filled_in
+from sdv_plausible.utils.entry_points import extension
+
+PURPOSE = "count cells that the declarations do not fit: not private, for your eyes"
 
 SPELL = (
     "If values are there, say how they are written: datetime_format or number_format of the column, "
@@ -35,7 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Count cells and rows that do not fit, and note what was looked at."""
     if len(options.data) > 1:
-        _related(options)
+        extension("release", "families").check(options)
     elif options.max_children is not None:
         raise files.UsageError(
             f"--max-children ({options.max_children}) plays no part in one table: name all related ones"
@@ -43,44 +46,6 @@ def run(options: argparse.Namespace) -> None:
     else:
         (options.data,) = options.data
         _one(options)
-
-
-def _related(options: argparse.Namespace) -> None:
-    """The same of tables that hang together, and how rows hang on one another."""
-    from sdv_plausible.extensions.multi_table.families_command import (
-        files_by_table,
-        read_tables,
-        synthesizer_of,
-    )
-    from sdv_plausible.table.files.table_file import columns_of, unreadable, written_as_codes
-
-    if options.metadata is None:
-        raise files.UsageError("several files need --metadata: SDV's, of the tables and their relationships")
-    if options.rules is not None:
-        raise files.UsageError("--rules are of one table, and related tables take none: leave it out")
-    options.domain = None if options.domain is None else Path(options.domain)
-    options.max_children = "8" if options.max_children is None else options.max_children
-    files.check_there(options, "data", "metadata", "domain")
-    synth = synthesizer_of(options)
-    files = files_by_table(options, synth, options.data)
-    left = [
-        f"{name}.{column}"
-        for name, (file, types) in files.items()
-        for column in columns_of(file, types)
-        if column not in types
-    ]
-    lines: list[str] = []
-    found, looked = synth.compared(read_tables(options, files), lines.append)
-    unread, codes = (
-        {
-            f"{name}.{column}": count
-            for name, file in files.items()
-            for column, count in counts(*file).items()
-            if f"{name}.{column}" in looked  # of others nothing
-        }
-        for counts in (unreadable, written_as_codes)
-    )
-    _say(options, [*lines, *str(found).splitlines()], unread, codes, left)
 
 
 def _one(options: argparse.Namespace) -> None:
@@ -120,10 +85,10 @@ def _one(options: argparse.Namespace) -> None:
             lines.append(f"{NO_RECORD} do not change the rules now")
     else:
         lines.append(f"{NO_RECORD} do not change the metadata now")
-    _say(options, lines, unread, codes, left)
+    say_found(options, lines, unread, codes, left)
 
 
-def _say(
+def say_found(
     options: argparse.Namespace,
     lines: Sequence[str],
     unread: Mapping[str, int],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from sdv_plausible.cli.output import say
 
+PURPOSE = "what bash, zsh or fish need to complete commands and options"
+
 SHELLS = ("bash", "zsh", "fish")
 
 

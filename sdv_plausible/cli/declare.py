@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
 from sdv_plausible.cli.fit_options import add_budget, opened_budget
-from sdv_plausible.cli.output import say, show, to_holder
-from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
+from sdv_plausible.cli.output import say, to_holder
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.options import OPTIONS, VOTE_TAKES, default_of, typed_default
-from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.table.declared.access_log import replace_file, with_looks
 from sdv_plausible.table.declared.codebook import Codebook, Message
-from sdv_plausible.table.declared.codebook_readers import READERS, read_codebook
+from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
 from sdv_plausible.table.declared.published_values import WARNING, words_of_table
 from sdv_plausible.table.files.table_file import columns_of, read_file
 from sdv_plausible.utils.atomic_files import locked
+from sdv_plausible.utils.entry_points import extension
+
+PURPOSE = "draft a domain file: the columns, and what public sources say"
 
 OF_PRIVATE = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
@@ -44,7 +42,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
     )
     add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
-    add("--format", choices=sorted(READERS), help="form of the code book (default: the file's ending tells)")
+    add("--format", choices=FORMS, help="form of the code book (default: the file's ending tells)")
     add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
     add(
         "--private",
@@ -89,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
     files.check_there(options, "data", "from_public", "from_codebook")
     files.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
-        _check_web(options)
+        extension("page", "review").check(options)
     spelled = files.how(options, *files.HOW_SPELLED)
     if spelled and options.private is None and options.from_public is None and not options.web:
         raise files.UsageError(
@@ -117,9 +115,10 @@ def run(options: argparse.Namespace) -> None:
             "otherwise than it was then makes no claim, unless it cites its public source"
         )
     if options.web:
-        table = ReviewedTable(options.data, names, files.marks_of(options, options.data))
-        review = Review(file, table, options.output, plan_of, is_saved=is_there, learned=learned)
-        _serve(options, review, lines, document)
+        page = extension("page", "review")
+        page.serve_review(
+            options, file, names, is_saved=is_there, learned=learned, lines=lines, document=document
+        )
         return
     if file.private and options.private is not None:
         cost = f"epsilon {options.private:g}, delta {options.delta:g}"
@@ -131,33 +130,6 @@ def run(options: argparse.Namespace) -> None:
             f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
     say(options, lines, document)
-
-
-def _check_web(options: argparse.Namespace) -> None:
-    """Refuse what does not go with the review page, before anything is read."""
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
-    if options.private is not None:
-        raise files.UsageError(
-            "--web does not go with --private: review and save the file, then learn the rest"
-        )
-    sources = (options.domain, options.from_public, options.from_codebook)
-    if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
-        raise files.UsageError(
-            f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
-            "add --overwrite to start anew"
-        )
-
-
-def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
-    """What a release with these declarations would cost and carry."""
-    from sdv_plausible.sdv.metadata import metadata_of
-    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
-
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
-    )
-    return synth.plan(table_rows=table_rows)
 
 
 def _written(
@@ -172,7 +144,7 @@ def _written(
         return []
     except BaseException:
         if learned:
-            to_holder(f"what was learned is kept in {on_disk.keep(output.parent, output.name, file.save)}")
+            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
         raise
 
 
@@ -195,40 +167,6 @@ def _notes(
         "not_in_the_table": strange,
         "to_be_filled_in": blanks(file),
     }
-
-
-def _serve(
-    options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
-) -> None:
-    """Serve the review page until it is closed."""
-    from sdv_plausible.extensions.app.review.review_pages import ReviewPages
-    from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
-    from sdv_plausible.extensions.app.serving.server import serve
-    from sdv_plausible.privacy.noise.keyed_rng import new_token
-
-    def tell(address: str) -> None:
-        say(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
-
-    def on_error(error: Exception) -> None:
-        if options.debug:
-            traceback.print_exception(error)
-
-    def make(keys: AccessKeys, host: str, close: Callable[[], object]) -> AccessGuard:
-        return AccessGuard(ReviewPages(review, keys, close).application(), keys, host, on_error)
-
-    with suppress(KeyboardInterrupt):
-        serve(make, tell, new_token())
-    if not options.json:
-        saved = "saved" if review.is_saved else "not written: nothing was saved"
-        show(f"Closed. {options.output} is {saved}.")
-
-
-def serving(address: str) -> str:
-    """What is said once pages are served."""
-    return (
-        f"Open in a browser on this machine: {address}\n"
-        "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."
-    )
 
 
 def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:

@@ -13,6 +13,8 @@ from sdv_plausible.privacy.parameter_checks import whole
 from sdv_plausible.table.files.write_table import write_table
 from sdv_plausible.utils.atomic_files import write_whole
 
+PURPOSE = "fit the embedded census example and look at the result"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``demo`` is told."""

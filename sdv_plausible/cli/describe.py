@@ -12,6 +12,8 @@ from sdv_plausible.fitting.options import OPTIONS, default_of
 from sdv_plausible.models import named_learner
 from sdv_plausible.table.columns.domain import MAX_BINS
 
+PURPOSE = "learn a description of a table in DataSynthesizer's modes: a readable release file"
+
 MODES = ("correlated", "independent", "random")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from sdv_plausible.cli import run_fit
 from sdv_plausible.cli.files import UsageError, check_outputs
 
+PURPOSE = "learn a release file, from which rows are drawn without the table"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where the release goes."""

@@ -19,6 +19,8 @@ from sdv_plausible.sdv.type_detection import detect_types
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.utils.atomic_files import write_whole
 
+PURPOSE = "a page of a table before and after: not private, for your eyes"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``inspect`` is told."""

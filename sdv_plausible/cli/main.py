@@ -8,36 +8,19 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from sdv_plausible.utils.entry_points import constant_of, extension, extension_names
 from sdv_plausible.utils.printable import visible
 
-COMMANDS = {
-    "demo": "fit the embedded census example and look at the result",
-    "declare": "draft a domain file: the columns, and what public sources say",
-    "check": "count cells that the declarations do not fit: not private, for your eyes",
-    "plan": "what a release will cost, before any row is looked at",
-    "synthesize": "make a synthetic copy of a CSV or Parquet table",
-    "fit": "learn a release file, from which rows are drawn without the table",
-    "families": "learn related tables, such as households and persons, under one total",
-    "sample": "draw rows from a release file",
-    "report": "compare synthetic with real rows on a page: not private unless --publishable",
-    "describe": "learn a description of a table in DataSynthesizer's modes: a readable release file",
-    "generate": "sample, for descriptions",
-    "inspect": "a page of a table before and after: not private, for your eyes",
-    "audit": "attack a synthesizer on a table: not private, for your eyes",
-    "app": "from a table to a release in a browser on this machine, without code",
-    "card": "the page on a release that a data-protection officer files",
-    "types": "whether a release file holds types of columns that were read off the rows",
-    "registry": "papers on a release: registry entry, conformance",
-    "key": "make a key with which fits are signed (--sign)",
-    "verify": "check a release of somebody else, claim by claim, without the rows",
-    "completion": "what bash, zsh or fish need to complete commands and options",
-}
-NAMED_OTHERWISE = {"generate": "sample"}  # as DataSynthesizer calls it
+ORDER = (
+    "demo", "declare", "check", "plan", "synthesize", "fit", "families", "sample", "report", "describe", "generate",
+    "inspect", "audit", "app", "card", "types", "registry", "key", "verify", "completion",
+)  # fmt: skip
+COMMANDS = tuple(sorted(extension_names("command"), key=lambda name: (*ORDER, name).index(name)))
+"""Names of all commands, in the order of --help; those of other packages come last."""
 EXIT_CODES = (
     "exit codes: 0 done; 1 verify refused a claim of a file; 2 refused or failed, with one line on standard "
     "error and nothing half written; "
@@ -93,7 +76,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands, with the options of those that are wanted: the others are not imported."""
+    """All commands, with the options of those that are wanted."""
     made = _Parser(
         prog="sdv-plausible",
         description="Synthetic tables with plausible deniability and differential privacy.",
@@ -101,10 +84,11 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
-    for name, purpose in COMMANDS.items():
+    for name in COMMANDS:
+        purpose = constant_of("command", name, "PURPOSE")
         command = commands.add_parser(name, help=purpose, description=purpose, epilog=EXIT_CODES)
         if name in wanted:
-            module = import_module(f"sdv_plausible.cli.{NAMED_OTHERWISE.get(name, name)}")
+            module = extension("command", name)
             module.add_options(command)
             command.set_defaults(run=module.run, all_commands=lambda: parser(tuple(COMMANDS)))
             command.usage = _usage(command)

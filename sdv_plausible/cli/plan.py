@@ -15,6 +15,8 @@ from sdv_plausible.cli.undeclared_columns import plan_blanks
 if TYPE_CHECKING:
     from sdv_plausible.fitting.plan import Plan
 
+PURPOSE = "what a release will cost, before any row is looked at"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What is planned: declarations and parameters, and no table."""

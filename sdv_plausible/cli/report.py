@@ -14,6 +14,8 @@ from sdv_plausible.cli.undeclared_columns import filled_in
 from sdv_plausible.utils.input_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 
+PURPOSE = "compare synthetic with real rows on a page: not private unless --publishable"
+
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
 NO_GUARANTEE = "It names no guarantee: give --release, the file of the release, or --ledger"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"

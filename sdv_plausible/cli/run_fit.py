@@ -18,6 +18,7 @@ from sdv_plausible.cli.undeclared_columns import InferredTypes, columns_of, spel
 from sdv_plausible.fitting.options import NAMED, OPTIONS
 from sdv_plausible.table.files.write_table import write_table
 from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.error_messages import one_line
 
 if TYPE_CHECKING:
@@ -87,15 +88,13 @@ def add_signing(command: argparse.ArgumentParser) -> None:
 
 def _check_signing(options: argparse.Namespace) -> None:
     """Refuse a key that cannot sign, and a statement that cannot be written, before anything is read."""
-    from sdv_plausible.extensions.standards.attestation import BESIDE
-    from sdv_plausible.extensions.standards.signing import secret_key
-
     options.statement = None
     if options.sign is None:
         return
     files.check_there(options, "sign")
-    secret_key(options.sign)
-    options.statement = options.output.with_name(f"{options.output.name}{BESIDE}")
+    signer = extension("signer", "attestation")
+    signer.secret_key(options.sign)
+    options.statement = options.output.with_name(f"{options.output.name}{signer.BESIDE}")
     options.outputs = (*options.outputs, "statement")
     files.check_output(options, "statement", (".jsonl",))
     files.check_nothing_read_is_written(options)
@@ -131,8 +130,7 @@ def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) 
             if options.ledger is not None:
                 files.write(options, options.ledger, ledger.to_json())
             if options.statement is not None:
-                from sdv_plausible.extensions.standards.attestation import attest
-
+                attest = extension("signer", "attestation").attest
                 signed = attest(release, options.sign, draw=synth.drawn, readable=readable)
                 files.write(options, options.statement, signed)
     beside = "" if options.statement is None else f"\nSigned in {options.statement}"

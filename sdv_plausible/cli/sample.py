@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.cli.files import UsageError, check_output, how, write
+from sdv_plausible.cli.files import UsageError, check_output, write
 from sdv_plausible.cli.output import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret
-from sdv_plausible.release.file.json_documents import is_of_families
+from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.files.write_table import write_table
 from sdv_plausible.utils.atomic_files import locked, write_whole
+from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.input_files import read_given
 
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute
+
+PURPOSE = "draw rows from a release file"
 
 PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 
@@ -61,8 +64,8 @@ def run(options: argparse.Namespace) -> None:
     """Draw the rows and write them."""
     if not options.release.is_file():
         raise UsageError(f"there is no release file {options.release}")
-    if is_of_families(options.release):
-        _families(options)
+    if (kind := kind_of_release(options.release)) is not None:
+        extension("release", kind).sample(options)
         return
     check_output(options, "output", (".csv", ".parquet"))
     if (options.recipient is None) != (options.secret is None):
@@ -76,27 +79,6 @@ def run(options: argparse.Namespace) -> None:
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
         {"output": options.output, "rows": len(rows), "sha256": release.digest},
-    )
-
-
-def _families(options: argparse.Namespace) -> None:
-    """Draw all tables and write them, into a new folder."""
-    from sdv_plausible.extensions.multi_table.families_command import check_new_folder, write_tables
-    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
-
-    for name in ("where", "uniform", "recipient", "secret"):
-        if value := getattr(options, name):
-            raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
-    check_new_folder(options, "output")
-    release = FamilyRelease.load(options.release, options.expect_sha256)
-    tables = release.sample(options.rows, **how(options, "random_state"))
-    write_tables(tables, options.output)
-    rows = {name: len(table) for name, table in tables.items()}
-    told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
-    say(
-        options,
-        f"Wrote rows to {options.output}: {told}",
-        {"output": options.output, "rows": rows, "sha256": release.digest},
     )
 
 

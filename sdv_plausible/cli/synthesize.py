@@ -10,6 +10,8 @@ from sdv_plausible.cli.output import say, steps
 from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
 from sdv_plausible.table.files.write_table import write_table
 
+PURPOSE = "make a synthetic copy of a CSV or Parquet table"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where rows and ledger go."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import check_output, check_there
 from sdv_plausible.cli.output import say
 
+PURPOSE = "whether a release file holds types of columns that were read off the rows"
+
 CLEAN = "No type of a column was read off the rows without noise."
 
 

@@ -26,9 +26,9 @@ from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
 from sdv_plausible.release.file.settings_section import said, versions_of
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain

@@ -15,11 +15,11 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded_rows import check_person
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.progress import Progress, Tell
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_counts import check_places
 from sdv_plausible.sources.source_rows import SourceRows
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
+from sdv_plausible.utils.entry_points import extension, extension_names, extension_place
 
-_HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
-    "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
-    "paper": ("paper.paper_network", "PaperNetwork", {}),
-    "independent": ("paper.paper_network", "PaperNetwork", {"structure": "independent"}),
-    "correlated": ("datasynthesizer.greedy_bayes", "GreedyBayes", {}),
-    "gaussian_copula": ("gaussian_copula.copula_learner", "GaussianCopula", {}),
-    "latent": ("latent.latent_learner", "Latent", {}),
-    "random": ("uniform", "Uniform", {}),
-    "uniform": ("uniform", "Uniform", {}),
-}
-NAMES = tuple(_HOMES)
+DEFAULT = "bayesian_network"
+NAMES = (DEFAULT, *extension_names("learner"))
 OF_PAPER = ("structure", "split", "noise", "accounting")
 """Options of the paper's network that files and the command line say beside the model."""
 
@@ -59,9 +51,13 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
 
 
 def _made(name: str) -> tuple[Any, dict[str, Any]]:
-    """Class and usual options of a name; of the others no module is imported."""
-    module, made, usual = _HOMES[name]
-    return getattr(import_module(f"{__name__}.{module}"), made), usual
+    """Class and usual options of a name."""
+    if name == DEFAULT:
+        from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+
+        return AdaptiveNetwork, {}
+    made = extension("learner", name)
+    return (made.func, dict(made.keywords)) if isinstance(made, partial) else (made, {})
 
 
 def words_of(model: Any) -> dict[str, Any]:
@@ -84,10 +80,14 @@ def is_builtin(learner: Any) -> bool:
 
 
 def _name_of(learner: Any) -> str | None:
-    """The first name of a learner's class; none of another's class."""
-    place = f"{type(learner).__module__}.{type(learner).__name__}"
-    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
-    return next((name for name in known if type(learner) is _made(name)[0]), None)
+    """The first name of a built-in learner's class, or None."""
+    made = type(learner)
+    place = f"{made.__module__}:{made.__name__}"
+    if place == "sdv_plausible.models.adaptive.adaptive_network:AdaptiveNetwork":
+        return DEFAULT
+    ours = place.startswith("sdv_plausible.")
+    known = [name for name in NAMES[1:] if ours and extension_place("learner", name) == place]
+    return next((name for name in known if made is _made(name)[0]), None)
 
 
 def learner_of(words: Mapping[str, Any]) -> Any:

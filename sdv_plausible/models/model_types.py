@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
 from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.utils.entry_points import extension, extension_place
 
 Arrays = Mapping[str, np.ndarray]
-_OURS = ("gaussian_copula", "latent")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +76,9 @@ def register_model_type(
     _TYPES[name] = ModelType(name=name, made=made, to_arrays=to_arrays, from_arrays=from_arrays)
 
 
-def _home(name: str) -> str:
-    return f"{__package__}.{name}.model"
+def _home(name: str) -> str | None:
+    """The module that registers this type, of an installed extension."""
+    return extension_place("model", name)
 
 
 def type_of(model: Any) -> ModelType | None:
@@ -88,6 +88,6 @@ def type_of(model: Any) -> ModelType | None:
 
 def type_named(name: str) -> ModelType | None:
     """Registered type of a name; None if there is none."""
-    if name in _OURS:
-        import_module(_home(name))  # which registers it
+    if name not in _TYPES and _home(name) is not None:
+        extension("model", name)  # importing the module registers it
     return _TYPES.get(name)

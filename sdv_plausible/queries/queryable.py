@@ -25,7 +25,7 @@ from sdv_plausible.queries.partition_selection import (
 from sdv_plausible.queries.query_session import MANY_TABLES, NoisyValues, QuerySession, noise_groups
 from sdv_plausible.queries.transcript import describe
 
-__all__ = ["MANY_TABLES", "Answer", "Queryable", "SeedRecords"]
+__all__ = ["MANY_TABLES", "NoisyValues", "Queryable", "SeedRecords"]
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If rows have no tested latent points, or SDV may drop some.
         """
-        from sdv_plausible.extensions.models.latent import latent_points
+        from sdv_plausible.sdv import latent_points
 
         sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
         self._points = []
@@ -283,7 +283,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
         if self._points is not None:
-            from sdv_plausible.extensions.models.latent import latent_points  # where they are asked for
+            from sdv_plausible.sdv import latent_points  # where they are asked for
         number_of_call = self._calls
         self._calls += 1
 

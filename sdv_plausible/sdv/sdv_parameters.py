@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from sdv_plausible.sdv.sdv_versions import sdv_bases
+from sdv_plausible.utils.entry_points import extension
 
 
 class GivenMetadata:
@@ -54,6 +55,4 @@ def learner_of(model: Any) -> Any:
     """
     if not sdv_bases(model):
         return model
-    from sdv_plausible.extensions.models.sdv_copula import SDVCopula  # with models that few load
-
-    return SDVCopula(model)
+    return extension("sdv_model", "gaussian_copula")(model)

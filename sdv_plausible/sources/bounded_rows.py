@@ -18,8 +18,6 @@ from threading import get_ident
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.extensions.clusters.cluster_source import ClusterSource
-from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice, UnnamedRowsTask
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
@@ -122,12 +120,8 @@ def of_persons(
     source, neighbours, names, coins, folder
         As for :func:`bounded`; a cluster needs no folder.
     """
-    if isinstance(source, ClusterSource):
-        assert neighbours.person is not None
-        unnamed = source.total(UnnamedRowsTask(neighbours.person), [neighbours.person])
-        choice = RowChoice(neighbours.person, neighbours.rows, coins.bytes(32))
-        return source.chosen(choice, [*names, *({neighbours.person} - set(names))]), unnamed > 0
-    assert isinstance(source, LocalSource)
+    if not isinstance(source, LocalSource):
+        return source.bounded(neighbours, names, coins)
     assert folder is not None  # check_person saw to it
     found = bounded(source, neighbours, names, coins, folder)
     return found, found.unnamed

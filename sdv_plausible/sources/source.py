@@ -15,6 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import HoldsRows
 from sdv_plausible.sources.fingerprints import Fingerprints
 from sdv_plausible.sources.progress import SILENT, Progress
@@ -89,6 +91,10 @@ class Source(HoldsRows, ABC):
 
     def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
         """A source whose parts are what work made of each part; of a cluster, whose workers keep them."""
+        raise NotImplementedError
+
+    def bounded(self, neighbours: Neighbours, names: Sequence[str], coins: KeyedRNG) -> tuple[Source, bool]:
+        """At most so many rows of each person, some columns; and whether rows were left out for lack of a name."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -277,3 +283,22 @@ class RereadSource(Source):
     def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
         """As the source's workers keep it."""
         return self.source.kept(_RereadTask(work, self._types, self._spelling), names)
+
+
+@dataclass(frozen=True)
+class SourceType:
+    """A kind of table that is read in parts.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    holds : callable
+        Whether something is such a table.
+    opened : callable
+        The table, types of its columns, rows of a part -> the source.
+    """
+
+    name: str
+    holds: Callable[[Any], bool]
+    opened: Callable[[Any, Mapping[str, ColumnType], int], Source]

@@ -165,7 +165,7 @@ class Overplans(Margins):
 
 class PlansByTheDay(Margins):
     def plan(self, domain, budget):
-        return [budget.entry(f"looked at {Coins.from_os_entropy().integers(2**60)}")]
+        return [budget.entry(f"looked at {KeyedRNG.from_os_entropy().integers(2**60)}")]
 
 
 class Promises(Margins):

@@ -22,7 +22,7 @@ from sdv_plausible.mechanism.privacy_tests import privacy_settings
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.rules.rule_document import KINDS
-from sdv_plausible.sources.open_source import ENGINES, SourceType, engine_of
+from sdv_plausible.sources.source_types import ENGINES, SourceType, engine_of
 from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/how_to/command_line.md"

@@ -8,7 +8,7 @@ import pytest
 from tables import COLUMNS, DECLARED, SEED, Streamed, table
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source, metadata_of
-from sdv_plausible.sources.open_source import open_source
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.table.declared.column_types import column_types
 
 pa = pytest.importorskip("pyarrow")

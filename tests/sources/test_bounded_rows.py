@@ -23,8 +23,8 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sources import bounded_rows as module
 from sdv_plausible.sources.bounded_rows import bounded, of_persons
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.source import FrameSource, InMemoryPart
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.contribution_bounding import choose_rows
 from sdv_plausible.table.declared.column_types import column_types

@@ -29,8 +29,8 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded_rows
-from sdv_plausible.sources.open_source import ENGINES, engine_of, open_source
 from sdv_plausible.sources.source_rows import SourceRows
+from sdv_plausible.sources.source_types import ENGINES, engine_of, open_source
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types

@@ -23,9 +23,9 @@ from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import count_cache
 from sdv_plausible.sources.fingerprints import fingerprint
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_counts import PartEncoder, SourceCounts
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.column_types import column_types

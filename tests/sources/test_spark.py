@@ -16,9 +16,9 @@ from sdv_plausible.extensions.clusters.spark_source import SparkSource
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.sources.open_source import engine_of, open_source
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.sources.source_columns import RowCountTask, SourceColumns
+from sdv_plausible.sources.source_types import engine_of, open_source
 from sdv_plausible.table.declared.column_types import column_types
 
 pytestmark = [pytest.mark.slow, needs_spark]

@@ -24,9 +24,9 @@ from sdv_plausible.sources import file_sources, worker_pool
 from sdv_plausible.sources import source as source_module
 from sdv_plausible.sources.bounded_rows import bounded
 from sdv_plausible.sources.encoded_cache import EncodeTask, StoreCodesTask, keep_codes
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.sources.source_counts import CountTablesTask, PartEncoder, SourceCounts
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool, packed
 from sdv_plausible.table.contribution_bounding import name_hash
 from sdv_plausible.table.declared.column_types import column_types
@@ -73,7 +73,7 @@ def test_parts_are_bounded_in_cells(engine, tmp_path, monkeypatch):
     types = column_types(DECLARED, COLUMNS)
     sizes = []
     for cells in (10**9, 60 * len(types)):
-        monkeypatch.setattr("sdv_plausible.sources.open_source.PART_CELLS", cells)
+        monkeypatch.setattr("sdv_plausible.sources.source_types.PART_CELLS", cells)
         folder = tmp_path / str(cells)
         folder.mkdir()
         source = open_source(held(engine, FRAME, folder), types)

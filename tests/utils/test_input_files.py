@@ -19,10 +19,10 @@ from sdv_plausible import (
     read_sdmx,
     verify,
 )
-from sdv_plausible.cli import card, report, sample
+from sdv_plausible.cli import report, sample
 from sdv_plausible.cli.fit_options import read_object
 from sdv_plausible.cli.main import main
-from sdv_plausible.extensions.standards import registry_command
+from sdv_plausible.extensions.standards import card_command, registry_command
 from sdv_plausible.extensions.standards.signing import new_key, public_file, secret_key
 from sdv_plausible.release.file.json_documents import is_of_families
 from sdv_plausible.rules.rule_files import read_rules
@@ -70,7 +70,7 @@ PLACES = {
         type("Options", (), {"release": None, "ledger": path})()
     ),
     "ledger of a registry entry": lambda _, path: registry_command._ledger_record(path),
-    "audit of a card": lambda _, path: card._audit(path),
+    "audit of a card": lambda _, path: card_command._audit(path),
     "parameters": lambda _, path: read_object(str(path)),
 }  # fmt: skip
 KINDS = {"pipe": os.mkfifo, "folder": Path.mkdir} if hasattr(os, "mkfifo") else {}

@@ -1,4 +1,4 @@
 from . import guarantee as guarantee
-from . import pages as pages
+from . import report_page as report_page
 from . import sections as sections
 from . import summary as summary

@@ -269,7 +269,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _said(self) -> list[str]:
         if not self.is_generated:
             return ["not generated"]
-        return [f"Overall {fragments.percent(self.get_score())}", self._guarantee.words.first]
+        return [f"Overall {html_templates.percent(self.get_score())}", self._guarantee.words.first]
 
     def _print_results(self, verbose: bool) -> None:
         """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""
@@ -309,14 +309,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             covered = self._structure if self._guarantee.covers_structure else {}
             releases = {name: self._release.get(name) for name in self.table_names}
             paid = self._margins if self._guarantee.claimed else ()
-            text = page.pages.public_page(date, self._guarantee, releases, covered, paid)
+            text = page.report_page.public_page(date, self._guarantee, releases, covered, paid)
         else:
             failed = {
                 n: self.get_details("Column Distances", n)
                 for n in self.table_names
                 if n not in self._comparison
             }
-            text = page.pages.private_page(
+            text = page.report_page.private_page(
                 date,
                 self._guarantee,
                 self._results(),
@@ -335,7 +335,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _results(self) -> list[report_page.TableResults]:
         return [
-            page.pages.TableResults(
+            page.report_page.TableResults(
                 name=name,
                 num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
                 scores=self._scores[name],

@@ -15,6 +15,8 @@ from sdv_plausible.cli.output import say, show
 
 if TYPE_CHECKING:
     from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
+
+PURPOSE = "from a table to a release in a browser on this machine, without code"
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
@@ -30,11 +32,11 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"the app needs {', '.join(NEEDED)}: pip install 'sdv-plausible[app]'")
     if options.largest < 1:
         raise UsageError(f"--largest ({options.largest}) must be at least 1, in megabytes; try 500")
-    from sdv_plausible.cli.declare import serving
     from sdv_plausible.extensions.app.pages.app_pages import AppPages
     from sdv_plausible.extensions.app.pages.browser_access import BrowserAccess
     from sdv_plausible.extensions.app.pages.sessions import private_sessions
     from sdv_plausible.extensions.app.pages.uploads import MEGABYTE
+    from sdv_plausible.extensions.app.review.review_command import serving
     from sdv_plausible.extensions.app.serving.server import serve
     from sdv_plausible.privacy.noise.keyed_rng import new_token
 

@@ -13,6 +13,8 @@ from sdv_plausible.cli.output import say, show
 from sdv_plausible.cli.undeclared_columns import filled_in
 from sdv_plausible.fitting.options import default_of, typed_default
 
+PURPOSE = "attack a synthesizer on a table: not private, for your eyes"
+
 OURS = "PlausibleDeniabilitySynthesizer"
 PAGE, RESULT = "audit.html", "audit.json"
 

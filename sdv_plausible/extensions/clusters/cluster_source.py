@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
+from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice, UnnamedRowsTask
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sources.fingerprints import Fingerprint, TracedPart
 from sdv_plausible.sources.source import PART_ROWS, PartTask, Source
 from sdv_plausible.sources.worker_pool import packed
@@ -49,6 +51,13 @@ class ClusterSource(Source):
 
         It is kept by the workers, in order, and held against every pass.
         """
+
+    def bounded(self, neighbours: Neighbours, names: Sequence[str], coins: KeyedRNG) -> tuple[Source, bool]:
+        """At most so many rows of each person, after a shuffle; and whether rows were left out for lack of a name."""
+        assert neighbours.person is not None
+        unnamed = self.total(UnnamedRowsTask(neighbours.person), [neighbours.person])
+        choice = RowChoice(neighbours.person, neighbours.rows, coins.bytes(32))
+        return self.chosen(choice, [*names, *({neighbours.person} - set(names))]), unnamed > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from sdv_plausible.extensions.clusters.cluster_source import (
 )
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, TracedPart
-from sdv_plausible.sources.source import PartTask, quietly
+from sdv_plausible.sources.source import PartTask, SourceType, quietly
 from sdv_plausible.sources.worker_pool import packed
 
 T = TypeVar("T")
@@ -274,3 +274,14 @@ class _DistributeTask:
 
 def _choose(choice: RowChoice, dealt: pd.DataFrame, empty: pd.DataFrame) -> TracedPart:
     return choice.chosen(dealt["rows"], empty)
+
+
+DASK = SourceType(
+    "Dask DataFrame",
+    lambda data: (
+        type(data).__module__.split(".")[0] == "dask"
+        and hasattr(data, "to_delayed")
+        and hasattr(data, "columns")
+    ),
+    lambda data, *_: DaskSource(data),
+)

@@ -24,7 +24,7 @@ from sdv_plausible.extensions.clusters.cluster_source import (
 )
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprints, TracedPart
-from sdv_plausible.sources.source import PART_ROWS, PartTask, SourceError, quietly
+from sdv_plausible.sources.source import PART_ROWS, PartTask, SourceError, SourceType, quietly
 from sdv_plausible.sources.source_columns import RowCountTask
 from sdv_plausible.sources.worker_pool import packed
 from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType
@@ -354,3 +354,10 @@ def _summed(work: PartTask[Any], counts: Pairs) -> Pairs:
         for _, other in counts:
             found = work.merge(found, other)  # noqa: PLW2901
         yield number, found
+
+
+SPARK = SourceType(
+    "Spark DataFrame",
+    lambda data: type(data).__module__.split(".")[0] == "pyspark" and hasattr(data, "mapInArrow"),
+    spark_source,
+)

@@ -10,7 +10,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, categories, plain, ranged, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    categories,
+    plain,
+    ranged,
+    read_text,
+)
 from sdv_plausible.table.declared.spec_words import check_words
 
 CLASSES = "class"  # the column of the classes, which is the table's last one by whatever name
@@ -59,3 +67,6 @@ def _words(name: str, told: str) -> tuple[dict[str, Any], list[Message]]:
 
 def _values(told: str) -> list[str]:
     return [value.strip() for value in told.split(",") if value.strip()]
+
+
+READER = CodebookReader(read_c45_names, endings=(".names",))

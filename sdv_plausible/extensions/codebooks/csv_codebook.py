@@ -15,7 +15,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, number, plain, read_text
+from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, number, plain, read_text
 from sdv_plausible.table.declared.spec_words import check_names, check_words
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.files.csv_header import begin
@@ -96,3 +96,6 @@ def _number(name: str, key: str, text: str) -> int | float:
     if found is None:
         raise ValueError(f"column {name!r}: {key} ({text!r:.60}) must be a number, such as 0 or 99.5")
     return found
+
+
+READER = CodebookReader(read_csv_codebook, endings=(".csv",))

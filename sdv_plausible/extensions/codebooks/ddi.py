@@ -6,7 +6,15 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, labelled, number, ranged, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    labelled,
+    number,
+    ranged,
+    read_text,
+)
 
 _READ = {"labl", "qstn", "valrng", "invalrng", "catgry", "varFormat", "location", "txt", "notes", "concept",
          "universe"}  # fmt: skip
@@ -82,3 +90,6 @@ def _codes(categories: list[ET.Element]) -> tuple[list[str], list[str]]:
 
 def _tag(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
+
+
+READER = CodebookReader(read_ddi, endings=(".xml",))

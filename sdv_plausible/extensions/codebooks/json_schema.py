@@ -6,7 +6,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, categories, number, read_document
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    categories,
+    number,
+    read_document,
+)
 
 _READ = {
     "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
@@ -103,3 +110,13 @@ def _number(name: str, key: str, value: Any) -> float:
 
 def _is_value(value: Any) -> bool:
     return isinstance(value, (str, int, float, bool, type(None)))
+
+
+def looks_like(document: Any) -> bool:
+    """Whether a JSON document has this form."""
+    if not isinstance(document, dict) or "properties" not in document:
+        return False
+    return not all(isinstance(one, dict) and "description" in one for one in document.values())  # NIST's form
+
+
+READER = CodebookReader(read_json_schema, endings=(".json",), recognizes=looks_like)

@@ -10,6 +10,7 @@ from typing import Any
 
 from sdv_plausible.table.declared.codebook import (
     Codebook,
+    CodebookReader,
     Message,
     categories,
     number,
@@ -63,3 +64,6 @@ def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Mess
             "be numbers, min <= max"
         )
     return ranged(name, low, high, codes)
+
+
+READER = CodebookReader(read_nist, endings=(".json",), recognizes=looks_like)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sdv_plausible.table.declared.codebook import (
     Codebook,
+    CodebookReader,
     Message,
     categories,
     number,
@@ -130,3 +131,11 @@ def _number(name: str, value: Any) -> float:
     if found is None:
         raise ValueError(f"column {name!r}: the bound of a check ({value!r:.60}) must be a number")
     return found
+
+
+def looks_like(document: Any) -> bool:
+    """Whether a JSON document has this form."""
+    return isinstance(document, dict) and "schema_type" in document
+
+
+READER = CodebookReader(read_pandera, endings=(".json", ".yaml", ".yml"), recognizes=looks_like)

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, labelled, number, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    labelled,
+    number,
+    read_text,
+)
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")"""
@@ -149,3 +156,6 @@ def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], mes
         raise ValueError(
             f"{path}: MISSING VALUES of {', '.join(names):.200} must have values in brackets: (9)"
         )
+
+
+READER = CodebookReader(read_spss_syntax, endings=(".sps",))

@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, categories, number, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    categories,
+    number,
+    read_text,
+)
 
 _DIALECTS = ("", "postgres", "tsql", "mysql", "oracle")
 _ROWS, _LAST_ROW = re.compile(r"^COPY ", re.MULTILINE | re.IGNORECASE), re.compile(r"^\\\.$", re.MULTILINE)
@@ -283,3 +290,6 @@ def _value(node: Any) -> Any:
     if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string):
         return node.name
     return number(node.name) if isinstance(node, exp.Literal) else None
+
+
+READER = CodebookReader(read_sql, endings=(".sql", ".ddl"))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, labelled
+from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, labelled
 
 SECONDS = 300  # for a header; what takes longer is damaged
 _CHILD = """
@@ -92,7 +92,7 @@ def header_in(path: str) -> dict[str, Any]:
 def _header(path: Path) -> dict[str, Any]:
     """The same, read by a process of its own: a damaged file can end the library without an exception."""
     # Isolated: else a json.py beside the file would run.
-    places = [str(Path(__file__).parents[2]), *(place for place in sys.path if Path(place).is_absolute())]
+    places = [str(Path(__file__).parents[3]), *(place for place in sys.path if Path(place).is_absolute())]
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-c", _CHILD, json.dumps(places), str(path.absolute())],
@@ -105,3 +105,6 @@ def _header(path: Path) -> dict[str, Any]:
     except ValueError:  # it was killed, or failed in a way of its own
         return {"error": "it is damaged"}
     return found if isinstance(found, dict) else {"error": "it is damaged"}
+
+
+READER = CodebookReader(read_statistics_file, endings=(".sav", ".zsav", ".dta"))

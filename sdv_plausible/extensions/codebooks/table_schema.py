@@ -8,7 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, Message, categories, number, read_document
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    categories,
+    number,
+    read_document,
+)
 from sdv_plausible.table.declared.spec_words import check_names
 
 _READ = {"required", "enum", "minimum", "maximum"}
@@ -140,3 +147,6 @@ def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:
     if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
         raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
     return ends
+
+
+READER = CodebookReader(read_table_schema, endings=(".json",), recognizes=looks_like)

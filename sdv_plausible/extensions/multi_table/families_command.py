@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sdv_plausible.table.columns.cell_reader import ColumnType
     from sdv_plausible.table.files.text_files import Files
 
+PURPOSE = "learn related tables, such as households and persons, under one total"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Which tables, what is known of them, and where release and tables go."""

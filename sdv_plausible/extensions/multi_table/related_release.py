@@ -263,7 +263,7 @@ class FamilyRelease:
         ValueError
             If the file is damaged, is none, is too large, or is another one than ``expect_sha256`` says.
         """
-        check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
+        check.whole("max_bytes", max_bytes, 1, f"try {2 * json_documents.MAX_BYTES}")
         what = "a release of related tables"
         return json_documents.loaded(
             path, lambda data: cls.from_bytes(data, max_bytes=max_bytes), what, expect_sha256, max_bytes

@@ -33,7 +33,7 @@ LEFT_OUT = ("public_source", "public_sha256")
 
 def code_digest() -> str:
     """SHA-256 of the package's code: of the lines that ``sha256sum`` prints of its files, in their order."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     files = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     named = sorted((path.relative_to(root).as_posix().encode(), path) for path in files)
     lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  ".encode() + name + b"\n" for name, p in named]

@@ -8,6 +8,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import UsageError, check_output
 from sdv_plausible.cli.output import say
 
+PURPOSE = "make a key with which fits are signed (--sign)"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Where the key goes."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger_record import LedgerRecord
     from sdv_plausible.table.columns.domain import Domain
 
+PURPOSE = "papers on a release: registry entry, conformance"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What papers are made from, where they go, and what only a person knows."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import add_spelling, check_there, files_of
 from sdv_plausible.cli.output import say
 
+PURPOSE = "check a release of somebody else, claim by claim, without the rows"
+
 FAILED = 1
 
 

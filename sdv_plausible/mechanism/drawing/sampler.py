@@ -77,8 +77,10 @@ class Sampler(ABC):
         return codes
 
     def _sampled_each(
-        self, known: Mapping[int, np.ndarray], coins: KeyedRNG
-    ) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        self,
+        known: Mapping[int, np.ndarray],
+        coins: KeyedRNG,  # noqa: ARG002
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows with these known codes, and which of them were found at once."""
         num_rows = len(next(iter(known.values())))
         codes = np.zeros((num_rows, self.model.num_attributes), dtype=np.int32, order="F")

@@ -11,12 +11,12 @@ from typing import cast
 
 import numpy as np
 
-from sdv_plausible.extensions.published_counts.reconciliation import reconciled
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
 from sdv_plausible.models.adaptive.estimates import EXACT, Estimates
 from sdv_plausible.models.adaptive.higher_marginals import SetTables
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
+from sdv_plausible.models.adaptive.reconciliation import reconciled
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

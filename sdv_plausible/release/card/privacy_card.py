@@ -121,7 +121,7 @@ class PrivacyCard:
 
     def to_html(self) -> str:
         """Self-contained page: no script, no network; it prints."""
-        templates = environment("sdv_plausible.extensions.standards")
+        templates = environment("sdv_plausible.release.card")
         return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
 
     def _repr_html_(self) -> str:

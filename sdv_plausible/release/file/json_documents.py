@@ -14,6 +14,7 @@ import numpy as np
 
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.utils.entry_points import extension_names
 from sdv_plausible.utils.input_files import open_given
 from sdv_plausible.utils.strict_json import strict_json
 
@@ -83,10 +84,12 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
         raise ValueError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
 
 
-def is_of_families(path: str | Path) -> bool:
-    """Whether a file begins as those of related tables do, as they are written."""
+def kind_of_release(path: str | Path) -> str | None:
+    """The kind of a release file that an extension reads, by its first bytes; None for a release of one table."""
     with open_given(path) as file:
-        return re.match(rb'\s*\{\s*"format"\s*:\s*"' + OF_FAMILIES.encode(), file.read(200)) is not None
+        found = re.match(rb'\s*\{\s*"format"\s*:\s*"sdv-plausible-([a-z]+)/', file.read(200))
+    kind = "" if found is None else found[1].decode()
+    return kind if kind in extension_names("release") else None
 
 
 def check_expected(digest: Any) -> None:

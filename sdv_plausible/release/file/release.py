@@ -307,7 +307,7 @@ class Release(ChunkedSampler):
         ValueError
             If the file is damaged, is none, is too large, or is another one.
         """
-        check.whole("max_bytes", max_bytes, 1, f"try {documents.MAX_BYTES}")
+        check.whole("max_bytes", max_bytes, 1, f"try {json_documents.MAX_BYTES}")
         return json_documents.loaded(
             path,
             lambda data: cls.from_bytes(data, max_bytes=max_bytes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,25 @@ def with_open_digits(words: Mapping[str, Any]) -> Mapping[str, Any]:
     if any(abs(end) > _EXACT for end in ends.values()):
         return words
     return {**words, **{word: float(end) for word, end in ends.items()}}
+
+
+@dataclass(frozen=True)
+class CodebookReader:
+    """A reader of one form of code book, as extensions register it.
+
+    Parameters
+    ----------
+    read : callable
+        A path to a :class:`Codebook`; raises ValueError in one line if the file is damaged.
+    endings : tuple of str
+        File endings, in lower case.
+    recognizes : callable, optional
+        Whether a JSON document has this form; of readers of ``.json`` alone.
+    """
+
+    read: Callable[[Path], Codebook]
+    endings: tuple[str, ...]
+    recognizes: Callable[[Any], bool] | None = None
 
 
 def plain(codes: Iterable[Any]) -> list[Any]:

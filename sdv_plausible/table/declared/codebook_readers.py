@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.extensions.codebooks.c45_names import read_c45_names
-from sdv_plausible.extensions.codebooks.csv_codebook import read_csv_codebook
-from sdv_plausible.extensions.codebooks.ddi import read_ddi
-from sdv_plausible.extensions.codebooks.json_schema import read_json_schema
-from sdv_plausible.extensions.codebooks.nist import looks_like, read_nist
-from sdv_plausible.extensions.codebooks.pandera_schema import read_pandera
-from sdv_plausible.extensions.codebooks.spss_syntax import read_spss_syntax
-from sdv_plausible.extensions.codebooks.sql import read_sql
-from sdv_plausible.extensions.codebooks.statistics_files import read_statistics_file
-from sdv_plausible.extensions.codebooks.table_schema import looks_like as looks_like_a_table_schema
-from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
-from sdv_plausible.table.declared.codebook import Codebook, read_document, with_open_digits
+from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, read_document, with_open_digits
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, VALUE_WORDS
 from sdv_plausible.table.declared.specifications import declared_attribute
+from sdv_plausible.utils.entry_points import extension, extension_names
 from sdv_plausible.utils.input_files import check_given
 from sdv_plausible.utils.printable import visible
 
-Reader = Callable[[Path], Codebook]
-READERS: Mapping[str, Reader] = {
-    "c45": read_c45_names,
-    "csv": read_csv_codebook,
-    "ddi": read_ddi,
-    "frictionless": read_table_schema,
-    "json-schema": read_json_schema,
-    "nist": read_nist,
-    "pandera": read_pandera,
-    "sps": read_spss_syntax,
-    "sql": read_sql,
-    "statistics": read_statistics_file,
-}
-_BY_ENDING = {
-    ".csv": "csv", ".xml": "ddi", ".json": "json", ".yaml": "pandera", ".yml": "pandera", ".sps": "sps",
-    ".sql": "sql", ".ddl": "sql", ".sav": "statistics", ".zsav": "statistics", ".dta": "statistics",
-    ".names": "c45",
-}  # fmt: skip
+FORMS = extension_names("codebook")
+"""Forms of code books that installed packages read."""
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
@@ -53,12 +27,12 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
         If the file is damaged or of another form: one line with the file, the place and what to do.
     """
     path = Path(path)
-    if form is not None and form not in READERS:
-        raise ValueError(f"format ({form!r}) must be one of {', '.join(READERS)}")
+    if form is not None and form not in FORMS:
+        raise ValueError(f"format ({form!r}) must be one of {', '.join(FORMS)}")
     try:
         form = form or _form(path)
         check_given(path)
-        return _usable(READERS[form](path)).citing(path.name)
+        return _usable(_reader(form).read(path)).citing(path.name)
     except RecursionError:
         raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
     except ValueError as error:  # of a column or a cell: the file is named here, whoever found the fault
@@ -83,24 +57,27 @@ def _usable(found: Codebook) -> Codebook:
     return replace(found, columns=columns, messages=tuple(messages))
 
 
+def _reader(form: str) -> CodebookReader:
+    found: CodebookReader = extension("codebook", form)
+    return found
+
+
 def _form(path: Path) -> str:
+    """Form of a file by its ending; of JSON, by its content."""
     ending = path.suffix.lower()
-    if ending not in _BY_ENDING:
+    forms = [form for form in FORMS if ending in _reader(form).endings]
+    if not forms:
+        known = dict.fromkeys(ending for form in FORMS for ending in _reader(form).endings)
         raise ValueError(
-            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(_BY_ENDING)}; or "
-            f"say which it is: {', '.join(READERS)}"
+            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(known)}; or "
+            f"say which it is: {', '.join(FORMS)}"
         )
-    return _json_form(path) if ending == ".json" else _BY_ENDING[ending]
-
-
-def _json_form(path: Path) -> str:
-    """Four kinds of code book are JSON, and none has the keys of another."""
-    document = read_document(path)
-    if isinstance(document, dict):
-        if "schema_type" in document:
-            return "pandera"
-        if looks_like_a_table_schema(document):
-            return "frictionless"
-        if "properties" in document and not looks_like(document):
-            return "json-schema"
-    return "nist"
+    if len(forms) > 1:
+        document = read_document(path)
+        fitting = [form for form in forms if (test := _reader(form).recognizes) and test(document)]
+        if not fitting:
+            raise ValueError(
+                f"{path} has the form of no code book that is read: {', '.join(forms)}; say which it is"
+            )
+        return fitting[0]
+    return forms[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -278,3 +279,7 @@ def _listed(child: str, parents: Any) -> list[str]:
             f"structure: the parents of {child!r} ({shown}) must be a list of columns, such as ['a']",
         )
     return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)
+
+
+INDEPENDENT = partial(PaperNetwork, structure="independent")
+"""The marginals baseline: no column depends on another."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.extensions.clusters.dask_source import DaskSource
-from sdv_plausible.extensions.clusters.spark_source import spark_source
 from sdv_plausible.privacy.parameter_checks import all_there
 from sdv_plausible.sources.arrow_streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.sources.file_patterns import files_of
@@ -22,10 +20,11 @@ from sdv_plausible.sources.file_sources import (
     polars_source,
     table_source,
 )
-from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source
+from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
 from sdv_plausible.table.files.text_files import TEXTS, Files
+from sdv_plausible.utils.entry_points import extension, extension_names
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
@@ -77,7 +76,7 @@ def engine_of(data: Any) -> tuple[SourceType, Any]:
     data, name = _named(data), type(data).__name__
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         raise ValueError(READ_ONCE.format(name=name))
-    found = next((engine for engine in ENGINES if engine.holds(data)), None)
+    found = next((engine for engine in engines() if engine.holds(data)), None)
     if found is None:
         raise ValueError(f"source ({name}) must be {KNOWN}")
     return found, data
@@ -120,26 +119,7 @@ def _named(data: Any) -> Any:
     return found
 
 
-@dataclass(frozen=True)
-class SourceType:
-    """A kind of table that is read in parts.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    holds : callable
-        Whether something is such a table.
-    opened : callable
-        The table, types of its columns, rows of a part -> the source.
-    """
-
-    name: str
-    holds: Callable[[Any], bool]
-    opened: Callable[[Any, Mapping[str, ColumnType], int], Source]
-
-
-ENGINES = (
+_SPECIFIC = (
     SourceType(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
@@ -168,16 +148,8 @@ ENGINES = (
     SourceType(
         "Arrow table", lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"), table_source
     ),
-    SourceType(
-        "Dask DataFrame",
-        lambda data: _library(data) == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"),
-        lambda data, *_: DaskSource(data),
-    ),
-    SourceType(
-        "Spark DataFrame",
-        lambda data: _library(data) == "pyspark" and hasattr(data, "mapInArrow"),
-        spark_source,
-    ),
+)
+_PROTOCOLS = (
     SourceType("table of Ibis", lambda data: hasattr(data, "to_pyarrow_batches"), ibis_source),
     SourceType(
         "Arrow stream",
@@ -186,4 +158,10 @@ ENGINES = (
     ),
     SourceType("function", callable, stream_source),
 )
-"""In order: the first that holds something opens it."""
+
+
+@cache
+def engines() -> tuple[SourceType, ...]:
+    """All kinds of tables, in order: the first that holds something opens it."""
+    registered = (extension("source", name) for name in extension_names("source"))
+    return (*_SPECIFIC, *registered, *_PROTOCOLS)

@@ -6,8 +6,8 @@ import pytest
 from like_spark import LikeSpark
 from tables import COLUMNS, ENGINES, held, table
 
-from sdv_plausible.sources.open_source import open_source
 from sdv_plausible.sources.source_columns import RowCountTask
+from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.table.declared.column_types import column_types
 
 TYPES = column_types(None, COLUMNS)

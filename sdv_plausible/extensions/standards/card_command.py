@@ -10,13 +10,15 @@ from sdv_plausible.cli.files import UsageError, check_output, check_there, flag,
 from sdv_plausible.cli.fit_options import add_budget, opened_budget, read_object
 from sdv_plausible.cli.output import say
 from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.input_files import read_given
 from sdv_plausible.utils.printable import visible
 from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
-    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
     from sdv_plausible.release.file.release import Release
+
+PURPOSE = "the page on a release that a data-protection officer files"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -46,20 +48,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
-    from sdv_plausible.release.file.json_documents import is_of_families
+    from sdv_plausible.release.file.json_documents import kind_of_release
     from sdv_plausible.release.file.release import Release
 
     check_there(options, "release", "domain", "audit", "budget", "rows")
     is_card = options.standard is None
     check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
     _check_parts(options)
-    if is_of_families(options.release):
-        from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
-
-        if odd := how(options, "standard", "domain", "audit"):
-            raise UsageError(f"{flag(next(iter(odd)))} plays no part in related tables: leave it out")
-        families = FamilyRelease.load(options.release, options.expect_sha256)
-        return _card(options, families, *families.tree.tables)
+    if (kind := kind_of_release(options.release)) is not None:
+        several, tables = extension("release", kind).load(options)
+        return _card(options, several, *tables)
     release = Release.load(options.release, options.expect_sha256)
     if not is_card:
         return _describe(options, release)
@@ -67,9 +65,7 @@ def run(options: argparse.Namespace) -> None:
     return _card(options, release, release.schema.table, **of_one)
 
 
-def _card(
-    options: argparse.Namespace, release: Release | FamilyRelease, *tables: str, **of_one_table: Any
-) -> None:
+def _card(options: argparse.Namespace, release: Any, *tables: str, **of_one_table: Any) -> None:
     from sdv_plausible.release.card.privacy_card import KNOWN
 
     known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
