@@ -24,16 +24,16 @@ DEAR = TESTS / "dear.txt"
 MOST_SECONDS = 1.0  # of CPU time, for all cases of a test of the core
 ALL = "all"  # what no option leaves out
 CORE = (
-    "commands",
+    "cli",
     "datasets",
     "evaluation",
-    "fit",
+    "fitting",
     "house",
     "integration",
     "mechanism",
     "models",
     "privacy",
-    "questions",
+    "queries",
     "release",
     "rules",
     "sdv",
@@ -59,75 +59,65 @@ class Part:
 
 PARTS = {
     "multi_table": Part(
-        ("related", "commands/test_families_command.py", "datasets/test_datasets_families.py"),
+        ("extensions/multi_table", "datasets/test_households.py"),
         (
-            "commands/test_families_command.py::test_two_tables_are_released_and_drawn",
-            "related/test_sdv_shape.py::test_the_total_of_both_tables_is_epsilon_and_no_more",
-            "related/test_related_drawing.py::test_every_family_has_as_many_children_as_it_should",
+            "extensions/multi_table/test_families_command.py::test_two_tables_are_released_and_drawn",
+            "extensions/multi_table/test_sdv_shape.py::test_the_total_of_both_tables_is_epsilon_and_no_more",
+            "extensions/multi_table/test_related_sampling.py::test_every_family_has_as_many_children_as_it_should",
         ),
     ),
     "audit": Part(
-        ("audit", "commands/test_commands_audit.py"),
+        ("extensions/audit",),
         (
-            "audit/test_auditing.py::test_a_false_claim_is_broken",
-            "audit/test_auditing.py::test_wrong_arguments_are_named",
+            "extensions/audit/test_auditing.py::test_a_false_claim_is_broken",
+            "extensions/audit/test_auditing.py::test_wrong_arguments_are_named",
         ),
     ),
     "app": Part(
+        ("extensions/app", "integration/test_accessibility.py", "integration/test_app_in_browser.py", "integration/test_review_in_browser.py"),
         (
-            "web", "integration/test_accessibility.py", "integration/test_app_in_browser.py",
-            "integration/test_review_in_browser.py",
-        ),
-        (
-            "web/app/test_app_pages.py::test_from_an_upload_to_a_download",
-            "web/review/test_review.py::test_a_plan_reads_no_row",
+            "extensions/app/pages/test_app_pages.py::test_from_an_upload_to_a_download",
+            "extensions/app/review/test_review.py::test_a_plan_reads_no_row",
         ),
     ),
     "verify": Part(
-        ("verifying", "commands/test_verify.py"),
+        ("extensions/verify",),
         (
-            "commands/test_verify.py::test_a_published_table_is_compared",
-            "verifying/test_verifying_checking.py::test_what_is_no_file_is_one_verdict",
+            "extensions/verify/test_verify_command.py::test_a_published_table_is_compared",
+            "extensions/verify/independent/test_all_checks.py::test_what_is_no_file_is_one_verdict",
         ),
     ),
     "standards": Part(
-        ("release/papers", "release/test_attestation.py"),
+        ("extensions/standards",),
         (
-            "release/papers/test_standards.py::test_what_is_said_is_there_and_what_is_not_leaves_no_blank",
-            "release/papers/test_privacy_card.py::test_a_card_leads_with_what_an_attacker_gains_and_then_the_total",
+            "extensions/standards/test_standards.py::test_what_is_said_is_there_and_what_is_not_leaves_no_blank",
         ),
     ),
     "codebooks": Part(
-        ("declaring",),
-        ("declaring/test_readers.py::test_by_ending_or_by_name", "declaring/test_table_schema.py::test_every_field"),
+        ("extensions/codebooks",),
+        ("extensions/codebooks/test_table_schema.py::test_every_field"),
     ),
     "clusters": Part(
+        ("extensions/clusters",),
         (
-            "sources/test_clusters.py", "sources/test_dask_parquet.py", "sources/test_spark.py",
-            "sources/test_spark_lost.py", "sources/test_spark_tables.py",
-        ),
-        (
-            "sources/test_clusters.py::test_partitions_are_added",
-            "sources/test_spark_tables.py::test_sums_come_together_once[2-3]",
+            "extensions/clusters/test_cluster_source.py::test_partitions_are_added",
+            "extensions/clusters/test_spark_source.py::test_sums_come_together_once[2-3]",
         ),
     ),
     "published_counts": Part(
-        ("fit/test_counts_of_others.py", "fit/test_stated_counts.py"),
+        ("extensions/published_counts",),
         (
-            "fit/test_counts_of_others.py::test_a_plain_table_with_standard_errors",
-            "fit/test_stated_counts.py::test_values_of_one_bin_are_added_up_with_their_noise",
+            "extensions/published_counts/test_count_importers.py::test_a_plain_table_with_standard_errors",
+            "extensions/published_counts/test_stated_counts.py::test_values_of_one_bin_are_added_up_with_their_noise",
         ),
     ),
     "models": Part(
+        ("extensions/models",),
         (
-            "models/datasynthesizer", "models/gaussian_copula", "models/latent", "models/paper", "sdv/test_copula.py",
-            "sdv/test_latent_points.py",
-        ),
-        (
-            "models/paper/test_paper_network.py::test_without_noise_the_data_is_learned",
-            "models/datasynthesizer/test_greedy_bayes.py::test_without_noise_the_most_informative_pair_comes_next",
-            "models/gaussian_copula/test_copula_learner.py::test_margins_are_found",
-            "models/latent/test_latent_learner.py::test_it_finds_what_goes_together",
+            "extensions/models/paper/test_paper_network.py::test_without_noise_the_data_is_learned",
+            "extensions/models/datasynthesizer/test_greedy_bayes.py::test_without_noise_the_most_informative_pair_comes_next",
+            "extensions/models/gaussian_copula/test_copula_learner.py::test_margins_are_found",
+            "extensions/models/latent/test_latent_learner.py::test_it_finds_what_goes_together",
         ),
     ),
     "benchmarks": Part(
