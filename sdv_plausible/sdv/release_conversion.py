@@ -199,12 +199,12 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     if (earlier := synth._known.earlier).entries:
         synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
     if voted:
-        synth._begin_anew(metadata)
+        synth._set_metadata(metadata)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=KeyedRNG.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    synth._take(
+    synth._adopt(
         release.schema.dtypes,
         FitResult(
             domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,

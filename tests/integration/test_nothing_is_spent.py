@@ -45,7 +45,7 @@ from sdv_plausible.fitting import partitioned_table as fit_parts
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules import Implies, Inequality, Multiple
-from sdv_plausible.sdv import fitting
+from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.metadata import metadata_from_columns, metadata_from_table
 from sdv_plausible.sources import source_rows
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -259,7 +259,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
 
 def test_a_draw_before_the_checks_would_be_seen(tmp_path, monkeypatch):
     """The control: a check that comes too late has cost something."""
-    for module in (fitting, fit_parts):
+    for module in (synthesizer, fit_parts):
         monkeypatch.setattr(module, "check_dates", lambda *_: None)
 
     def late(*_: Any) -> None:

@@ -19,7 +19,7 @@ from sdv_plausible.fitting import domain_learning
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv import fitting, frame_conversion
+from sdv_plausible.sdv import fit_input, frame_conversion
 from sdv_plausible.sdv.frame_conversion import split_input
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources import bounded_rows, source_types
@@ -193,7 +193,7 @@ def test_the_same_holds_of_the_column_of_persons(door, budget):
 @pytest.mark.parametrize("door", DOORS)
 def test_without_the_look_at_the_schema_a_budget_would_pay(door, budget, monkeypatch):
     """The control."""
-    for module in (fitting, source_types, bounded_rows, domain_learning):
+    for module in (fit_input, source_types, bounded_rows, domain_learning):
         monkeypatch.setattr(module, "check_storage", lambda *_, **__: None)
     columns = {"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
