@@ -13,7 +13,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.sdv.metadata_schema import modelled
+from sdv_plausible.sdv.metadata_schema import modelled_sdtypes
 from sdv_plausible.table.cells.cell_series import numbers_alone
 from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.declarations import Declarations, says_written
@@ -31,7 +31,7 @@ def check_stored(
     """Reject columns of a pandas frame whose dtype prevents reading their cells."""
     if not isinstance(data, pd.DataFrame):
         return
-    frame, sdtypes = data.rename(columns=str), modelled(specs, keys)
+    frame, sdtypes = data.rename(columns=str), modelled_sdtypes(specs, keys)
     if person is not None:
         sdtypes = {**sdtypes, person: PERSON}
     counts = Counter(frame.columns)  # duplicate names are rejected elsewhere

@@ -1,4 +1,4 @@
-"""SDV's metadata, made: detected, read from files, and from what is said of columns."""
+"""Make SDV metadata: detected in a table, read from a file, or from column specifications."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sdv_plausible.table.declared.declarations import given_file
 
 
 def detect_metadata(frame: pd.DataFrame, table_name: str = "table") -> Any:
-    """Metadata that SDV detects in a table."""
+    """Detect metadata in a table with SDV."""
     from sdv.metadata import Metadata
 
     return Metadata.detect_from_dataframes({table_name: frame})
 
 
 def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) -> Any:
-    """Metadata from the JSON file that SDV wrote, with more columns where they are given."""
+    """Read metadata from SDV's JSON file, with ``more`` columns."""
     from sdv.metadata import Metadata
 
     metadata = Metadata.load_from_json(str(path))
@@ -36,19 +36,16 @@ def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) 
 
 
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
-    """Metadata from column specifications.
-
-    SDV 1.38 does not know the keys of declared ranges and gets none.
-    """
-    if not TAKES_DICT:
+    """Make metadata from column specifications, which count as stated."""
+    if not TAKES_DICT:  # SDV 1.38 has no keys for ranges
         columns = schema_of(columns)
-    made = metadata_from_table({"columns": columns}, table_name)
-    setattr(made, STATED, {name: type_words(words) for name, words in columns.items()})
-    return made
+    metadata = metadata_from_table({"columns": columns}, table_name)
+    setattr(metadata, STATED, {name: type_words(spec) for name, spec in columns.items()})
+    return metadata
 
 
 def metadata_from_table(table: dict[str, Any], table_name: str = "table") -> Any:
-    """Metadata from what its document says of one table."""
+    """Make metadata from the document of one table."""
     from sdv.metadata import Metadata
 
     document: dict[str, Any] = {"tables": {table_name: table}, "relationships": []}
@@ -58,34 +55,35 @@ def metadata_from_table(table: dict[str, Any], table_name: str = "table") -> Any
 
 
 def metadata_of(domain: Any, table_name: str = "table") -> Any:
-    """SDV metadata with the types that declarations tell: nothing is detected, and no row is looked at.
+    """Make SDV metadata from declared types. Nothing is detected, and no row is read.
 
     Parameters
     ----------
     domain : Domain, mapping or path
-        Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
+        Declarations, as for the synthesizer. ``{"sdtype": "id"}`` alone declares the type of a column.
     table_name : str
         Name of the table.
 
     Returns
     -------
     sdv.metadata.Metadata
+        With the declared columns.
 
     Raises
     ------
     ValueError
-        If a declaration cannot be read, or does not tell its sdtype.
+        If a declaration cannot be read, or has no sdtype.
 
     Examples
     --------
     >>> metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
     """
-    made = metadata_from_columns(
+    metadata = metadata_from_columns(
         {name: kind.words for name, kind in column_types(domain).items()}, table_name
     )
     file = given_file(domain)
     if was_voted(file):
-        setattr(made, VOTED, True)
+        setattr(metadata, VOTED, True)
     for name in of_the_rows(file):
-        getattr(made, STATED).pop(name, None)
-    return made
+        getattr(metadata, STATED).pop(name, None)
+    return metadata

@@ -1,4 +1,4 @@
-"""What of a table and its metadata is schema, and nothing else."""
+"""Schema of a table and its metadata: checks and changes that read no row."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, is_invente
 
 
 def check_metadata(metadata: Any) -> None:
-    """Refuse what SDV would not know: it asks whatever it is given."""
+    """Reject anything but SDV's metadata; SDV itself would fail with an unclear error."""
     if not hasattr(metadata, "_get_single_table_name") and not hasattr(metadata, "columns"):
         rule = "must be SDV's Metadata of one table"
         raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
 
 
 def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
-    """Return the metadata in which the column that says whose a row is has its type; unchanged for None."""
+    """The metadata with the type of the person column; unchanged for None."""
     if name is None or not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
         return metadata
     columns = metadata_columns(metadata)
@@ -39,10 +39,8 @@ def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
 
 
 def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the metadata with other words of its columns, as a vote finds them or a declaration says them.
-
-    Keys and relationships, which may have been detected, are left out: that all ids differ is of the rows.
-    """
+    """The metadata with other column specifications, inferred or declared, and without keys."""
+    # Keys and relationships may have been detected: that all ids differ is learned from the rows.
     document = metadata.to_dict()
     for table in document.get("tables", {"table": document}).values():
         table["columns"] = {name: dict(words) for name, words in columns.items()}
@@ -51,38 +49,36 @@ def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]]) -> Any:
     return type(metadata).load_from_dict(document)
 
 
-def modelled(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str] = ()) -> dict[str, str]:
-    """Semantic types of the columns that are modelled."""
-    found = {name: str(spec.get("sdtype")) for name, spec in specs.items() if name not in keys}
-    return {name: sdtype for name, sdtype in found.items() if sdtype in MODELLED_SDTYPES}
+def modelled_sdtypes(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str] = ()) -> dict[str, str]:
+    """Semantic types of the modelled columns."""
+    sdtypes = {name: str(spec.get("sdtype")) for name, spec in specs.items() if name not in keys}
+    return {name: sdtype for name, sdtype in sdtypes.items() if sdtype in MODELLED_SDTYPES}
 
 
-def reaching(
+def model_specs(
     table: pd.DataFrame,
     specs: Mapping[str, Mapping[str, Any]],
     transformers: Mapping[str, Any],
-    made: Collection[str] = (),
+    computed: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Specification of every column that reaches the model, in the metadata's order.
-
-    A user's own transformer makes it a number. Of the table its schema alone counts. ``made`` are columns
-    that SDV's constraints made of the rows, without a claim: noise would only break what they make of them.
-    """
+    """Specifications of the columns of a processed table, in the metadata's order, from its schema."""
+    # A transformer of the user makes a column numerical. SDV constraints computed the columns in ``computed``
+    # from the rows, without a claim, and could not invert them after noise.
     order = {name: i for i, name in enumerate(specs)}
-    found = {}
+    reaching = {}
     for name in sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name)):
         spec, types = dict(specs.get(name, {})), pd.api.types
         if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
             numeric = types.is_numeric_dtype(table[name]) and not types.is_bool_dtype(table[name])
             spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
-        elif name in made:
+        elif name in computed:
             spec["transformed"] = True
-        found[name] = spec
-    return found
+        reaching[name] = spec
+    return reaching
 
 
 def check_labels(frame: pd.DataFrame) -> None:
-    """Refuse a table whose columns have no names of their own."""
+    """Reject a table whose column names are not unique texts or integers."""
     labels: list[Any] = list(frame.columns)
     for place, name in enumerate(labels, start=1):
         far = isinstance(name, (int, np.integer)) and abs(int(name)) >= 2**63
@@ -102,7 +98,7 @@ def check_labels(frame: pd.DataFrame) -> None:
 
 
 def check_columns(frame: pd.DataFrame, known: Collection[str]) -> None:
-    """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
+    """Reject a table whose columns are not those of the metadata."""
     names = {*frame.columns.astype(str)}
     absent, unknown = sorted({*known} - names), sorted(names - {*known})
     if absent or unknown:
@@ -112,7 +108,7 @@ def check_columns(frame: pd.DataFrame, known: Collection[str]) -> None:
 
 
 def check_sdtypes(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str]) -> None:
-    """Refuse columns that are neither modelled nor invented: only their rows would tell what they are."""
+    """Reject columns that are neither modelled nor generated: SDV would copy their cells."""
     for name, spec in specs.items():
         if spec.get("sdtype") not in MODELLED_SDTYPES and not is_invented(spec, name in keys):
             raise ValueError(
@@ -124,7 +120,7 @@ def check_sdtypes(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str])
 def check_assigned(
     specs: Mapping[str, Mapping[str, Any]], keys: Collection[str], transformers: Mapping[str, Any]
 ) -> None:
-    """Refuse columns of which SDV would hand cells on that are to be invented: no plan knows them."""
+    """Reject columns to be generated whose transformer None makes SDV pass their cells to the model."""
     for name, spec in specs.items():
         handed_on = name in transformers and transformers[name] is None
         if handed_on and is_invented(spec, name in keys):
@@ -135,7 +131,7 @@ def check_assigned(
 
 
 def check_processed(frame: pd.DataFrame, wanted: Sequence[str] | None, processor: Any) -> None:
-    """Refuse rows that are not what preprocess() returned; ``wanted`` are its columns where known."""
+    """Reject rows that preprocess() did not return; ``wanted`` are its columns, if known."""
     names = sorted(frame.columns.astype(str))
     if wanted is not None and names != wanted:
         raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])

@@ -1,8 +1,7 @@
-"""What SDV sees in the place of a table: a few made-up rows of the same schema.
+"""Placeholder table: a few made-up rows of the same schema, which SDV is fitted to in place of the table.
 
-SDV's processing learns from what it is given: bounds, digits, categories, the share of missing values, the
-number of rows, seeds of its generators. So it is given none of it. The rows themselves go past it to the
-codec.
+SDV's processing learns from its input: bounds, digits, categories, shares of missing values, the number of
+rows, and seeds of its generators. So it gets no row; the rows go past it to the codec.
 """
 
 from __future__ import annotations
@@ -23,57 +22,39 @@ _DAYS = pd.Series(pd.date_range("2000-01-01", periods=NUM_ROWS))
 
 
 def stand_in_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) -> pd.DataFrame:
-    """Make up a table from a schema.
-
-    Parameters
-    ----------
-    dtypes : Series of dtype
-        Types of the real columns; of them only whose they are, and whether dates are dates or text, counts.
-    specs : mapping
-        The metadata's columns.
-    keys : collection of str
-        Primary and alternate keys.
-    """
+    """Make up a table from column names, specifications and keys; dtypes only matter for dates."""
     columns = {}
     for name, dtype in dtypes.items():
         spec = specs.get(str(name), {})
-        invented = is_invented(spec, str(name) in keys)
-        columns[name] = _invented(spec) if invented else _modelled(spec, dtype)
+        is_generated = is_invented(spec, str(name) in keys)
+        columns[name] = _generated(spec) if is_generated else _modelled(spec, dtype)
     return pd.DataFrame(columns)
 
 
-def hide_invented(
+def hide_generated(
     table: pd.DataFrame, specs: Specs, keys: Collection[str], transformers: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Put stand-ins in the place of what SDV invents, in a table that it will see.
-
-    ``transformers`` are those assigned so far; a generator that repeats the number of values must see them,
-    and ends the claim.
-    """
-    made = stand_in_table(table.dtypes, specs, keys)
+    """Replace the columns that SDV generates by placeholders, in a table that SDV will see."""
+    # A generator that keeps the number of values must see them, and ends the claim.
+    placeholders = stand_in_table(table.dtypes, specs, keys)
     hidden = {}
     for name in map(str, table.columns):
         transformer = transformers.get(name)
         if transformer is not None:
-            invented = transformer.is_generator() and getattr(transformer, "cardinality_rule", None) not in (
-                "match",
-                "scale",
-            )
+            is_generated = transformer.is_generator() and not _keeps_cardinality(transformer)
         else:
-            invented = is_invented(specs.get(name, {}), name in keys)
-        if invented:
-            numbers = pd.Series(range(len(table)), index=table.index)
-            is_number = pd.api.types.is_numeric_dtype(made[name].dtype)
-            hidden[name] = (
-                numbers.astype(made[name].dtype) if is_number else numbers.astype(str).astype(object)
-            )
+            is_generated = is_invented(specs.get(name, {}), name in keys)
+        if is_generated:
+            numbers, dtype = pd.Series(range(len(table)), index=table.index), placeholders[name].dtype
+            is_number = pd.api.types.is_numeric_dtype(dtype)
+            hidden[name] = numbers.astype(dtype) if is_number else numbers.astype(str).astype(object)
     return table.assign(**hidden)
 
 
-def _invented(spec: Mapping[str, Any]) -> pd.Series[Any]:
+def _generated(spec: Mapping[str, Any]) -> pd.Series[Any]:
     dtype = invented_type(spec)
-    made = {"f": [0.5, 1.5, 2.5], "i": range(NUM_ROWS)}.get(dtype.kind, ["a", "b", "c"])
-    return pd.Series(made, dtype=dtype)
+    cells = {"f": [0.5, 1.5, 2.5], "i": range(NUM_ROWS)}.get(dtype.kind, ["a", "b", "c"])
+    return pd.Series(cells, dtype=dtype)
 
 
 def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:
@@ -91,7 +72,7 @@ def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:
 
 
 def reseed_generators(processor: Any, coins: KeyedRNG) -> None:
-    """Reseed SDV's generators by coins, and forget the number of rows that they keep."""
+    """Seed SDV's generators, and reset the number of rows that they store."""
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         if transformer is None or not transformer.is_generator():
             continue
@@ -103,37 +84,29 @@ def reseed_generators(processor: Any, coins: KeyedRNG) -> None:
         transformer.reset_randomization()
 
 
-def write_as_domain(processor: Any, domain: Domain, dtypes: pd.Series[Any]) -> None:
-    """Write modelled columns in types, and in the codec's own format, that depend on no single row.
-
-    Parameters
-    ----------
-    processor : DataProcessor
-        SDV's, changed in place.
-    domain : Domain
-        The modelled columns.
-    dtypes : Series of dtype
-        Types of the real columns.
-    """
+def set_output_types(processor: Any, domain: Domain, dtypes: pd.Series[Any]) -> None:
+    """Set the output types and formats of modelled columns in SDV's processor, independently of the rows."""
     written, transformers = processor._dtypes.astype(object), processor._hyper_transformer.field_transformers
     for attribute in domain:
         if attribute.name in written and attribute.name in dtypes:
             written[attribute.name] = output_type(attribute, dtypes[attribute.name])
-        if transformers.get(attribute.name) is None:  # the codec writes it as it should be
+        if transformers.get(attribute.name) is None:  # the codec formats it
             processor.formatters.pop(attribute.name, None)
     processor._dtypes = written
 
 
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows."""
-    # Those of the user, and generators that hand values on or repeat their number.
-    given = {str(name): one for name, one in transformers.items() if one is not None}
-    own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
-    same = ("match", "scale")
-    return own + [name for name, one in given.items() if getattr(one, "cardinality_rule", None) in same]
+    """Columns whose transformers learn from rows: the user's, and generators that use the values."""
+    assigned = {str(name): one for name, one in transformers.items() if one is not None}
+    own = [name for name, one in assigned.items() if not one.is_generator() or _has_output(one)]
+    return own + [name for name, one in assigned.items() if _keeps_cardinality(one)]
 
 
-def _hands_on(generator: Any) -> bool:
-    """Whether a generator puts other values in the place of the real ones, and a model would see those."""
-    made = getattr(generator, "output_properties", None) or {}
-    return any((one or {}).get("sdtype") is not None for one in made.values())
+def _has_output(generator: Any) -> bool:
+    """Whether a generator maps real values to others, which a model would see."""
+    outputs = getattr(generator, "output_properties", None) or {}
+    return any((one or {}).get("sdtype") is not None for one in outputs.values())
+
+
+def _keeps_cardinality(transformer: Any) -> bool:
+    return getattr(transformer, "cardinality_rule", None) in ("match", "scale")

@@ -52,7 +52,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
             f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
             "fit with test='release', or hand over sampled rows"
         )
-    if synth._sdv_sees_rows:
+    if synth._sdv.sees_rows:
         raise ValueError(
             "SDV constraints and transformers of your own are code of other packages, which a release file "
             "does not hold: "

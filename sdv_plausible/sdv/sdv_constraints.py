@@ -1,4 +1,4 @@
-"""SDV's constraint classes as rules: those that learn nothing from the rows."""
+"""Convert SDV constraints to rules, unless they learn from the rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ _INSTEAD = {
 
 
 def as_rules(given: Any) -> Any:
-    """Rules of a list that may hold SDV's constraints too; other things stay as they are.
-
-    Raises
-    ------
-    ValueError
-        If a constraint learns from the rows, or runs code of the user's; the error names the rule to use.
-    """
+    """Convert the SDV constraints in a list of rules; an error names the rule to use instead."""
     if not isinstance(given, (list, tuple)):
         return given
     return [rule for item in given for rule in (_converted(item) if _is_sdv(item) else [item])]
@@ -34,19 +28,21 @@ def _is_sdv(item: Any) -> bool:
 
 
 def _converted(constraint: Any) -> list[Rule]:
-    name, part = type(constraint).__name__, vars(constraint)
+    name, fields = type(constraint).__name__, vars(constraint)
     if name == "Inequality":
         return [
-            kinds.Inequality(part["_low_column_name"], part["_high_column_name"], part["strict_boundaries"])
+            kinds.Inequality(
+                fields["_low_column_name"], fields["_high_column_name"], fields["strict_boundaries"]
+            )
         ]
     if name == "Range":
-        low, middle, high = (part[f"_{place}_column_name"] for place in ("low", "middle", "high"))
-        strict = part["strict_boundaries"]
+        low, middle, high = (fields[f"_{place}_column_name"] for place in ("low", "middle", "high"))
+        strict = fields["strict_boundaries"]
         return [kinds.Inequality(low, middle, strict), kinds.Inequality(middle, high, strict)]
     if name == "OneHotEncoding":
-        return [kinds.OneHot(part["_column_names"])]
+        return [kinds.OneHot(fields["_column_names"])]
     if name == "FixedIncrements":
-        return [kinds.Multiple(part["column_name"], part["increment_value"])]
+        return [kinds.Multiple(fields["column_name"], fields["increment_value"])]
     base = next(
         (known for known in _INSTEAD if any(b.__name__ == known for b in type(constraint).__mro__)), ""
     )

@@ -1,4 +1,4 @@
-"""The constructor's parameters that are SDV's: metadata as given, and synthesizers as models."""
+"""Constructor parameters of SDV's classes: metadata, and synthesizers as models."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from sdv_plausible.utils.entry_points import extension
 
 
 class GivenMetadata:
-    """The metadata that a constructor was given: whether it was changed, and what was written in it.
+    """The metadata passed to a constructor: a digest, and a copy if it ``is_written`` by the user.
 
-    What SDV detected holds values of the rows, and is not kept: ``is_written`` says that it is a declaration.
+    Detected metadata holds values of rows and is not copied.
     """
 
     def __init__(self, metadata: Any, *, is_written: bool) -> None:
-        self._held: weakref.ref[Any] | None = weakref.ref(metadata)
+        self._metadata: weakref.ref[Any] | None = weakref.ref(metadata)
         self._digest = _digest(metadata)
         self._document = deepcopy(metadata.to_dict()) if is_written else None
 
     @property
     def is_changed(self) -> bool:
-        """Whether the caller's object says something else now."""
-        held = None if self._held is None else self._held()
-        return held is not None and _digest(held) != self._digest
+        """Whether the caller changed the object."""
+        metadata = None if self._metadata is None else self._metadata()
+        return metadata is not None and _digest(metadata) != self._digest
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the caller's object."""
-        return {**vars(self), "_held": None}
+        """The state without the caller's object."""
+        return {**vars(self), "_metadata": None}
 
     def copy(self, table_name: str) -> Any:
-        """Metadata that says what it said; None where its words are no declaration."""
+        """A copy of the metadata as it was; None if it was not written by the user."""
         from sdv.metadata import Metadata
 
         if self._document is None:
@@ -46,13 +46,7 @@ def _digest(metadata: Any) -> bytes:
 
 
 def learner_of(model: Any) -> Any:
-    """A learner in the place of an SDV synthesizer; any other model as it is.
-
-    Parameters
-    ----------
-    model : object
-        What the user gave: an SDV class, an instance, a fitted instance, a name or a learner.
-    """
+    """A learner for an SDV synthesizer (class or instance); any other model unchanged."""
     if not sdv_bases(model):
         return model
     return extension("sdv_model", "gaussian_copula")(model)

@@ -72,17 +72,10 @@ from sdv_plausible.sdv.metadata_schema import (
     check_metadata,
     check_processed,
     check_sdtypes,
-    modelled,
-    reaching,
+    model_specs,
+    modelled_sdtypes,
     with_person,
     with_types,
-)
-from sdv_plausible.sdv.placeholder_table import (
-    hide_invented,
-    own_transformers,
-    reseed_generators,
-    stand_in_table,
-    write_as_domain,
 )
 from sdv_plausible.sdv.release_conversion import rebuilt, released, settings_of
 from sdv_plausible.sdv.sampling_requests import (
@@ -98,15 +91,9 @@ from sdv_plausible.sdv.sampling_requests import (
     writes_file,
 )
 from sdv_plausible.sdv.sdv_parameters import GivenMetadata, learner_of
+from sdv_plausible.sdv.sdv_state import SDVState
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
-from sdv_plausible.sdv.transient_state import (
-    SDV_CONSTRAINTS,
-    RowCall,
-    call_of,
-    reads_rows,
-    rolled_back_on_error,
-    sdv_silenced,
-)
+from sdv_plausible.sdv.transient_state import RowCall, call_of, reads_rows, rolled_back_on_error, sdv_silenced
 from sdv_plausible.table.cells.cell_series import without_odd
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
@@ -506,11 +493,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             return  # SDV validates the placeholder table of a fit
         self._record_validation()
         # SDV fits constraints to the rows that it validates: it gets copies.
-        fitted = {name: getattr(self, name) for name in SDV_CONSTRAINTS} if self._fitted else {}
+        fitted = self._sdv.constraints if self._fitted else {}
         self.__dict__.update(deepcopy(fitted))
         try:
             table_name, frame = split_input(data)
-            frame = without_special_texts(frame, self._known.declared, self._column_specs())
+            frame = without_special_texts(frame, self._known.declared, self._sdv.columns)
             super().validate(to_native(table_name or self._table_name, frame))
         finally:
             self.__dict__.update(fitted)
@@ -518,7 +505,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     @reads_rows
     def validate_constraints(self, synthetic_data: Any) -> None:
         """Check rows, synthetic or real, against SDV constraints. The comparison is recorded."""
-        if self._has_constraints:
+        if self._sdv.has_constraints:
             self._record_validation()
         super().validate_constraints(synthetic_data)
 
@@ -530,7 +517,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         table_name, frame = split_input(data)
         self._rows = frame  # so that SDV validates the placeholders only
         super().auto_assign_transformers(
-            to_native(table_name or self._table_name, self._placeholders(frame.dtypes))
+            to_native(table_name or self._table_name, self._sdv.placeholders(frame.dtypes))
         )
 
     # --- fit --------------------------------------------------------------------------------------
@@ -575,7 +562,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
             with shown_in_parts(
                 data, self._read_as, self._known.settings, self._known.learner, scratch,
-                is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows,
+                is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
                 tell=self.watch_passes,
             ) as call.parts:  # fmt: skip
                 self._fit_frame(call.parts.source.empty(list(self._read_as)))
@@ -609,7 +596,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         fit, person = self._as_fit(), self._known.settings.neighbours.person
         persons = None if person is None else table[person]
         opened = fit.opened(self.budget, self.watch)
-        result = self._run_fit(fit, table[list(modelled(specs.columns))], persons, opened)
+        result = self._run_fit(fit, table[list(modelled_sdtypes(specs.columns))], persons, opened)
         call.is_closed = False
         self._set_metadata(with_types(self.metadata, {**specs.columns, **result.types}))
         dtypes = frame.dtypes.astype(object)
@@ -633,7 +620,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             table_name, frame = split_input(data)
             self._check_columns(frame)
             shown = to_native(table_name or self._table_name, self._shown_to_sdv(frame))
-            self._made_by_sdv = self._made_by_sdv or self._sdv_sees_rows
+            self._made_by_sdv = self._made_by_sdv or self._sdv.sees_rows
             processed = self._modelled_rows(from_native(super().preprocess(shown)))
         return processed if table_name is None else {table_name: processed}
 
@@ -660,25 +647,20 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table that SDV is fitted to: placeholders, with the rows kept for the model; or the rows."""
-        if not self._sdv_sees_rows:
+        if not self._sdv.sees_rows:
             self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
-            return self._placeholders(frame.dtypes)
+            return self._sdv.placeholders(frame.dtypes)
         shown = frame.copy(deep=False)
         for place, (_, column) in enumerate(frame.items()):
             shown.isetitem(place, without_odd(column))
         return shown
 
-    def _placeholders(self, dtypes: pd.Series[Any]) -> pd.DataFrame:
-        return stand_in_table(dtypes, self._column_specs(), self._data_processor._keys)
-
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         """SDV's hook: fit its transformers, and seed its generators independently of the rows."""
-        processor = self._data_processor
-        if self._rows is None:
-            transformers = processor._hyper_transformer.field_transformers
-            table_data = hide_invented(table_data, self._column_specs(), processor._keys, transformers)
-        processed = super()._preprocess(table_data)
-        reseed_generators(processor, self._fit_coins().spawn("invented columns"))
+        processed = super()._preprocess(
+            self._sdv.without_generated(table_data) if self._rows is None else table_data
+        )
+        self._sdv.reseed(self._fit_coins().spawn("invented columns"))
         return processed
 
     def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
@@ -695,7 +677,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if self._call.result is not None:
             self._hold(*self._call.result)
             return
-        if self._known.rules and self._sdv_sees_rows:
+        if self._known.rules and self._sdv.sees_rows:
             raise check.Refused.saying(
                 "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
@@ -727,14 +709,14 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._codec, self._fitted_rules = Codec(result.domain), result.rules
         self._sampler, self._ledger, self._charge = result.sampler, result.ledger, result.charge
         self._public_digest, self._voted_others = result.public, result.others
-        write_as_domain(self._data_processor, result.rules.whole(result.domain), dtypes)
+        self._sdv.write_domain(result.rules.whole(result.domain), dtypes)
         self._model = result.sampler
         self._process, self._charged_calls = os.getpid(), {}
 
     @reads_rows
     def _adopt(self, dtypes: pd.Series[Any], result: FitResult) -> None:
         """Store a finished fit, and fit SDV's part to its schema; ``dtypes`` are the output's, by label."""
-        placeholders, call = self._placeholders(dtypes), self._call
+        placeholders, call = self._sdv.placeholders(dtypes), self._call
         self._rows = placeholders.set_axis(placeholders.columns.astype(str), axis=1)
         call.is_fit, call.result = True, (dtypes.rename(str), result)
         try:
@@ -771,46 +753,46 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         check_labels(frame)
-        if not self._sdv_sees_rows:
-            check_columns(frame, self._column_specs())
+        if not self._sdv.sees_rows:
+            check_columns(frame, self._sdv.columns)
 
     def _check_stored(self, data: Any, *, sees_cells: bool = False) -> None:
         person = self._known.settings.neighbours.person
-        check_stored(data, self._given_specs(), self._data_processor._keys, person, sees_cells=sees_cells)
+        check_stored(data, self._given_specs(), self._sdv.keys, person, sees_cells=sees_cells)
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
         """Reject anything but the result of :meth:`preprocess` under the current settings."""
         check_types_declared(self._known)
-        if self._made_by_sdv and not self._sdv_sees_rows:
+        if self._made_by_sdv and not self._sdv.sees_rows:
             raise ValueError(
                 "processed_data may be what constraints or transformers of your own, which are not set any "
                 "more, have made of the rows: fit the table itself, or make a new synthesizer"
             )
         if self.budget is not None:
             check_no_person(self._known)
-        columns = sorted(modelled(self._column_specs(), self._data_processor._keys))
-        check_processed(frame, None if self._sdv_sees_rows else columns, self._data_processor)
+        columns = sorted(modelled_sdtypes(self._sdv.columns, self._sdv.keys))
+        check_processed(frame, None if self._sdv.sees_rows else columns, self._data_processor)
 
     def _check_before_rows(self, frame: pd.DataFrame) -> None:
         """Check everything that needs no row."""
-        if self._sdv_sees_rows:
+        if self._sdv.sees_rows:
             check_types_declared(self._known)
         self._keep_dates_unsplit()
-        current = [self._input_metadata] if self._has_constraints else [self._input_metadata, self.metadata]
-        check_unchanged(self._original_metadata, current)
+        current = [] if self._sdv.has_constraints else [self.metadata]  # constraints change it
+        check_unchanged(self._original_metadata, [self._input_metadata, *current])
         self._check_stored(frame)
-        call, specs, keys = call_of(self), self._given_specs(), self._data_processor._keys
+        call, specs, keys = call_of(self), self._given_specs(), self._sdv.keys
         table = frame if call is None or call.parts is None else call.parts.given
         check_there(
             self.public,
             self._public_said,
             is_the_table=self._public_given is table,
-            alone=not self._sdv_sees_rows,
+            alone=not self._sdv.sees_rows,
         )
         check_budget_there(self)
         check_budget(self.budget)
-        check_assigned(specs, keys, self._data_processor._hyper_transformer.field_transformers)
-        if self._sdv_sees_rows:
+        check_assigned(specs, keys, self._sdv.transformers)
+        if self._sdv.sees_rows:
             if self.budget is not None:
                 self.budget.check_claim(self.plan().ledger)  # SDV reads rows before the budget is charged
             return
@@ -842,10 +824,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """Record that all columns are compared with the metadata; SDV's errors quote cells."""
         call = call_of(self)
         is_fit = call is not None and call.is_fit
-        if is_fit and not self._sdv_sees_rows:
+        if is_fit and not self._sdv.sees_rows:
             return
         # The original columns: constraints and the model replace some.
-        lines = self._record_comparison(self._original_metadata.tables[self._table_name].columns)
+        lines = self._record_comparison(self._sdv.original_columns)
         if not is_fit and self.domain is not None:  # a fit reports it itself
             for line in lines:
                 print(visible(line))
@@ -875,17 +857,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._call.rows = rows
 
     @property
-    def _has_constraints(self) -> bool:
-        return any(getattr(self, name) for name in SDV_CONSTRAINTS)
-
-    @property
-    def _own_transformers(self) -> list[str]:
-        return own_transformers(self._data_processor._hyper_transformer.field_transformers)
-
-    @property
-    def _sdv_sees_rows(self) -> bool:
-        """Whether the user added SDV constraints or transformers, which learn from rows."""
-        return bool(self._has_constraints or self._own_transformers)
+    def _sdv(self) -> SDVState:
+        """SDV's part of this object."""
+        return SDVState(self)
 
     def _as_fit(self) -> Fit:
         """The next fit, complete but for the rows."""
@@ -895,36 +869,33 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return replace(
             self._known, told=replace(specs, spelling=spelling), specs=self._modelled_specs(),
             side=tuple(self._side_entries()), said=settings_of(self), name=self._table_name,
-            as_declared=not self._sdv_sees_rows, rounding=self.enforce_rounding,
+            as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
             public=None if published is None else published.frame,
         )  # fmt: skip
 
     def _keep_dates_unsplit(self) -> None:
         """Do not split dates if SDV constraints or the user's transformers change the columns first."""
-        if self._known.told.split_dates and self._sdv_sees_rows:
+        if self._known.told.split_dates and self._sdv.sees_rows:
             self._known = schema_only(with_unsplit_dates(self._known), self.max_bins)
-
-    def _column_specs(self) -> dict[str, dict[str, Any]]:
-        """The metadata's columns, as changed by constraints."""
-        return {name: dict(spec) for name, spec in self._get_table_metadata().columns.items()}
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before the fit; columns of unknown type are categorical."""
         specs = self._known.told
-        return {n: dict(spec) for n, spec in specs.columns.items()} if specs.open else self._column_specs()
+        return {n: dict(spec) for n, spec in specs.columns.items()} if specs.open else self._sdv.columns
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """The columns of the model."""
         specs = self._given_specs()
-        return self._known.rules.model_columns({name: specs[name] for name in modelled(specs)})
+        return self._known.rules.model_columns({name: specs[name] for name in modelled_sdtypes(specs)})
 
     def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """The columns of the model in a table that SDV may have processed."""
         empty = table.iloc[:0]
         folded = self._known.rules.fold(empty) if self._known.rules else empty
-        transformers = self._data_processor._hyper_transformer.field_transformers
-        specs, given = self._column_specs(), self._original_metadata.tables[self._table_name].columns
-        return reaching(folded, self._known.rules.model_columns(specs), transformers, {*specs} - {*given})
+        specs = self._sdv.columns
+        made_by_constraints = {*specs} - {*self._sdv.original_columns}
+        specs = self._known.rules.model_columns(specs)
+        return model_specs(folded, specs, self._sdv.transformers, made_by_constraints)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Ledger entries without a cost: public table, rows used, seed, constraints, SDV transformers."""
@@ -932,8 +903,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             public_entries(*self._public_said)
             + person_entry(self._known.settings.neighbours)
             + side_entries(
-                self.random_state, has_constraints=self._has_constraints,
-                transformers=self._own_transformers, types=self.types, assumed=self._known.assumed,
+                self.random_state, has_constraints=self._sdv.has_constraints,
+                transformers=self._sdv.own_transformers, types=self.types, assumed=self._known.assumed,
             )
         )  # fmt: skip
 
@@ -946,11 +917,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _update_default_transformers(self) -> None:
         """SDV's hook: turn off what SDV would learn from rows."""
         super()._update_default_transformers()
-        processor = self._data_processor
-        processor._enforce_rounding = processor._enforce_min_max_values = False  # the codec does both
-        processor._id_columns_use_old_behavior = [  # ids that are no keys: generated, not modelled
-            name for name, spec in self._column_specs().items() if spec.get("sdtype") == "id"
-        ]
+        self._sdv.turn_off_learning()
 
     def _set_metadata(self, metadata: Any) -> None:
         """Re-initialise SDV's part with metadata whose types were inferred from the rows."""
@@ -999,7 +966,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             self._validate_fit_before_sample()
             check_request(super().sample, (int(num_rows), *args), kwargs)
             if num_rows == 0:
-                return self._in_input_form(self._as_output_types(self._no_rows()))
+                return self._in_input_form(self._as_output_types(self._sdv.no_rows()))
             self._check_memory(int(num_rows))
             if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
@@ -1055,11 +1022,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """
         from sdv_plausible.sdv import latent_points
 
-        sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
+        sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv.sees_rows)
         self._points = []
         try:
             rows = self.sample(num_rows, processes=processes)
-            points = latent_points.as_table(self._points, sampler.model.num_latent, num_rows)
+            points = latent_points.points_table(self._points, sampler.model.num_latent, num_rows)
         finally:
             del self._points
         latent_points.check_lengths(rows, points)
@@ -1151,20 +1118,19 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             else:
                 codes, points = sampler.sample_possible(wanted, known, coins), None
             table = decoded(codes, given, codec, rules, coins)
-            return table if points is None else latent_points.beside(table, points)
+            return table if points is None else latent_points.with_points(table, points)
 
         table = rules.draw(num_rows, drawn, rules.whole(codec.domain), spare=limit is None)
         if self._points is not None:
-            table, points = latent_points.apart(table)
+            table, points = latent_points.split_points(table)
             self._points.append(points)
         return table
 
     def _sample_with_conditions(self, conditions: pd.DataFrame, *args: Any, **kwargs: Any) -> pd.DataFrame:
         """SDV's hook: draw rows with known values, all at once if the model can, else group by group."""
-        sampler, processor = self._sampler, self._data_processor
-        transformers = processor._hyper_transformer.field_transformers
+        sampler, transformers = self._sampler, self._sdv.transformers
         plain = [name for name in conditions.columns if transformers.get(name) is None]
-        needs_sdv = self._sdv_sees_rows or kwargs.get("keep_extra_columns") or writes_file(args, kwargs)
+        needs_sdv = self._sdv.sees_rows or kwargs.get("keep_extra_columns") or writes_file(args, kwargs)
         if sampler is None or needs_sdv or self._points is not None or len(conditions) < 2:
             return super()._sample_with_conditions(conditions, *args, **kwargs)
         from sdv_plausible.sdv import known_values  # only where rows have known values
@@ -1174,12 +1140,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._warn_of_same_rows()
         if not self._random_state_set:
             self._set_random_state(FIXED_RNG_SEED)
-        stream = known_values.stream_of(conditions)
-        coins = sampler.coins.spawn("sample each", self._sdv_seed, self._next_call(), stream)
-        raw = known_values.drawn(conditions, sampler, self._codec, self._fitted_rules, coins)
+        digest = known_values.digest_of(conditions)
+        coins = sampler.coins.spawn("sample each", self._sdv_seed, self._next_call(), digest)
+        raw = known_values.draw_rows(conditions, sampler, self._codec, self._fitted_rules, coins)
         if (bar := kwargs.get("progress_bar", args[2:3][0] if args[2:3] else None)) is not None:
             bar.update(len(conditions))
-        return known_values.exactly(processor.reverse_transform(raw), conditions)
+        return known_values.with_exact_values(self._data_processor.reverse_transform(raw), conditions)
 
     def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
         """SDV's hook: keep missing values, which SDV loses when it groups conditions."""
@@ -1188,10 +1154,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _validate_conditions_unseen_columns(self, conditions: pd.DataFrame) -> None:
         """SDV's hook: reject values outside the domain."""
         super()._validate_conditions_unseen_columns(conditions)
-        transformers = self._data_processor._hyper_transformer.field_transformers
         for name in conditions.columns:
             is_modelled = self._sampler is not None and name in self._codec.domain
-            if is_modelled and transformers.get(name) is None:
+            if is_modelled and self._sdv.transformers.get(name) is None:
                 values = conditions[name].infer_objects()
                 if not self._codec.domain[name].nullable:  # missing values are filled in after drawing
                     values = values[values.notna()]
@@ -1216,16 +1181,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _check_memory(self, num_rows: int) -> None:
         modelled_columns = 0 if self._sampler is None else len(self._fitted_rules.whole(self._codec.domain))
-        columns = len(self._original_metadata.tables[self._table_name].columns)
+        columns = len(self._sdv.original_columns)
         check_memory(num_rows, modelled_columns, max(0, columns - modelled_columns))
-
-    def _no_rows(self) -> pd.DataFrame:
-        types = self._data_processor._dtypes
-        names = self._original_metadata.tables[self._table_name].columns
-        empty = pd.DataFrame({name: pd.Series(dtype=types.get(name, object)) for name in names})
-        if len(self._original_columns):
-            empty.columns = self._original_columns
-        return empty
 
     def _as_output_types(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self._sampler is None:
@@ -1313,7 +1270,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """
         self._fitted_sampler()
         fitted = self._codec.domain
-        others = {n: spec for n, spec in self._column_specs().items() if n not in fitted.names}
+        others = {n: spec for n, spec in self._sdv.columns.items() if n not in fitted.names}
         domain = with_charges(fitted, self._ledger_of_fit(), self._charge, others)
         return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._known.rules.digests)
 

@@ -41,7 +41,7 @@ ELSEWHERE = {
     "sdv/release_conversion.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
     **{
         f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
-        for name in ("fit_input", "saved_files", "synthesizer")
+        for name in ("fit_input", "saved_files", "sdv_state", "synthesizer")
     },
     "table/columns/attribute.py": "what a domain is made of: test_domain.py",
     "table/columns/cell_reader.py": "cells of files: tests/table/files/test_csv_files.py",

@@ -177,7 +177,7 @@ def test_a_missing_cell_of_a_column_that_may_miss_is_known_and_no_two_draws_shar
             return rows(np.arange(number), 0)
 
     codec = Codec(Domain((sex, grade)))
-    rows = known_values.drawn(known, Model(), codec, Rules(), KeyedRNG.from_seed(1))  # type: ignore[arg-type]
+    rows = known_values.draw_rows(known, Model(), codec, Rules(), KeyedRNG.from_seed(1))  # type: ignore[arg-type]
     assert rows["sex"].isna().tolist() == [False, True, False, True]
     for half in (seen[:2], seen[2:]):
         assert [given for given, _ in half] == [{0: [1, 2]}, {0: [0, 2], 1: [0, 1]}]

@@ -23,7 +23,7 @@ import sdv_plausible
 from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer, PublicTable
 from sdv_plausible.fitting import fit
 from sdv_plausible.fitting.object_state import TRANSIENT
-from sdv_plausible.sdv import synthesizer
+from sdv_plausible.sdv import sdv_state
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.sampling_requests import RowCapExceededError
 
@@ -197,7 +197,7 @@ def held_up(place: Any, function: str, call: Callable[[], object]) -> Iterator[N
 def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> None:
     synth = make()
     synth.fit(table())
-    with held_up(synthesizer, "stand_in_table", lambda: CALLS[name](synth)):
+    with held_up(sdv_state, "stand_in_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
             with pytest.raises(ValueError, match="another call that is shown rows is under way"):
