@@ -1,4 +1,4 @@
-"""From a fitted synthesizer to a release without SDV, and back."""
+"""Convert a fitted synthesizer to a release, which needs no SDV, and a release to a synthesizer."""
 
 from __future__ import annotations
 
@@ -34,14 +34,8 @@ from sdv_plausible.table.declared.declarations import domain_document
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
-def released(synth: Any, *, allow_no_claim: bool) -> Release:
-    """Collect what a fitted synthesizer releases.
-
-    Raises
-    ------
-    ValueError
-        If it holds records, or SDV's constraints or transformers, or makes no claim and that was not allowed.
-    """
+def to_release(synth: Any, *, allow_no_claim: bool) -> Release:
+    """The release of a fitted synthesizer; ValueError if it holds records or code, or makes no claim."""
     sampler = synth._sampler
     if sampler is None:
         raise SamplingError(
@@ -80,7 +74,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
 
 
 def _schema(synth: Any) -> TableSchema:
-    check_released(synth.metadata)  # of an object that an earlier version saved
+    check_released(synth.metadata)  # an earlier version may have saved the object
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
@@ -107,8 +101,8 @@ def _schema(synth: Any) -> TableSchema:
 
 
 def _plain_label(label: Any) -> str | int:
-    whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
-    return int(label) if whole else str(label)
+    is_integer = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return int(label) if is_integer else str(label)
 
 
 def _key(key: Any) -> str | tuple[str, ...] | None:
@@ -116,38 +110,22 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
 
 
 def settings_of(synth: Any) -> dict[str, Any]:
-    """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
+    """Settings of a release file, without the seed, which reveals the noise, and the budget."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
     others["types"] = stated_types(synth.types, synth._known.assumed, synth._known.earlier)
-    found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
+    settings = said(synth._known.settings, synth.model, synth._known.told.open, **others)
     if synth._voted_others:
-        found |= {"voted_others": dict(synth._voted_others)}
+        settings |= {"voted_others": dict(synth._voted_others)}
     rows, source = synth._public_said
     if rows is None:
-        return found
-    found |= {"public_rows": rows, "public_source": source}  # the table itself is in no file
-    return found if synth._public_digest is None else found | {"public_sha256": synth._public_digest}
+        return settings
+    settings |= {"public_rows": rows, "public_source": source}  # no file holds the public table itself
+    return settings if synth._public_digest is None else settings | {"public_sha256": synth._public_digest}
 
 
-def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
-    """Make a synthesizer that samples a release; no row is there.
-
-    Parameters
-    ----------
-    made : type
-        Class of the synthesizer.
-    release : Release
-        What it samples.
-    parameters : mapping
-        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it
-        anew.
-
-    Raises
-    ------
-    ValueError
-        If the release has parameters that this version does not know, or is none.
-    """
+def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
+    """A synthesizer of a class that samples a release; ``parameters`` replace the release's."""
     if not isinstance(release, Release):
         raise Refused("release", type(release), "must be a Release", "read a file with Release.load(path)")
     settings = release.settings
@@ -156,7 +134,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         raise ValueError(
             f"the release has settings that this version does not know: {', '.join(unknown)[:100]}"
         )
-    carried = _carried(release)
+    carried = _charges_before_fit(release)
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
         raise Refused.saying(
             "domain",
@@ -166,7 +144,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}
-    if settings["types"] == "declared":  # as the metadata says below
+    if settings["types"] == "declared":  # the metadata states them, see below
         given["types"] = None
     name, test = settings["privacy_test"], privacy_test_of(settings)
     given["test"] = name if test == read_test(name) else test
@@ -185,17 +163,17 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 "types out, or make a new synthesizer with what you know",
             )
         given["domain"] = _with_types(given["domain"], release, voted)
-        # moments that were voted for are split again if they are found again
+        # a new fit splits datetime columns again if it infers them again
         given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
-    if spelled := _spelled(release, voted):
+    if formats := _number_formats(release, voted):
         file = domain_document(given["domain"])
-        given["domain"] = replace(file, columns={**spelled, **file.columns})
+        given["domain"] = replace(file, columns={**formats, **file.columns})
     given |= parameters
     metadata = _metadata(release)
     others = {*release.ledger.assumed_types, *voted}
     columns = metadata_columns(metadata)
-    setattr(metadata, STATED, {n: type_words(words) for n, words in columns.items() if n not in others})
-    synth = made(metadata, **given)
+    setattr(metadata, STATED, {n: type_words(spec) for n, spec in columns.items() if n not in others})
+    synth = kind(metadata, **given)
     if (earlier := synth._known.earlier).entries:
         synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
     if voted:
@@ -216,16 +194,13 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
     own = settings_of(synth)
-    if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
+    if own != release.settings:  # until the next fit; of the replaced parameters only the locales apply
         synth._said = {**release.settings, "locales": own["locales"]}
     return synth
 
 
-def _carried(release: Release) -> PrivacyLedger:
-    """What a fit anew pays again, learned before the first fit; and what ends its claim, too.
-
-    Words and rules that were edited after a look are the release's, as they are.
-    """
+def _charges_before_fit(release: Release) -> PrivacyLedger:
+    """Entries from before the first fit, which a new fit charges again, or which end its claim."""
     before = PrivacyLedger(delta=release.ledger.delta, neighbours=release.ledger.neighbours)
     before.charge(
         *(
@@ -238,7 +213,7 @@ def _carried(release: Release) -> PrivacyLedger:
 
 
 def _declared(release: Release, carried: PrivacyLedger) -> Domain:
-    """What was declared: a fit anew learns the rest anew."""
+    """The declared attributes; a new fit learns the others again."""
     attributes = (*release.domain, *release.rules.made.values())
     declared = [a for a in attributes if a.provenance == "declared"]
     domain = Domain(tuple(without_assumed_format(a, release.ledger) for a in declared))
@@ -246,13 +221,13 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
 
 
 def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:
-    """The same with the types of columns that were declared, and whose values were learned or invented."""
+    """The declared domain with the declared types of all other columns."""
     types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
     return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)
 
 
-def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Columns whose numbers were declared to be text, and whose values were learned."""
+def _number_formats(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Declared number formats of text columns whose values were learned."""
     return {
         a.name: {"sdtype": "numerical", "number_format": a.number_format}
         for a in (*release.domain, *release.rules.made.values())
@@ -263,7 +238,7 @@ def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, An
 def _metadata(release: Release) -> Any:
     schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
-    for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
+    for attribute in (*release.domain, *release.rules.made.values()):  # formats from a domain file
         if attribute.datetime_format is not None and attribute.name in table["columns"]:
             table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:

@@ -30,13 +30,10 @@ def _is_sdv(item: Any) -> bool:
 def _converted(constraint: Any) -> list[Rule]:
     name, fields = type(constraint).__name__, vars(constraint)
     if name == "Inequality":
-        return [
-            kinds.Inequality(
-                fields["_low_column_name"], fields["_high_column_name"], fields["strict_boundaries"]
-            )
-        ]
+        low, high = fields["_low_column_name"], fields["_high_column_name"]
+        return [kinds.Inequality(low, high, fields["strict_boundaries"])]
     if name == "Range":
-        low, middle, high = (fields[f"_{place}_column_name"] for place in ("low", "middle", "high"))
+        low, middle, high = (fields[f"_{which}_column_name"] for which in ("low", "middle", "high"))
         strict = fields["strict_boundaries"]
         return [kinds.Inequality(low, middle, strict), kinds.Inequality(middle, high, strict)]
     if name == "OneHotEncoding":

@@ -77,7 +77,7 @@ from sdv_plausible.sdv.metadata_schema import (
     with_person,
     with_types,
 )
-from sdv_plausible.sdv.release_conversion import rebuilt, released, settings_of
+from sdv_plausible.sdv.release_conversion import from_release, settings_of, to_release
 from sdv_plausible.sdv.sampling_requests import (
     SAME_ROWS,
     charge_rows,
@@ -354,7 +354,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         **parameters
             Parameters of this class that replace the release's, such as a learner of your own for a new fit.
         """
-        return rebuilt(cls, release, parameters)
+        return from_release(cls, release, parameters)
 
     # --- parameters -------------------------------------------------------------------------------
 
@@ -1337,7 +1337,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         ValueError
             If the fit keeps records, makes no claim, or has SDV constraints or transformers of your own.
         """
-        return released(self, allow_no_claim=allow_no_claim)
+        return to_release(self, allow_no_claim=allow_no_claim)
 
     def save(self, filepath: str | Path) -> None:
         """Write the synthesizer as a pickle, atomically.
