@@ -150,7 +150,7 @@ NO_DOORS = {
     "fitting/fit_rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
     "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
     "cli/demo.py: run": "a simulated table",
-    "cli/declare.py: plan_of": "plans: no row is looked at",
+    "extensions/app/review/review_command.py: plan_of": "plans: no row is looked at",
     "extensions/audit/audit_command.py: run.factory": "for the holder's eyes",
     "models/model_checks.py: _fitted": "rows that whoever writes a model made up",
 }

@@ -30,7 +30,7 @@ from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded_rows
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.sources.source_types import ENGINES, engine_of, open_source
+from sdv_plausible.sources.source_types import engine_of, engines, open_source
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
@@ -215,5 +215,5 @@ def test_who_promises_an_order_is_known(tmp_path):
         found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
     assert found == {name: {promised} for name, promised in IN_ORDER.items()}
     assert (
-        unequal([engine.name for engine in ENGINES], IN_ORDER) == []
+        unequal([engine.name for engine in engines()], IN_ORDER) == []
     )  # it says of each whether rows keep places
