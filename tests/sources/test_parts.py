@@ -155,11 +155,17 @@ def test_every_part_has_a_number_and_coins_of_its_own(engine, kept):
     assert faults(passes) == []
     for one in passes:
         assert len(one.parts) >= 2
-        assert all(streams for _, streams in one.parts) == (one.inner not in ("DistinctValuesTask", "UnnamedRowsTask", "RowCountTask"))
+        assert all(streams for _, streams in one.parts) == (
+            one.inner not in ("DistinctValuesTask", "UnnamedRowsTask", "RowCountTask")
+        )
 
 
 def test_parts_of_one_number_are_caught():
-    for kept, drawing in (("nothing", {"CountTablesTask", "GroupSizesTask"}), ("codes", {"StoreCodesTask"}), ("people", {"DistributeRows"})):
+    for kept, drawing in (
+        ("nothing", {"CountTablesTask", "GroupSizesTask"}),
+        ("codes", {"StoreCodesTask"}),
+        ("people", {"DistributeRows"}),
+    ):
         passes = passes_of("pandas", KEPT[kept], given=0)
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
 
