@@ -43,8 +43,8 @@ def to_release(synth: Any, *, allow_no_claim: bool) -> Release:
         )
     if not isinstance(sampler, PrefixSampler):
         raise ValueError(
-            f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
-            "fit with test='release', or hand over sampled rows"
+            f"test={synth._fit_template.settings.test.name!r} keeps seed records, and a release file holds "
+            "none: fit with test='release', or hand over sampled rows"
         )
     if synth._sdv.sees_rows:
         raise ValueError(
@@ -68,7 +68,7 @@ def to_release(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=AnswersSection(sampler.answers, domain.names),
         ledger=ledger,
-        settings=synth._said or settings_of(synth),
+        settings=synth._release_settings or settings_of(synth),
         versions=versions_of("sdv"),
     )
 
@@ -78,7 +78,7 @@ def _schema(synth: Any) -> TableSchema:
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
-    stored, voted = getattr(synth, "_stored_as", {}), synth._known.told.open
+    stored, voted = getattr(synth, "_storage_types", {}), synth._fit_template.told.open
     columns = tuple(
         SchemaColumn(
             name=str(name),
@@ -113,11 +113,11 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """Settings of a release file, without the seed, which reveals the noise, and the budget."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    others["types"] = stated_types(synth.types, synth._known.assumed, synth._known.earlier)
-    settings = said(synth._known.settings, synth.model, synth._known.told.open, **others)
+    others["types"] = stated_types(synth.types, synth._fit_template.assumed, synth._fit_template.earlier)
+    settings = said(synth._fit_template.settings, synth.model, synth._fit_template.told.open, **others)
     if synth._voted_others:
         settings |= {"voted_others": dict(synth._voted_others)}
-    rows, source = synth._public_said
+    rows, source = synth._public_origin
     if rows is None:
         return settings
     settings |= {"public_rows": rows, "public_source": source}  # no file holds the public table itself
@@ -174,8 +174,8 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
     columns = metadata_columns(metadata)
     setattr(metadata, STATED, {n: type_words(spec) for n, spec in columns.items() if n not in others})
     synth = kind(metadata, **given)
-    if (earlier := synth._known.earlier).entries:
-        synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
+    if (earlier := synth._fit_template.earlier).entries:
+        synth._fit_template = replace(synth._fit_template, earlier=replace(earlier, anew=True))
     if voted:
         synth._set_metadata(metadata)
     sampler = PrefixSampler(
@@ -192,10 +192,10 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
     synth._keep_storage(release.schema.storage)
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
-        synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
+        synth._public_origin = tuple(settings.get(name) for name in ("public_rows", "public_source"))
     own = settings_of(synth)
     if own != release.settings:  # until the next fit; of the replaced parameters only the locales apply
-        synth._said = {**release.settings, "locales": own["locales"]}
+        synth._release_settings = {**release.settings, "locales": own["locales"]}
     return synth
 
 

@@ -225,11 +225,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     # The next fit
     budget: Budget | None = None  # copies and saved objects have none
-    _known: Fit  # everything but the rows
-    _read_as: dict[str, ColumnType]  # types of the cells of a partitioned table
+    _fit_template: Fit  # everything but the rows
+    _column_types: dict[str, ColumnType]  # types of the cells of a partitioned table
     _looked = DomainFile(columns={})  # columns and rules that were compared with rows
     _public_given: pd.DataFrame | None = None
-    _public_said: tuple[int | None, str | None] = (None, None)  # rows and source of the public table
+    _public_origin: tuple[int | None, str | None] = (None, None)  # rows and source of the public table
     _has_voted_types = False  # whether the metadata's types were inferred from the rows
     _made_by_sdv = False  # whether preprocess() returned rows that SDV computed from the rows
 
@@ -242,8 +242,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     _charge: Mapping[str, str] | None = None  # in the budget that paid for the fit
     _public_digest: str | None = None  # of the public table that the model started from
     _voted_others: Mapping[str, float] = MappingProxyType({})  # shares of cells of another type
-    _said: Mapping[str, Any] | None = None  # settings of a release, where they differ from the parameters
-    _stored_as: Mapping[str, str] = MappingProxyType({})  # storage types of the fitted file
+    _release_settings: Mapping[str, Any] | None = None  # where they differ from the parameters
+    _storage_types: Mapping[str, str] = MappingProxyType({})  # storage types of the fitted file
     _returns_dict = False
     _frame_kind: FrameKind | None = None
 
@@ -311,7 +311,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._stated_types = getattr(metadata, STATED, None)
         published, declared = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
-        self._public_said = (None, None) if published is None else (len(published.frame), published.source)
+        self._public_origin = (None, None) if published is None else (len(published.frame), published.source)
         metadata = with_person(metadata, arguments.settings.neighbours.person, declared)
         # What was read from files replaces their paths in copies and saved objects.
         self._from_files = {"domain": declared} if is_path(domain) and not says_written(domain) else {}
@@ -336,7 +336,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         check_table_name(self._table_name)
         if fit.earlier.voted:
             self._mark_voted()
-        self._known, self._read_as = schema_only(fit, self.max_bins), fit.told.types
+        self._fit_template, self._column_types = schema_only(fit, self.max_bins), fit.told.types
         if isinstance(declared, DomainFile):
             self._looked = self._looked.looked_at(declared.looked, declared.looked_rules)
             if is_path(domain):
@@ -437,7 +437,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
         self._keep_dates_unsplit()
-        return self._as_fit().plan(epsilon, num_rows, table_rows)
+        return self._next_fit().plan(epsilon, num_rows, table_rows)
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
         """Compare a table with the declarations. NOT private: only for the data owner.
@@ -469,7 +469,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._check_stored(data, sees_cells=True)
         _, frame = split_input(data)
         self._check_stored(frame, sees_cells=True)
-        fit = self._known
+        fit = self._fit_template
         result, columns, lines = compared(
             fit.declared, fit.rules, self._modelled_specs(), frame.rename(columns=str)
         )
@@ -497,7 +497,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self.__dict__.update(deepcopy(fitted))
         try:
             table_name, frame = split_input(data)
-            frame = without_special_texts(frame, self._known.declared, self._sdv.columns)
+            frame = without_special_texts(frame, self._fit_template.declared, self._sdv.columns)
             super().validate(to_native(table_name or self._table_name, frame))
         finally:
             self.__dict__.update(fitted)
@@ -512,7 +512,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     @reads_rows
     def auto_assign_transformers(self, data: Any) -> None:
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
-        check_types_declared(self._known)
+        check_types_declared(self._fit_template)
         self.validate(data)
         table_name, frame = split_input(data)
         self._rows = frame  # so that SDV validates the placeholders only
@@ -561,11 +561,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             from sdv_plausible.fitting.partitioned_table import shown_in_parts
 
             with shown_in_parts(
-                data, self._read_as, self._known.settings, self._known.learner, scratch,
+                data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
                 tell=self.watch_passes,
             ) as call.parts:  # fmt: skip
-                self._fit_frame(call.parts.source.empty(list(self._read_as)))
+                self._fit_frame(call.parts.source.empty(list(self._column_types)))
                 self._keep_storage(call.parts.source.storage)
         self._emit_warnings()
 
@@ -582,7 +582,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         with rolled_back_on_error(self), sdv_silenced():
             self._forget_fit()
             self._call.is_fit = True
-            if self._known.told.open:
+            if self._fit_template.told.open:
                 self._fit_with_inferred_types(frame)
             else:  # SDV calls preprocess() and fit_processed_data(), which calls _fit()
                 super().fit(to_native(table_name or self._table_name, self._shown_to_sdv(frame)))
@@ -590,10 +590,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _fit_with_inferred_types(self, frame: pd.DataFrame) -> None:
         """Infer column types under differential privacy, fit, and then set up SDV with these types."""
-        call, specs = self._call, self._known.told
+        call, specs = self._call, self._fit_template.told
         call.is_closed = True
         table = frame.set_axis(frame.columns.astype(str), axis=1)
-        fit, person = self._as_fit(), self._known.settings.neighbours.person
+        fit, person = self._next_fit(), self._fit_template.settings.neighbours.person
         persons = None if person is None else table[person]
         opened = fit.opened(self.budget, self.watch)
         result = self._run_fit(fit, table[list(modelled_sdtypes(specs.columns))], persons, opened)
@@ -608,7 +608,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """Transform raw data as SDV does; returns a frame or dict as given. An earlier fit is discarded."""
         if self._rows is not None:
             return super().preprocess(data)  # SDV calls from fit(), with placeholders
-        check_types_declared(self._known)
+        check_types_declared(self._fit_template)
         with rolled_back_on_error(self), sdv_silenced():
             if self._fitted:
                 warnings.warn(
@@ -660,7 +660,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         processed = super()._preprocess(
             self._sdv.without_generated(table_data) if self._rows is None else table_data
         )
-        self._sdv.reseed(self._fit_coins().spawn("invented columns"))
+        self._sdv.reseed(self._fit_rng().spawn("invented columns"))
         return processed
 
     def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
@@ -675,36 +675,36 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
         """Pay for the fit and learn the model; ``dtypes`` are those of the output."""
         if self._call.result is not None:
-            self._hold(*self._call.result)
+            self._store_result(*self._call.result)
             return
-        if self._known.rules and self._sdv.sees_rows:
+        if self._fit_template.rules and self._sdv.sees_rows:
             raise check.Refused.saying(
                 "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
             )
-        unit, fit, persons = self._known.settings.neighbours, self._as_fit(), None
+        unit, fit, persons = self._fit_template.settings.neighbours, self._next_fit(), None
         if self._rows is None:
             fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
         elif unit.person is not None:
             persons = self._rows[unit.person]
         opened = fit.opened(self.budget, self.watch)
         fit = replace(fit, specs=self._specs_of(table))
-        self._hold(dtypes, self._run_fit(fit, table, persons, opened))
+        self._store_result(dtypes, self._run_fit(fit, table, persons, opened))
 
     def _run_fit(
         self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
         call, diagnostics = self._call, HolderDiagnostics(self._record_comparison)
-        rows: FitRows = InMemoryRows(table, self._known.rules, persons)
+        rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
-            rows = call.parts.rows(self._known.rules, list(table.columns))
-        result = fit.run(rows, opened, self._fit_coins(), diagnostics)
+            rows = call.parts.rows(self._fit_template.rules, list(table.columns))
+        result = fit.run(rows, opened, self._fit_rng(), diagnostics)
         call.warnings += diagnostics.told
         return result
 
-    def _hold(self, dtypes: pd.Series[Any], result: FitResult) -> None:
+    def _store_result(self, dtypes: pd.Series[Any], result: FitResult) -> None:
         """Store the result of a fit."""
         self._codec, self._fitted_rules = Codec(result.domain), result.rules
         self._sampler, self._ledger, self._charge = result.sampler, result.ledger, result.charge
@@ -727,8 +727,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _fit_nothing(self) -> None:
         """Store the ledger of a fit without a modelled column, which reads no row."""
-        self._ledger = self._known.settings.empty_ledger()
-        self._ledger.charge(*rule_entries(self._known.rules), *self._side_entries())
+        self._ledger = self._fit_template.settings.empty_ledger()
+        self._ledger.charge(*rule_entries(self._fit_template.rules), *self._side_entries())
 
     def _emit_warnings(self) -> None:
         """Emit the warnings of the fit, which is stored now."""
@@ -737,7 +737,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _forget_fit(self) -> None:
         self._model = self._sampler = self._ledger = None
-        self.__dict__.pop("_said", None)
+        self.__dict__.pop("_release_settings", None)
 
     def _give_up_fit(self) -> None:
         self._forget_fit()
@@ -745,9 +745,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _keep_storage(self, storage: Mapping[str, str]) -> None:
         """Store how the columns of the fitted file are stored, if the file states it."""
-        self.__dict__.pop("_stored_as", None)
+        self.__dict__.pop("_storage_types", None)
         if storage:
-            self._stored_as = dict(storage)
+            self._storage_types = dict(storage)
 
     # --- checks before the first row --------------------------------------------------------------
 
@@ -757,26 +757,26 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             check_columns(frame, self._sdv.columns)
 
     def _check_stored(self, data: Any, *, sees_cells: bool = False) -> None:
-        person = self._known.settings.neighbours.person
+        person = self._fit_template.settings.neighbours.person
         check_stored(data, self._given_specs(), self._sdv.keys, person, sees_cells=sees_cells)
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
         """Reject anything but the result of :meth:`preprocess` under the current settings."""
-        check_types_declared(self._known)
+        check_types_declared(self._fit_template)
         if self._made_by_sdv and not self._sdv.sees_rows:
             raise ValueError(
                 "processed_data may be what constraints or transformers of your own, which are not set any "
                 "more, have made of the rows: fit the table itself, or make a new synthesizer"
             )
         if self.budget is not None:
-            check_no_person(self._known)
+            check_no_person(self._fit_template)
         columns = sorted(modelled_sdtypes(self._sdv.columns, self._sdv.keys))
         check_processed(frame, None if self._sdv.sees_rows else columns, self._data_processor)
 
     def _check_before_rows(self, frame: pd.DataFrame) -> None:
         """Check everything that needs no row."""
         if self._sdv.sees_rows:
-            check_types_declared(self._known)
+            check_types_declared(self._fit_template)
         self._keep_dates_unsplit()
         current = [] if self._sdv.has_constraints else [self.metadata]  # constraints change it
         check_unchanged(self._original_metadata, [self._input_metadata, *current])
@@ -785,7 +785,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         table = frame if call is None or call.parts is None else call.parts.given
         check_there(
             self.public,
-            self._public_said,
+            self._public_origin,
             is_the_table=self._public_given is table,
             alone=not self._sdv.sees_rows,
         )
@@ -797,8 +797,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
                 self.budget.check_claim(self.plan().ledger)  # SDV reads rows before the budget is charged
             return
         check_sdtypes(specs, keys)
-        named = frame.rename(columns=str)
-        check_dates(named, self._known.declared.date_formats(specs, self._known.rules.formats, {*named}))
+        named, fit = frame.rename(columns=str), self._fit_template
+        check_dates(named, fit.declared.date_formats(specs, fit.rules.formats, {*named}))
 
     def _check_input_metadata_updated(self) -> None:
         """SDV's hook: warn of metadata that was changed after construction, before a fit or a sample."""
@@ -817,7 +817,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     @property
     def _needs_rows(self) -> bool:
         """Whether an empty table is an error. Under a claim, errors must not depend on the number of rows."""
-        declared = self._known.declared
+        declared = self._fit_template.declared
         return declared.undeclared == "infer" and not all(map(declared.known, self._modelled_specs()))
 
     def _record_validation(self) -> None:
@@ -861,13 +861,13 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """SDV's part of this object."""
         return SDVState(self)
 
-    def _as_fit(self) -> Fit:
+    def _next_fit(self) -> Fit:
         """The next fit, complete but for the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
-        call, specs = call_of(self), self._known.told
+        call, specs = call_of(self), self._fit_template.told
         spelling = self.spelling if call is None or call.parts is None else call.parts.spelling
         return replace(
-            self._known, told=replace(specs, spelling=spelling), specs=self._modelled_specs(),
+            self._fit_template, told=replace(specs, spelling=spelling), specs=self._modelled_specs(),
             side=tuple(self._side_entries()), said=settings_of(self), name=self._table_name,
             as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
             public=None if published is None else published.frame,
@@ -875,40 +875,40 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _keep_dates_unsplit(self) -> None:
         """Do not split dates if SDV constraints or the user's transformers change the columns first."""
-        if self._known.told.split_dates and self._sdv.sees_rows:
-            self._known = schema_only(with_unsplit_dates(self._known), self.max_bins)
+        if self._fit_template.told.split_dates and self._sdv.sees_rows:
+            self._fit_template = schema_only(with_unsplit_dates(self._fit_template), self.max_bins)
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before the fit; columns of unknown type are categorical."""
-        specs = self._known.told
+        specs = self._fit_template.told
         return {n: dict(spec) for n, spec in specs.columns.items()} if specs.open else self._sdv.columns
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """The columns of the model."""
         specs = self._given_specs()
-        return self._known.rules.model_columns({name: specs[name] for name in modelled_sdtypes(specs)})
+        return self._fit_template.rules.model_columns({name: specs[name] for name in modelled_sdtypes(specs)})
 
     def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """The columns of the model in a table that SDV may have processed."""
         empty = table.iloc[:0]
-        folded = self._known.rules.fold(empty) if self._known.rules else empty
+        folded = self._fit_template.rules.fold(empty) if self._fit_template.rules else empty
         specs = self._sdv.columns
         made_by_constraints = {*specs} - {*self._sdv.original_columns}
-        specs = self._known.rules.model_columns(specs)
+        specs = self._fit_template.rules.model_columns(specs)
         return model_specs(folded, specs, self._sdv.transformers, made_by_constraints)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Ledger entries without a cost: public table, rows used, seed, constraints, SDV transformers."""
         return (
-            public_entries(*self._public_said)
-            + person_entry(self._known.settings.neighbours)
+            public_entries(*self._public_origin)
+            + person_entry(self._fit_template.settings.neighbours)
             + side_entries(
                 self.random_state, has_constraints=self._sdv.has_constraints,
-                transformers=self._sdv.own_transformers, types=self.types, assumed=self._known.assumed,
+                transformers=self._sdv.own_transformers, types=self.types, assumed=self._fit_template.assumed,
             )
         )  # fmt: skip
 
-    def _fit_coins(self) -> KeyedRNG:
+    def _fit_rng(self) -> KeyedRNG:
         """Secret random numbers of a fit, or reproducible ones."""
         return (
             KeyedRNG.from_os_entropy() if self.random_state is None else KeyedRNG.from_seed(self.random_state)
@@ -968,7 +968,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             if num_rows == 0:
                 return self._in_input_form(self._as_output_types(self._sdv.no_rows()))
             self._check_memory(int(num_rows))
-            if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
+            if num_rows > BAR_ROWS and self._fit_template.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
             return self._sample_with(super().sample, int(num_rows), *args, **kwargs)
 
@@ -1063,9 +1063,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         )
         models = redrawn_models(
-            self._known.learner, sampler.model, sampler.answers, domain, num_tables, about,
+            self._fit_template.learner, sampler.model, sampler.answers, domain, num_tables, about,
             coins.spawn("models"), rows_per_unit=self._ledger_of_fit().neighbours.rows,
-            is_public=self._public_said[0] is not None,
+            is_public=self._public_origin[0] is not None,
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
@@ -1081,7 +1081,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
         twin = self._shallow_copy()
         twin._process = os.getpid()
-        twin._known = replace(self._known, settings=replace(self._known.settings, test=ReleaseTest()))
+        settings = replace(self._fit_template.settings, test=ReleaseTest())
+        twin._fit_template = replace(self._fit_template, settings=settings)
         twin._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return twin
 
@@ -1107,7 +1108,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             raise NotImplementedError  # rejection is post-processing of rows that were released
         if self._points is not None:
             from sdv_plausible.sdv import latent_points  # only where points are sampled
-        number, limit = self._next_call(), self._known.settings.test.row_limit
+        number, limit = self._next_call(), self._fit_template.settings.test.row_limit
 
         def drawn(wanted: int, attempt: int) -> pd.DataFrame:
             key = (self._sdv_seed, number, wanted, tuple(sorted(known.items())), attempt)
@@ -1256,7 +1257,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         from sdv_plausible.table.learned.lost_mass import columns_frame
 
         answers = self._fitted_sampler().answers
-        others = (self._said or {}).get("voted_others", self._voted_others)
+        others = (self._release_settings or {}).get("voted_others", self._voted_others)
         return columns_frame(self._codec.domain, answers, others)
 
     def get_domain(self) -> Domain:
@@ -1272,7 +1273,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         fitted = self._codec.domain
         others = {n: spec for n, spec in self._sdv.columns.items() if n not in fitted.names}
         domain = with_charges(fitted, self._ledger_of_fit(), self._charge, others)
-        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._known.rules.digests)
+        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._fit_template.rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Return the parents of each modelled column, ``{child: [parents]}``, in the resampling order."""
@@ -1351,8 +1352,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """
         holds_records = self._sampler is not None and self._sampler.holds_records
         if holds_records:
+            test = self._fit_template.settings.test.name
             warnings.warn(
-                f"the saved file holds seed records of your table (test={self._known.settings.test.name!r}), "
+                f"the saved file holds seed records of your table (test={test!r}), "
                 "and can be read by its owner alone: keep it as safe as the table itself. test='release' "
                 "saves no record",
                 stacklevel=2,

@@ -185,7 +185,7 @@ def test_of_a_split_the_number_follows_from_a_part():
     learner = PaperNetwork(structure="independent", split=(0.25, 0.25, 0.5))
     synth = synthesizer(model=learner)
     synth.fit(penguins(10_000))
-    settings, answers = synth._known.settings, synth._sampler.answers
+    settings, answers = synth._fit_template.settings, synth._sampler.answers
     known = ExpectedNoise.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
     assert 8800 < known.rows_of(answers) < 11_200
     assert known.rows_of([]) is None

@@ -446,7 +446,7 @@ TOLD += [(5, "bayesian_network", ReleaseTest(omega=1)), (1, "correlated", Releas
 @pytest.mark.parametrize(("columns", "model", "test"), TOLD, ids=lambda one: str(one).partition("(")[0])
 def test_the_total_is_the_same_whatever_the_types(columns, model, test):
     """Lemma 3: what is stated does not hang on what the vote finds; and of learning it is epsilon at most."""
-    fit = made(table(5).iloc[:, :columns], model=model, epsilon=1.3, test=test)._as_fit()
+    fit = made(table(5).iloc[:, :columns], model=model, epsilon=1.3, test=test)._next_fit()
     assert is_even(fit)
     alone = PrivacyLedger(delta=fit.settings.model_delta)
     alone.charge(*(entry for entry in fit.plan().ledger.entries if "seeds" not in entry.parts))
@@ -457,7 +457,7 @@ def test_the_total_is_the_same_whatever_the_types(columns, model, test):
 def test_no_outcome_is_beyond_the_envelope_at_any_epsilon(epsilon):
     """Noise that was computed apart adds up to a ten millionth: some outcomes ended fits that had paid."""
     for model in ("bayesian_network", "independent"):
-        assert is_even(made(table(5).iloc[:, :5], model=model, epsilon=epsilon)._as_fit())
+        assert is_even(made(table(5).iloc[:, :5], model=model, epsilon=epsilon)._next_fit())
 
 
 def test_the_domain_keeps_to_its_share_whatever_the_columns():
@@ -466,7 +466,7 @@ def test_the_domain_keeps_to_its_share_whatever_the_columns():
     frame = pd.DataFrame({name: np.arange(500) for name in (*bounded, "one", "open")})
     first = fitted(frame[["one"]], types="declared", epsilon=0.7).get_domain()
     told = DomainFile(columns={**bounded, "one": first["one"]}, learned=first.learned)
-    fit = made(frame, domain=told, epsilon=1.0)._as_fit()
+    fit = made(frame, domain=told, epsilon=1.0)._next_fit()
     assert fit.told.open == ("open",)
     for found in OUTCOMES:
         assert fit.with_types({"open": found}).plan().ledger.losses == fit.plan().ledger.losses
@@ -792,14 +792,14 @@ def test_a_domain_from_before_is_within_epsilon_with_any_noise(model, delta):
 def test_the_outcome_with_fewest_columns_is_planned_before_the_draw():
     pure = (PureDP(epsilon=0.01),)
     odd = planning(lambda d, entries: entries if len(d) > 1 else [replace(entries[0], losses=pure)])
-    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._as_fit()
+    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
     assert fit.told.fewest == {"age": CATEGORY, "fee": ID, "day": ID}
     assert gaussian_cost(fit.plan().ledger.envelope.losses) is None  # it stands for anything
     assert fit.with_types(fit.told.fewest).plan().ledger.losses == fit.plan().ledger.losses
-    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._as_fit().told
+    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._next_fit().told
     assert {one["sdtype"] for one in told.fewest.values()} == {"id"}
     odd = planning(lambda _, entries: [replace(entry, parts=()) for entry in entries])
-    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._as_fit()
+    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
     assert fit.plan().ledger.total() <= 1.3
     assert is_even(fit)
 
@@ -822,7 +822,7 @@ def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path):
 def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
     """They are neither declared nor open. Control: a look at what an open column may become is given up."""
     fee = {"sdtype": "numerical", "resolution": 0.5, "range_min": 0.0, "range_max": 900.0}
-    _, _, seen = made(table(5), domain={"fee": fee})._as_fit().told.read()
+    _, _, seen = made(table(5), domain={"fee": fee})._next_fit().told.read()
     (stand_in,) = (name for name in seen if name.startswith("fee"))
     assert stand_in not in table(5)
     for looked, claims in ((stand_in, False), ("day: time (s)", True)):
@@ -880,7 +880,7 @@ def test_planted_losses_of_the_outcome_make_a_total_that_hangs_on_it(monkeypatch
     alone = lambda entries: [e for e in entries if not e.envelope]  # noqa: E731
     monkeypatch.setattr("sdv_plausible.privacy.ledger.counted", alone)
     for model in ("bayesian_network", "random"):
-        fit = made(table(5), model=model, epsilon=1.3)._as_fit()
+        fit = made(table(5), model=model, epsilon=1.3)._next_fit()
         assert len({round(one.total(1e-6), 9) for one in plans(fit)}) > 1
 
 

@@ -329,7 +329,9 @@ def test_what_was_detected_in_the_rows_declares_nothing():
         table = pd.DataFrame({"age": [*np.arange(200) % 70 + 18.0, last], "sex": sex})
         metadata = detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
-        domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._known.declared.attributes)
+        domains.append(
+            PlausibleDeniabilitySynthesizer(metadata, domain=declared)._fit_template.declared.attributes
+        )
     assert domains[0] == domains[1] == domains[2]
     with pytest.raises(ValueError, match="'sex' .* fixes no values"):
         PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})

@@ -143,7 +143,7 @@ def test_a_public_hash_as_noise_key_is_caught(monkeypatch) -> None:
         digest = hashlib.sha256(repr((self.epsilon, self.delta, self.test)).encode()).digest()
         return KeyedRNG.from_seed(int.from_bytes(digest, "big"))
 
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", keyed_by_configuration)
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_rng", keyed_by_configuration)
     with pytest.raises(AssertionError):
         check_nobody_can_repeat_the_noise()
 

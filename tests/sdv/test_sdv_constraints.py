@@ -61,8 +61,8 @@ def test_every_row_keeps_every_rule(storage: str) -> None:
     assert other.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release)
     assert ruled.broken(rebuilt.sample(100)) == {}
-    assert [str(rule) for rule in rebuilt._known.rules.rules] == [
-        str(rule) for rule in synth._known.rules.rules
+    assert [str(rule) for rule in rebuilt._fit_template.rules.rules] == [
+        str(rule) for rule in synth._fit_template.rules.rules
     ]
 
 

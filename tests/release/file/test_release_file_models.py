@@ -99,7 +99,7 @@ def test_a_registered_model_goes_in_and_out(registry):
         release.structure()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release, model=SharesLearner())
     assert len(rebuilt.sample(20)) == 20
-    assert isinstance(rebuilt._known.learner, SharesLearner)
+    assert isinstance(rebuilt._fit_template.learner, SharesLearner)
     model_types._TYPES.clear()
     with pytest.raises(ValueError, match="register_model_type comes before Release.load"):
         Release.from_bytes(data)

@@ -37,7 +37,7 @@ def test_files_with_rules_are_of_the_published_schema_and_come_back():
     release = read(whole)
     assert release.to_bytes() == ruled.fitted().release().to_bytes()
     assert [str(rule) for rule in release.rules.rule_set.rules] == [
-        str(rule) for rule in ruled.fitted()._known.rules.rules
+        str(rule) for rule in ruled.fitted()._fit_template.rules.rules
     ]
 
 
