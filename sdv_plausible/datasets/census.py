@@ -2,9 +2,9 @@
 
 The simulator is a Bayesian network. ``benchmarks/estimate_census_tables.py`` estimated its conditional
 tables. ``census_tables.json`` holds them as integer weights; the weights of each row add up to the table's
-``scale``. A table conditions on one parent after the other and backs off: level ``j`` lists the configurations
-of the first ``j`` parents that many records support, and any other configuration uses the row of the previous
-level. The last column, the income class, depends on all others through a sum of points
+``scale``. A table conditions on one parent after the other and backs off: level ``j`` lists the
+configurations of the first ``j`` parents that many records support, and any other configuration uses the row
+of the previous level. The last column, the income class, depends on all others through a sum of points
 (:class:`PointsTable`).
 """
 
