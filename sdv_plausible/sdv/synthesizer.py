@@ -44,7 +44,7 @@ from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import named_structure
-from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy import parameter_checks
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
@@ -282,8 +282,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
             refuse_moved(type(self).__name__, moved, model=model, test=test)
         # SDV accepts no NumPy booleans. It sets these two and ``locales`` itself.
-        enforce_min_max_values = check.truth("enforce_min_max_values", enforce_min_max_values)
-        enforce_rounding = check.truth("enforce_rounding", enforce_rounding)
+        enforce_min_max_values = parameter_checks.truth("enforce_min_max_values", enforce_min_max_values)
+        enforce_rounding = parameter_checks.truth("enforce_rounding", enforce_rounding)
         # Each attribute but ``budget`` is a FixedParameter: a copy that cannot be set again.
         self.epsilon = epsilon
         self.delta = delta
@@ -372,7 +372,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             schema, since detected ranges and values are those of the rows. ``"modified"``: the schema as
             changed by constraints and ``person``. Copies and loaded objects return the schema, too.
         """
-        check.one_of("version", version, ("original", "modified"))
+        parameter_checks.one_of("version", version, ("original", "modified"))
         given = vars(self).get("_given")
         written = None if given is None else given.copy(self._table_name)
         if version == "original" and written is not None and not self._has_voted_types:
@@ -678,7 +678,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             self._store_result(*self._call.result)
             return
         if self._fit_template.rules and self._sdv.sees_rows:
-            raise check.Refused.saying(
+            raise parameter_checks.Refused.saying(
                 "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
@@ -962,7 +962,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             In the form of the table passed to :meth:`fit`: of pandas, polars or pyarrow.
         """
         with nullcontext() if self._sampler is None else self._sampler.in_processes(processes):
-            check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
+            parameter_checks.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
             self._validate_fit_before_sample()
             check_request(super().sample, (int(num_rows), *args), kwargs)
             if num_rows == 0:
@@ -1069,7 +1069,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
-        self._check_memory(num_tables * check.whole("num_rows", num_rows, 0, "try 1000"))
+        self._check_memory(num_tables * parameter_checks.whole("num_rows", num_rows, 0, "try 1000"))
         return [
             self._with_model(model, coins.spawn("table", i)).sample(num_rows)
             for i, model in enumerate(models)
