@@ -1,4 +1,4 @@
-"""Public home of the synthesizer."""
+"""Public module of the synthesizer."""
 
 from __future__ import annotations
 
