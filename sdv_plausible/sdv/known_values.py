@@ -22,19 +22,19 @@ def can_be_batched(
     conditions: pd.DataFrame, sampler: Sampler, codec: Codec, rules: FittedRules, plain: Collection[str]
 ) -> bool:
     """Whether the model can condition on every known column; ``plain`` columns are not transformed by SDV."""
-    whole = rules.whole(codec.domain)
+    columns = rules.whole(codec.domain)
     names = list(conditions.columns)
-    if not sampler.samples_conditions or not set(names) <= {*whole.names} & {*plain}:
+    if not sampler.samples_conditions or not set(names) <= {*columns.names} & {*plain}:
         return False
     reversible = {name for rule in rules.rule_set.making if rule.reversible for name in rule.made}
-    is_whole = all(
+    is_complete = all(
         set(rule.made) <= set(names) or not set(rule.made) & set(names) for rule in rules.rule_set.making
     )
-    return is_whole and set(names) & set(rules.made) <= reversible and conditions.index.nlevels == 1
+    return is_complete and set(names) & set(rules.made) <= reversible and conditions.index.nlevels == 1
 
 
 def draw_rows(
-    conditions: pd.DataFrame, sampler: Sampler, codec: Codec, rules: FittedRules, coins: KeyedRNG
+    conditions: pd.DataFrame, sampler: Sampler, codec: Codec, rules: FittedRules, rng: KeyedRNG
 ) -> pd.DataFrame:
     """Draw a row of the table for each row of conditions, in their order."""
     conditions = conditions.reset_index(drop=True).apply(_with_nan)
@@ -49,7 +49,7 @@ def draw_rows(
     masks = np.stack([conditioned[name] for name in codes], axis=1)
 
     def rows(wanted: np.ndarray, number: int) -> pd.DataFrame:
-        own = coins.spawn("round", number)
+        own = rng.spawn("round", number)
         drawn = np.zeros((len(wanted), len(names)), dtype=np.int32, order="F")
         patterns, pattern_of = np.unique(masks[wanted], axis=0, return_inverse=True)
         for i, pattern in enumerate(patterns):

@@ -71,12 +71,12 @@ def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:
     return pd.Series([True, False, True] if sdtype == "boolean" else ["a", "b", "a"], dtype=object)
 
 
-def reseed_generators(processor: Any, coins: KeyedRNG) -> None:
+def reseed_generators(processor: Any, rng: KeyedRNG) -> None:
     """Seed SDV's generators, and reset the number of rows that they store."""
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         if transformer is None or not transformer.is_generator():
             continue
-        transformer.random_seed = int(coins.spawn(str(name)).integers(2**32 - 1))
+        transformer.random_seed = int(rng.spawn(str(name)).integers(2**32 - 1))
         if hasattr(transformer, "_faker_random_seed"):
             transformer._faker_random_seed = transformer.random_seed
         if hasattr(transformer, "data_length"):

@@ -143,17 +143,17 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
             "the domain file",
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
-    given = {name: settings[name] for name in names if name != "returns_tables"}
+    arguments = {name: settings[name] for name in names if name != "returns_tables"}
     if settings["types"] == "declared":  # the metadata states them, see below
-        given["types"] = None
+        arguments["types"] = None
     name, test = settings["privacy_test"], privacy_test_of(settings)
-    given["test"] = name if test == read_test(name) else test
-    given |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
-    given["person"] = person_of(settings["person"], settings["rows_per_person"])
+    arguments["test"] = name if test == read_test(name) else test
+    arguments |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
+    arguments["person"] = person_of(settings["person"], settings["rows_per_person"])
     if "model" in settings:
         learner = learner_of(settings)
         by_name = learner == make_learner(settings["model"]) and settings.get("structure") is None
-        given["model"] = settings["model"] if by_name else learner
+        arguments["model"] = settings["model"] if by_name else learner
     voted = settings.get("voted", ())
     if settings["types"] == "voted":
         if voted and parameters.get("types", "voted") != "voted":
@@ -162,18 +162,18 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
                 f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
                 "types out, or make a new synthesizer with what you know",
             )
-        given["domain"] = _with_types(given["domain"], release, voted)
+        arguments["domain"] = _with_types(arguments["domain"], release, voted)
         # a new fit splits datetime columns again if it infers them again
-        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
+        arguments["rules"] = [rule for rule in arguments["rules"] if not {*voted} & {*rule.columns}]
     if formats := _number_formats(release, voted):
-        file = domain_document(given["domain"])
-        given["domain"] = replace(file, columns={**formats, **file.columns})
-    given |= parameters
+        file = domain_document(arguments["domain"])
+        arguments["domain"] = replace(file, columns={**formats, **file.columns})
+    arguments |= parameters
     metadata = _metadata(release)
     others = {*release.ledger.assumed_types, *voted}
     columns = metadata_columns(metadata)
     setattr(metadata, STATED, {n: type_words(spec) for n, spec in columns.items() if n not in others})
-    synth = kind(metadata, **given)
+    synth = kind(metadata, **arguments)
     if (earlier := synth._fit_template.earlier).entries:
         synth._fit_template = replace(synth._fit_template, earlier=replace(earlier, anew=True))
     if voted:

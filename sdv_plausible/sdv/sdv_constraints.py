@@ -16,11 +16,11 @@ _INSTEAD = {
 }
 
 
-def as_rules(given: Any) -> Any:
+def as_rules(rules: Any) -> Any:
     """Convert the SDV constraints in a list of rules; an error names the rule to use instead."""
-    if not isinstance(given, (list, tuple)):
-        return given
-    return [rule for item in given for rule in (_converted(item) if _is_sdv(item) else [item])]
+    if not isinstance(rules, (list, tuple)):
+        return rules
+    return [rule for item in rules for rule in (_converted(item) if _is_sdv(item) else [item])]
 
 
 def _is_sdv(item: Any) -> bool:

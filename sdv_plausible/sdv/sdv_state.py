@@ -80,9 +80,9 @@ class SDVState:
         """The table with placeholders in the columns that SDV generates."""
         return hide_generated(table, self.columns, self.keys, self.transformers)
 
-    def reseed(self, coins: KeyedRNG) -> None:
+    def reseed(self, rng: KeyedRNG) -> None:
         """Seed SDV's generators independently of the rows."""
-        reseed_generators(self._synth._data_processor, coins)
+        reseed_generators(self._synth._data_processor, rng)
 
     def write_domain(self, domain: Domain, dtypes: pd.Series[Any]) -> None:
         """Set the output types and formats of the modelled columns."""

@@ -921,8 +921,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _set_metadata(self, metadata: Any) -> None:
         """Re-initialise SDV's part with metadata whose types were inferred from the rows."""
-        given = map(self.__dict__.pop, ("enforce_min_max_values", "enforce_rounding", "locales"))
-        super().__init__(without_details(metadata), *given)
+        parameters = map(self.__dict__.pop, ("enforce_min_max_values", "enforce_rounding", "locales"))
+        super().__init__(without_details(metadata), *parameters)
         self._mark_voted()
 
     def _mark_voted(self) -> None:
@@ -1059,23 +1059,20 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         from sdv_plausible.release.multiple_synthesis import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
-        coins = (
-            KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        )
+        rng = KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
             self._fit_template.learner, sampler.model, sampler.answers, domain, num_tables, about,
-            coins.spawn("models"), rows_per_unit=self._ledger_of_fit().neighbours.rows,
+            rng.spawn("models"), rows_per_unit=self._ledger_of_fit().neighbours.rows,
             is_public=self._public_origin[0] is not None,
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
         self._check_memory(num_tables * parameter_checks.whole("num_rows", num_rows, 0, "try 1000"))
         return [
-            self._with_model(model, coins.spawn("table", i)).sample(num_rows)
-            for i, model in enumerate(models)
+            self._with_model(model, rng.spawn("table", i)).sample(num_rows) for i, model in enumerate(models)
         ]
 
-    def _with_model(self, model: Any, coins: KeyedRNG) -> PlausibleDeniabilitySynthesizer:
+    def _with_model(self, model: Any, rng: KeyedRNG) -> PlausibleDeniabilitySynthesizer:
         """A synthesizer like this one with another model, whose rows are drawn without seeds."""
         from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS
 
@@ -1083,7 +1080,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         twin._process = os.getpid()
         settings = replace(self._fit_template.settings, test=ReleaseTest())
         twin._fit_template = replace(self._fit_template, settings=settings)
-        twin._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        twin._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=rng)
         return twin
 
     def _sample_with(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Rows:
@@ -1096,15 +1093,15 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         sampler, codec, rules = self._sampler, self._codec, self._fitted_rules
         assert sampler is not None
         self._warn_of_same_rows()
-        given = without_tokens(conditions or {})
+        values = without_tokens(conditions or {})
         if sampler.samples_conditions:
-            given = rules.given(given)
+            values = rules.given(values)
         known = {
             codec.domain.names.index(name): codec.encode_value(name, value)
-            for name, value in given.items()
+            for name, value in values.items()
             if name in codec.domain and (codec.domain[name].nullable or not pd.isna(value))
         }
-        if (known and not sampler.samples_conditions) or set(given) & set(rules.made):
+        if (known and not sampler.samples_conditions) or set(values) & set(rules.made):
             raise NotImplementedError  # rejection is post-processing of rows that were released
         if self._points is not None:
             from sdv_plausible.sdv import latent_points  # only where points are sampled
@@ -1113,12 +1110,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         def drawn(wanted: int, attempt: int) -> pd.DataFrame:
             key = (self._sdv_seed, number, wanted, tuple(sorted(known.items())), attempt)
             charge_rows(self._charged_calls, limit, key, wanted)
-            coins = sampler.coins.spawn("sample", *key)
+            rng = sampler.coins.spawn("sample", *key)
             if self._points is not None and isinstance(sampler, RecordSampler):
-                codes, points = sampler.sample_with_points(wanted, coins)
+                codes, points = sampler.sample_with_points(wanted, rng)
             else:
-                codes, points = sampler.sample_possible(wanted, known, coins), None
-            table = decoded(codes, given, codec, rules, coins)
+                codes, points = sampler.sample_possible(wanted, known, rng), None
+            table = decoded(codes, values, codec, rules, rng)
             return table if points is None else latent_points.with_points(table, points)
 
         table = rules.draw(num_rows, drawn, rules.whole(codec.domain), spare=limit is None)
@@ -1142,8 +1139,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if not self._random_state_set:
             self._set_random_state(FIXED_RNG_SEED)
         digest = known_values.digest_of(conditions)
-        coins = sampler.coins.spawn("sample each", self._sdv_seed, self._next_call(), digest)
-        raw = known_values.draw_rows(conditions, sampler, self._codec, self._fitted_rules, coins)
+        rng = sampler.coins.spawn("sample each", self._sdv_seed, self._next_call(), digest)
+        raw = known_values.draw_rows(conditions, sampler, self._codec, self._fitted_rules, rng)
         if (bar := kwargs.get("progress_bar", args[2:3][0] if args[2:3] else None)) is not None:
             bar.update(len(conditions))
         return known_values.with_exact_values(self._data_processor.reverse_transform(raw), conditions)
@@ -1188,8 +1185,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _as_output_types(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self._sampler is None:
             return frame
-        whole = self._fitted_rules.whole(self._codec.domain)
-        return usual_types(frame, whole, masked=self._frame_kind is not None)
+        columns = self._fitted_rules.whole(self._codec.domain)
+        return usual_types(frame, columns, masked=self._frame_kind is not None)
 
     def _in_input_form(self, frame: pd.DataFrame) -> Rows:
         """Rows in the form of the table passed to :meth:`fit`."""
