@@ -19,7 +19,7 @@ from sdv_plausible.table.columns.domain import Domain
 
 
 class SDVState:
-    """A view of SDV's private attributes of a synthesizer; other modules do not use them."""
+    """A view of the private attributes that SDV keeps in a synthesizer."""
 
     def __init__(self, synth: Any) -> None:
         self._synth = synth
