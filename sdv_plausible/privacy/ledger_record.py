@@ -19,7 +19,7 @@ TOTAL = "Total epsilon "
 ATTACKER = "An attacker who tries to tell"
 NO_CLAIM = "No differential-privacy claim is made for this release."
 UNIT = "((addition or removal|replacement) of any )?one (row|person|family)( by another one)?"
-EMPTY = "(k, gamma)-plausible deniability is empty here"  # begins the sentence in files made before
+EMPTY = "(k, gamma)-plausible deniability is empty here"  # first words of the sentence in older files
 ALL_SEEDS = "(k, gamma)-plausible deniability holds for every row, with k = all records and gamma = 1"
 RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
 ANNEX = (

@@ -142,9 +142,9 @@ def _sum(pieces: Pieces) -> float:
     return math.fsum(size * count for size, count in pieces.items())
 
 
-def _pieces(sizes: Pieces, whole: float = 1.0) -> dict[float, int]:
+def _pieces(sizes: Pieces, total: float = 1.0) -> dict[float, int]:
     """Piece sizes relative to the whole; empty for a single piece or without noise."""
-    pieces = {size / whole: count for size, count in sizes.items() if size > 0}
+    pieces = {size / total: count for size, count in sizes.items() if size > 0}
     return pieces if sum(pieces.values()) > 1 and all(map(math.isfinite, pieces)) else {}
 
 

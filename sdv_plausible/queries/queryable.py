@@ -156,9 +156,9 @@ class Queryable(QuerySession):
         BudgetExceededError
             If no choice is left.
         """
-        moved = question.sensitivity(self.neighbours)
-        whole = int(moved) if float(moved).is_integer() else moved
-        sensitivity = check.whole("sensitivity", whole, 1, "round up what any score moves by")
+        bound = question.sensitivity(self.neighbours)
+        bound = int(bound) if float(bound).is_integer() else bound
+        sensitivity = check.whole("sensitivity", bound, 1, "round up what any score moves by")
         self._meter.spend_choice()
         scores = question.exact(self._rows)
         if not self.allowance.is_private:
@@ -244,10 +244,10 @@ class Queryable(QuerySession):
         self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
         values, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
-            moved = question.l1(self.neighbours)
+            sensitivity = question.l1(self.neighbours)
             coins = self._coins.spawn("answer", self._meter.next_answer())
-            scale = moved / epsilon
-            values = noise.discrete_laplace(values, sensitivity=moved, epsilon=epsilon, coins=coins)
+            scale = sensitivity / epsilon
+            values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, coins=coins)
         answer = NoisyValues(values=values.astype(float), sigma=scale)
         return self._give(describe(question), answer, "discrete laplace")
 
@@ -269,7 +269,7 @@ class Queryable(QuerySession):
             If the privacy unit is a person, or units are replaced: the loss is proved only for adding or
             removing one row.
         """
-        moved = question.sensitivity(self.neighbours)
+        sensitivity = question.sensitivity(self.neighbours)
         if self.neighbours != ONE_ROW:
             raise ValueError(
                 f"sums over samples are accounted for single rows added or removed, not for the "
@@ -278,16 +278,16 @@ class Queryable(QuerySession):
         self._meter.spend_sum(rate)
         number = self._meter.next_answer()
         exact = question.exact(self._rows.part(0.0, rate, self._coins.spawn("sample", number)))
-        paid = self.allowance.sampled
-        if paid is None:  # no claim
+        charged = self.allowance.sampled
+        if charged is None:  # no claim
             return NoisyValues(values=exact.astype(float), sigma=0.0)
         noisy = noise.discrete_gaussian(
             exact,
-            sensitivity=moved,
-            rho=paid.sensitivity_over_sigma**2 / 2,
+            sensitivity=sensitivity,
+            rho=charged.sensitivity_over_sigma**2 / 2,
             coins=self._coins.spawn("answer", number),
         )
-        answer = NoisyValues(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
+        answer = NoisyValues(values=noisy.astype(float), sigma=sensitivity / charged.sensitivity_over_sigma)
         return self._give(None, answer)  # not recorded
 
     def release_groups(

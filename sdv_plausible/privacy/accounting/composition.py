@@ -32,7 +32,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
     RhoDelta,
-    are_whole,
+    budgets_in_one_piece,
 )
 from sdv_plausible.privacy.ledger_record import rounded_up
 
@@ -101,7 +101,7 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
     # conversion. Cached, as a plan repeats calls.
     epsilon = check.positive("epsilon", epsilon, "it is the total to stay within")
     delta = check.share_of_delta("delta", delta)
-    return _calibrated(epsilon, delta, tuple(other_losses), are_whole())
+    return _calibrated(epsilon, delta, tuple(other_losses), budgets_in_one_piece())
 
 
 @lru_cache(maxsize=1024)
@@ -131,7 +131,7 @@ def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], in
 
 def _dominating_mu(base: SortedLosses, epsilon: float, delta: float, ceiling: float) -> float:
     """Largest mu of a continuous Gaussian mechanism with the other losses; `ceiling` is that without them."""
-    if base.others or base.given_away:
+    if base.others or base.failure:
         composer = Composer(base, scale=ceiling)
         return _largest_mu(
             lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(epsilon), delta, ceiling

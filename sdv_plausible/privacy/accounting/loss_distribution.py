@@ -52,7 +52,7 @@ class SortedLosses:
     """Losses sorted by their kind of composition."""
 
     mu_squared: float  # all Gaussian noise together, as one Gaussian mechanism
-    given_away: float  # total probability of failures, of the (0, delta) kind
+    failure: float  # total probability of failures, of the (0, delta) kind
     others: tuple[tuple[Loss, int], ...]  # losses that need a loss distribution; zCDP losses as one
 
     @classmethod
@@ -68,7 +68,7 @@ class SortedLosses:
                 others[single] += loss.count
         if rho > 0:
             others[ZCDP(rho=rho)] = 1
-        return cls(mu_squared=mu_squared, given_away=-math.expm1(log_success), others=tuple(others.items()))
+        return cls(mu_squared=mu_squared, failure=-math.expm1(log_success), others=tuple(others.items()))
 
 
 def kind_of(loss: Loss) -> Loss | None:
@@ -87,7 +87,7 @@ def kind_of(loss: Loss) -> Loss | None:
 class ComposedLoss:
     """A total: failures, with either Gaussian noise alone or the distribution of everything else."""
 
-    given_away: float
+    failure: float
     mu: float
     distribution: PrivacyLossDistribution | None
     rounding: float = _NUMERICAL_DELTA
@@ -99,13 +99,13 @@ class ComposedLoss:
             worst = float(self.distribution.get_delta_for_epsilon(epsilon)) * (1 + _ROUNDING) + self.rounding
         else:
             worst = self._gaussian_delta(epsilon)
-        return min(1.0, self.given_away + (1 - self.given_away) * worst)
+        return min(1.0, self.failure + (1 - self.failure) * worst)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 at this delta, never below the true value; infinite if there is none."""
-        if self.given_away >= delta:
+        if self.failure >= delta:
             return math.inf
-        left = (delta - self.given_away) / (1 - self.given_away)
+        left = (delta - self.failure) / (1 - self.failure)
         if self.distribution is not None:
             left = (left - self.rounding) / (1 + _ROUNDING)
             return float(self.distribution.get_epsilon_for_delta(left)) if left > 0 else math.inf
@@ -128,7 +128,7 @@ class Composer:
     """
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
-        self._given_away, self._step, self._rounding = total.given_away, 1.0, _NUMERICAL_DELTA
+        self._failure, self._step, self._rounding = total.failure, 1.0, _NUMERICAL_DELTA
         self._others: PrivacyLossDistribution | None = None
         if not total.others:
             return
@@ -157,7 +157,7 @@ class Composer:
                     "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
                     "learn without noise and without a claim",
                 ) from error
-        return ComposedLoss(self._given_away, mu, composed, self._rounding)
+        return ComposedLoss(self._failure, mu, composed, self._rounding)
 
 
 @lru_cache(maxsize=8)

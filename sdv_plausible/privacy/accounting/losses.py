@@ -270,22 +270,22 @@ def _randomised_response(limit: float, epsilon: npt.ArrayLike) -> FloatArray:
     return result
 
 
-_whole: ContextVar[bool] = ContextVar("budgets are whole", default=False)
+_in_one_piece: ContextVar[bool] = ContextVar("budgets in one piece", default=False)
 
 
 @contextmanager
 def whole_budgets() -> Iterator[None]:
     """Charge each Gaussian budget as one piece, as version 0.1 did, to verify files of that version."""
-    token = _whole.set(True)
+    token = _in_one_piece.set(True)
     try:
         yield
     finally:
-        _whole.reset(token)
+        _in_one_piece.reset(token)
 
 
-def are_whole() -> bool:
+def budgets_in_one_piece() -> bool:
     """Whether each Gaussian budget is charged as one piece."""
-    return _whole.get()
+    return _in_one_piece.get()
 
 
 def gaussian_noise(mu: float, count: int = 1) -> tuple[GaussianLoss, ...]:
@@ -294,11 +294,11 @@ def gaussian_noise(mu: float, count: int = 1) -> tuple[GaussianLoss, ...]:
     Pieces have sigma >= 5 sensitivities, where discrete noise costs hardly more than continuous noise.
     Answers larger than a piece get a little more noise (proof page composition.md, Theorem 4).
     """
-    whole = 0 if are_whole() else math.floor(mu * mu / LARGEST_SQUARE * (1 + _ROUNDING))
-    rest = mu * mu - whole * LARGEST_SQUARE
-    if not whole or (whole == 1 and rest <= _ROUNDING * LARGEST_SQUARE):
+    full = 0 if budgets_in_one_piece() else math.floor(mu * mu / LARGEST_SQUARE * (1 + _ROUNDING))
+    rest = mu * mu - full * LARGEST_SQUARE
+    if not full or (full == 1 and rest <= _ROUNDING * LARGEST_SQUARE):
         return (GaussianLoss(sensitivity_over_sigma=mu, count=count),)
-    pieces = GaussianLoss(sensitivity_over_sigma=math.sqrt(LARGEST_SQUARE), count=count * whole)
+    pieces = GaussianLoss(sensitivity_over_sigma=math.sqrt(LARGEST_SQUARE), count=count * full)
     if rest <= _ROUNDING * LARGEST_SQUARE:
         return (pieces,)
     return pieces, GaussianLoss(sensitivity_over_sigma=math.sqrt(rest), count=count)

@@ -139,7 +139,7 @@ class RhoFilter(PrivacyFilter):
         return smallest_within(lambda e: math.exp(gaussian_log_delta(mu, e)), delta, 0.0, upper)
 
 
-FILTERS: dict[str, type[PrivacyFilter]] = {made.name: made for made in (SumFilter, RhoFilter)}
+FILTERS: dict[str, type[PrivacyFilter]] = {kind.name: kind for kind in (SumFilter, RhoFilter)}
 
 
 def _added(losses: Sequence[Loss]) -> float:

@@ -58,8 +58,8 @@ class SampledGaussianLoss(Loss):
 
     def _unsampled(self, epsilon: FloatArray) -> FloatArray:
         """Profile of the same noise without sampling."""
-        found: FloatArray = np.exp(gaussian_log_delta(self.mu, np.maximum(epsilon, 0.0)))
-        return found
+        delta: FloatArray = np.exp(gaussian_log_delta(self.mu, np.maximum(epsilon, 0.0)))
+        return delta
 
     def zcdp(self) -> RhoDelta:
         """At most the rho of the same noise on all rows: Renyi divergences are quasi-convex."""
