@@ -103,7 +103,7 @@ def envelope_of(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
     return next((entry for entry in entries if entry.envelope), None)
 
 
-def within(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+def covered_entries(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Charged entries that the envelope covers: later ones for its parts; never an infinite loss."""
     envelope = envelope_of(entries)
     if envelope is None:
@@ -114,13 +114,14 @@ def within(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
 
 def counted(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Entries that make the total: all but those that an envelope covers."""
-    covered = within(entries)
+    covered = covered_entries(entries)
     return [entry for entry in entries if not any(entry is other for other in covered)]
 
 
 def check_envelope(entries: Sequence[LedgerEntry]) -> None:
     """Raise ValueError if the covered entries cost more than the envelope, or if there are two envelopes."""
-    envelope, covered = envelope_of(entries), [loss for entry in within(entries) for loss in entry.losses]
+    envelope = envelope_of(entries)
+    covered = [loss for entry in covered_entries(entries) for loss in entry.losses]
     if sum(entry.envelope for entry in entries) > 1:
         raise ValueError("entries: one envelope at most may stand for those after it")
     if envelope is not None and covered and not _dominates(envelope.losses, covered):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 2000  # longest quotation, in characters
+MAX_QUOTED = 2000  # longest quotation, in characters
 FILE_SAYS = "The file says"
 NAMES = (
     "answers", "as printed", "coins", "column types", "constraints", "count", "domain", "invented",
@@ -16,7 +16,7 @@ NAMES = (
 
 def quoted(text: str) -> str:
     """Quote a text on one line; non-printable characters are escaped and long texts are cut."""
-    short = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
     plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in short)
     return '"' + plain.replace('"', "'") + '"'
 

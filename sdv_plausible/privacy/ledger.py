@@ -17,8 +17,8 @@ from sdv_plausible.privacy.entries import (
     Part,
     check_envelope,
     counted,
+    covered_entries,
     envelope_of,
-    within,
 )
 from sdv_plausible.privacy.foreign_texts import says
 from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, LedgerText, rounded_up, total_of
@@ -106,7 +106,7 @@ class PrivacyLedger:
     @property
     def within(self) -> tuple[Loss, ...]:
         """Losses of the entries that the envelope covers."""
-        return tuple(loss for entry in within(self._entries) for loss in entry.losses)
+        return tuple(loss for entry in covered_entries(self._entries) for loss in entry.losses)
 
     def charge(self, *entries: LedgerEntry) -> None:
         """Add all entries or none, before their mechanisms run.
@@ -262,7 +262,8 @@ class PrivacyLedger:
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
         """One entry. All results depend on each other, so no entry is shown with more than the total."""
-        envelope = self.envelope if any(entry is one for one in within(self._entries)) else None
+        is_covered = any(entry is other for other in covered_entries(self._entries))
+        envelope = self.envelope if is_covered else None
         is_counted = entry.status == "charged" and envelope is None
         alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if is_counted else None
         described = self._words(entry)

@@ -27,7 +27,7 @@ ANNEX = (
     "The file says of as printed:",
 )  # fmt: skip
 """First words of the sentences for specialists, in every version; they are shown last."""
-ROUNDED = 1e-6  # entries' epsilons are rounded to six decimal places
+EPSILON_ROUNDING = 1e-6  # entries' epsilons are rounded to six decimal places
 _KNOWN = {
     "cost": r"free|assumed|no claim|in learning|[0-9.e+-]+",
     "provenance": "charged|declared|assumed|no claim|within another",
@@ -201,7 +201,7 @@ class LedgerRecord:
                 f"{record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
-        if record.epsilon < largest * (1 - 1e-6) - ROUNDED or not _agrees(record):
+        if record.epsilon < largest * (1 - 1e-6) - EPSILON_ROUNDING or not _agrees(record):
             raise ValueError(
                 f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
                 "or below an entry's; write it again with ledger.to_json() or --ledger"

@@ -122,7 +122,7 @@ class BatchCounts(Protocol):
         """Yield positions of sets of equal shape with their tables, (positions, *shape); every set once."""
 
 
-def together(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def count_tables(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Count every set of axes in any order: positions of sets of equal shape, and their tables."""
     if isinstance(rows, BatchCounts):
         yield from rows.tables_together(sets)
@@ -235,7 +235,7 @@ class L1Distances:
                 f"estimates ({len(self.estimates)}) must be as many as sets ({len(self.sets)}): one for each"
             )
         scores = np.zeros(len(self.sets), dtype=np.int64)
-        for positions, tables in together(rows, self.sets):
+        for positions, tables in count_tables(rows, self.sets):
             differences = np.abs(tables - np.stack([self.estimates[i] for i in positions.tolist()]))
             scores[positions] = differences.reshape(len(positions), -1).sum(1)
         return scores

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.extensions.published_counts.stated_counts import PAID, StatedCounts
+from sdv_plausible.extensions.published_counts.stated_counts import LEDGER_ENTRY, StatedCounts
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.fit_source import schema_of
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
@@ -28,7 +28,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.spec_words import check_table_name
 from sdv_plausible.table.domain_building import domain_entries
 
-STATED = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
+NOTE = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
 
 
 def fit_answers(
@@ -105,8 +105,8 @@ def fit_answers(
     ledger.charge(
         *arguments.earlier.entries, *domain_entries(declared_domain, fit.declared), *rule_entries(fit.rules),
         LedgerEntry(
-            name=PAID, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
-            note=STATED, parts=WHOLE_MODEL,
+            name=LEDGER_ENTRY, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
+            note=NOTE, parts=WHOLE_MODEL,
         ),
     )  # fmt: skip
     fitted = fit.rules.fitted(declared_domain)
@@ -192,7 +192,7 @@ def _answers_of_release(release: Release, domain: Domain) -> list[NoisyAnswer]:
     positions = [domain.names.index(name) for name in release.domain.names]
     return [
         replace(
-            a, paid_by=(PAID,),
+            a, paid_by=(LEDGER_ENTRY,),
             asked=replace(
                 a.asked,
                 tables=tuple(

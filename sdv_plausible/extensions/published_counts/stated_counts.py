@@ -21,6 +21,7 @@ from sdv_plausible.table.columns.cell_reader import PLAIN, read_again
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 
+# Names of the noise parameter -> noise laws of answers.
 LAWS: Mapping[str, Noise] = {
     "gaussian": "discrete gaussian",
     "discrete gaussian": "discrete gaussian",
@@ -29,10 +30,10 @@ LAWS: Mapping[str, Noise] = {
     "exact": "rounded",
 }
 TAILS: tuple[Noise, ...] = ("discrete laplace", "discrete gaussian", "rounded")  # longest tails first
-PAID = "answers"  # name of the ledger entry
-LEAST = 12**-0.5  # standard deviation of rounding to an integer
-MOST_CELLS = 10_000_000
-LARGEST = 2.0**53
+LEDGER_ENTRY = "answers"  # name of the ledger entry
+ROUNDING_DEVIATION = 12**-0.5  # standard deviation of rounding to an integer
+MAX_CELLS = 10_000_000
+MAX_NUMBER = 2.0**53
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,8 +181,8 @@ class StatedCounts:
             missing = np.isnan(counts)
             counts[missing], scales[missing] = self.unknown
         for name, invalid, rule in (
-            (self.count, ~(np.abs(counts) < LARGEST), "must be finite numbers"),
-            (self.scale, ~((scales >= 0) & (scales < LARGEST)), "must be finite numbers of at least 0"),
+            (self.count, ~(np.abs(counts) < MAX_NUMBER), "must be finite numbers"),
+            (self.scale, ~((scales >= 0) & (scales < MAX_NUMBER)), "must be finite numbers of at least 0"),
             (self.count, (counts < 0) & (self.noise == "exact"), "must be at least 0, as they are exact"),
         ):
             if invalid.any():
@@ -228,8 +229,8 @@ class StatedCounts:
             )
         attributes, law = [domain[name] for name in self.columns], LAWS[self.noise]
         sizes, (counts, errors) = [a.cardinality for a in attributes], self.numbers(law)
-        if math.prod(sizes) > MOST_CELLS:
-            rule = f"have {math.prod(sizes):,} cells, of at most {MOST_CELLS:,}: give fewer columns together"
+        if math.prod(sizes) > MAX_CELLS:
+            rule = f"have {math.prod(sizes):,} cells, of at most {MAX_CELLS:,}: give fewer columns together"
             raise self._refuse(rule)
         cell = np.ravel_multi_index(self._codes(domain), sizes)
         rows_per_cell, totals, total_errors = (
@@ -255,7 +256,7 @@ class StatedCounts:
             asked=QueryRecord(kind="counts", tables=(tuple(axes),), details=details),
             values=np.rint(totals).astype(np.int64).reshape(sizes), noise=law,
             scale=math.sqrt(float((scales**2).mean())) if scales_differ else float(scales[0]),
-            paid_by=(PAID,),
+            paid_by=(LEDGER_ENTRY,),
         )  # fmt: skip
 
     def _possible_cells(self, domain: Domain) -> np.ndarray:
@@ -300,7 +301,7 @@ def _additive_error(scales: Any, from_law: Noise, to_law: Noise) -> Any:
 
 def _noise_parameter(errors: np.ndarray, law: Noise) -> np.ndarray:
     """Noise parameter from the additive error."""
-    return errors + 0.5 if law == "rounded" else np.maximum(np.sqrt(errors), LEAST)
+    return errors + 0.5 if law == "rounded" else np.maximum(np.sqrt(errors), ROUNDING_DEVIATION)
 
 
 def _label(attribute: Attribute, code: int) -> str:
