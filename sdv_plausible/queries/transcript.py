@@ -28,8 +28,8 @@ ALL_ROWS = "all"
 
 def describe(question: Any) -> QueryRecord:
     """Return a query's own record (its method ``asked()``), or its class name without one."""
-    record_of = getattr(question, "asked", None)
-    return record_of() if callable(record_of) else QueryRecord(kind=type(question).__name__)
+    own_record = getattr(question, "asked", None)
+    return own_record() if callable(own_record) else QueryRecord(kind=type(question).__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,11 +15,10 @@ import numpy as np
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, largest_feasible_t
+from sdv_plausible.privacy.accounting.released_rows import COMPOSED_UP_TO, ReleasedRows, largest_feasible_t
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 
 _T_TRIED = 40  # number of values of t tried
-_COMPOSED_UP_TO = 50.0  # above this epsilon the rows are charged as a pair, not by their profile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +105,6 @@ def checked_rows_loss(
         return InfiniteLoss(), math.inf
     candidates = {max(1, round(largest * (1 - i / _T_TRIED) ** 2)) for i in range(_T_TRIED)}
     epsilon, best = min((replace(rows, t=t).epsilon(delta), t) for t in candidates)
-    if epsilon > _COMPOSED_UP_TO:
+    if epsilon > COMPOSED_UP_TO:
         return ApproxDP(epsilon=epsilon, delta=delta), epsilon
     return replace(rows, t=best), epsilon

@@ -21,7 +21,7 @@ from scipy.integrate import trapezoid
 from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy.accounting.crossing import smallest_within
-from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
+from sdv_plausible.privacy.accounting.gaussian import FloatArray, gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
     ApproxDP,
@@ -32,7 +32,6 @@ from sdv_plausible.privacy.accounting.losses import (
 )
 from sdv_plausible.privacy.parameter_checks import Refused
 
-FloatArray = npt.NDArray[np.float64]
 # Charged for rounding in the convolutions and for cut tails: the larger of a constant, and an amount per use,
 # because powers of a transform round once per use.
 _NUMERICAL_DELTA = 1e-13

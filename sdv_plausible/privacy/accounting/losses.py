@@ -21,9 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
+from sdv_plausible.privacy.accounting.gaussian import (
+    FloatArray,
+    discrete_gaussian_mu,
+    gaussian_log_delta,
+    zcdp_delta,
+)
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST_SQUARE = 1 / 25
 """Largest piece of a Gaussian budget, as a square of sensitivity over sigma."""
 _ROUNDING = 1e-12  # relative

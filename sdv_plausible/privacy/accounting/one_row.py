@@ -19,8 +19,10 @@ from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.gaussian import FloatArray
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import (
+    COMPOSED_UP_TO,
     ReleasedRows,
     RowByRow,
     group_sizes,
@@ -29,12 +31,10 @@ from sdv_plausible.privacy.accounting.released_rows import (
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-15  # relative error of a line close to its zero
 _LARGEST_RATIO = 700.0  # largest log likelihood ratio
 _BELOW_ZERO = 40.0  # epsilon at which the line of all seeds is far below zero
-_COMPOSED_UP_TO = 50.0  # above this epsilon the rows are charged as a pair, not by their profile
-_TRIED_UP_TO = 4 * _COMPOSED_UP_TO  # in practice Theorem 3 gives at least a quarter of Theorem 2's epsilon
+_TRIED_UP_TO = 4 * COMPOSED_UP_TO  # in practice Theorem 3 gives at least a quarter of Theorem 2's epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ def rows_loss(
         )  # fmt: skip
         theorem3 = compose([rows], delta)
     epsilon = min(theorem3, theorem2.epsilon)
-    if epsilon > _COMPOSED_UP_TO or neighbours.replace:
+    if epsilon > COMPOSED_UP_TO or neighbours.replace:
         return pair, theorem2.epsilon
     if rows is not None and theorem3 <= theorem2.epsilon:
         return rows, theorem3

@@ -24,11 +24,12 @@ import numpy.typing as npt
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.gaussian import FloatArray
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-FloatArray = npt.NDArray[np.float64]
+COMPOSED_UP_TO = 50.0  # above this epsilon the rows are charged as a pair, not by their profile
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000
 _TAIL_LENGTHS = 25  # in units of 1/epsilon0; the noise beyond has mass exp(-25)

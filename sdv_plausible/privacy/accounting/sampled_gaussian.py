@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose_delta
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
+from sdv_plausible.privacy.accounting.gaussian import FloatArray, discrete_gaussian_mu, gaussian_log_delta
+from sdv_plausible.privacy.accounting.losses import Loss, RhoDelta
 from sdv_plausible.privacy.ledger_record import rounded_up
 
 _LARGEST_EPSILON = 600.0  # its exponential over a rate is still a double

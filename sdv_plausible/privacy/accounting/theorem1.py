@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.gaussian import FloatArray
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
 Noise = Literal["discrete_laplace", "laplace"]
-FloatArray = npt.NDArray[np.float64]
 
 
 class Theorem1Choice(NamedTuple):
