@@ -261,7 +261,7 @@ class PrivacyLedger:
         }
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
-        """One entry. All results depend on each other, so no entry is shown with more than the total."""
+        """One entry. Its result is a function of the whole release, so it costs at most the total."""
         is_covered = any(entry is other for other in covered_entries(self._entries))
         envelope = self.envelope if is_covered else None
         is_counted = entry.status == "charged" and envelope is None
@@ -290,7 +290,7 @@ class PrivacyLedger:
 
         templates = Environment(
             loader=PackageLoader("sdv_plausible.privacy"), autoescape=True, undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True, finalize=_finalized,
+            trim_blocks=True, lstrip_blocks=True, finalize=_escaped,
         )  # fmt: skip
         return templates.get_template("ledger.html").render(self.to_dict(), words=self.words)
 
@@ -319,7 +319,7 @@ class PrivacyLedger:
     __repr__ = __str__
 
 
-def _finalized(value: Any) -> Any:
+def _escaped(value: Any) -> Any:
     """Escape control characters of a template value; jinja then escapes HTML."""
     return visible(value, keep="\n\r\t") if type(value) is str else value
 

@@ -201,7 +201,7 @@ class LedgerRecord:
                 f"{record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
-        if record.epsilon < largest * (1 - 1e-6) - EPSILON_ROUNDING or not _agrees(record):
+        if record.epsilon < largest * (1 - 1e-6) - EPSILON_ROUNDING or not _headline_agrees(record):
             raise ValueError(
                 f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
                 "or below an entry's; write it again with ledger.to_json() or --ledger"
@@ -239,7 +239,7 @@ class LedgerRecord:
         return not self.unit.startswith("one row")
 
 
-def _agrees(record: LedgerRecord) -> bool:
+def _headline_agrees(record: LedgerRecord) -> bool:
     """Whether the headline's total, rounded up to three digits, and its delta match the figures."""
     number = r"(\d[\d.]*(?:e[+-]?\d+)?)"
     match = re.match(rf"{TOTAL}{number} at delta {number},", record.headline)

@@ -57,7 +57,7 @@ class PrefixGroups:
     def __init__(self, seeds: np.ndarray, cardinalities: Sequence[int]) -> None:
         self._seeds = seeds
         self._cardinalities = tuple(int(c) for c in cardinalities)
-        self._levels: dict[int, _Level] = {}
+        self._levels: dict[int, _PrefixCounts] = {}
 
     @property
     def num_seeds(self) -> int:
@@ -81,13 +81,13 @@ class PrefixGroups:
         equal = candidates == self._seeds[rows]
         return np.where(equal.all(axis=1), equal.shape[1], np.argmin(equal, axis=1))
 
-    def _level(self, length: int) -> _Level:
+    def _level(self, length: int) -> _PrefixCounts:
         if length not in self._levels:
-            self._levels[length] = _Level(self._seeds, self._cardinalities[:length])
+            self._levels[length] = _PrefixCounts(self._seeds, self._cardinalities[:length])
         return self._levels[length]
 
 
-class _Level:
+class _PrefixCounts:
     """Group sizes at one prefix length, by mixed-radix keys; keys are ranked where they outgrow 64 bits."""
 
     def __init__(self, seeds: np.ndarray, cardinalities: tuple[int, ...]) -> None:

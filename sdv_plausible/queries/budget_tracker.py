@@ -48,9 +48,9 @@ class QueryBudget:
     # Pieces of mu^2 (as shares), of epsilon and of failure, as charged; empty where there is only one
     # (docs/explanation/proofs/composition.md, Lemma 2)
     shares: Pieces = field(default_factory=dict)
-    # Set where some pieces have the largest size: answers may then have any size, and an answer may cost, in
-    # terms of continuous noise, at most this multiple of its share of mu^2: the smallest multiple of any
-    # entry (Theorem 4 there)
+    # Set where the Gaussian budget is charged in pieces: answers may then have any size. As continuous noise,
+    # an answer may cost at most this multiple of its share of mu^2, the smallest of any entry's (Theorem 4
+    # there)
     rate: float | None = None
     epsilons: Pieces = field(default_factory=dict)
     failures: Pieces = field(default_factory=dict)
@@ -66,13 +66,11 @@ class QueryBudget:
         losses = [loss for entry in entries for loss in entry.losses]
         squares, epsilons, failures = piece_counts = Counter[float](), Counter[float](), Counter[float]()
         for loss in losses:
-            for pieces, size in zip(piece_counts, _paid_for(loss), strict=True):
+            for pieces, size in zip(piece_counts, _pieces_paid(loss), strict=True):
                 pieces[size] += loss.count
         mu_squared = _sum(squares)
         largest = max(squares, default=0.0)
-        has_largest_piece = math.isfinite(mu_squared) and math.isclose(
-            largest, LARGEST_SQUARE, rel_tol=_ROUNDING
-        )
+        in_pieces = math.isfinite(mu_squared) and math.isclose(largest, LARGEST_SQUARE, rel_tol=_ROUNDING)
         choices = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
         sampled = [loss for loss in losses if isinstance(loss, SampledGaussianLoss)]
         if len(sampled) > 1:
@@ -84,8 +82,8 @@ class QueryBudget:
             mu=math.sqrt(mu_squared),
             epsilon=_sum(epsilons),
             failure=_sum(failures),
-            shares={} if has_largest_piece else _pieces(squares, mu_squared),
-            rate=min(map(_rate, entries)) if has_largest_piece else None,
+            shares={} if in_pieces else _pieces(squares, mu_squared),
+            rate=min(map(_rate, entries)) if in_pieces else None,
             epsilons=_pieces(epsilons),
             failures=_pieces(failures),
             releases=tuple(loss for loss in losses if isinstance(loss, ReleaseLoss)),
@@ -148,7 +146,7 @@ def _pieces(sizes: Pieces, total: float = 1.0) -> dict[float, int]:
     return pieces if sum(pieces.values()) > 1 and all(map(math.isfinite, pieces)) else {}
 
 
-def _paid_for(loss: Loss) -> tuple[float, float, float]:
+def _pieces_paid(loss: Loss) -> tuple[float, float, float]:
     """Squared mu, epsilon and failure probability that each use of a loss pays for."""
     match loss:
         case InfiniteLoss():
@@ -247,12 +245,12 @@ class BudgetTracker:
                 )
             used = getattr(self, what)
             if used + cost > most[what] * (1 + _ROUNDING):
-                raise _beyond(what, cost, max(most[what] - used, 0))
+                raise _over_budget(what, cost, max(most[what] - used, 0))
         if allowed.shares:
             shares = sorted([*self._shares, *shares], reverse=True)
             _check_even(shares, allowed.shares)
-        epsilons = _taken("epsilon", self._epsilons, epsilon / parts, parts)
-        failures = _taken("failure", self._failures, failure)
+        epsilons = _take("epsilon", self._epsilons, epsilon / parts, parts)
+        failures = _take("failure", self._failures, failure)
         self._shares, self._epsilons, self._failures = shares, epsilons, failures
         for what, cost in costs.items():
             setattr(self, what, getattr(self, what) + cost)
@@ -266,16 +264,16 @@ def _check_even(shares: Sequence[float], charged: Pieces) -> None:
     beyond = np.cumsum(shares) > limits * (1 + _ROUNDING)
     if beyond.any():
         first = int(np.argmax(beyond))
-        raise _beyond("share", shares[first], max(0.0, float(limits[first]) - math.fsum(shares[:first])))
+        raise _over_budget("share", shares[first], max(0.0, float(limits[first]) - math.fsum(shares[:first])))
 
 
-def _taken(what: str, pieces: Pieces, cost: float, parts: int = 1) -> Pieces:
+def _take(what: str, pieces: Pieces, cost: float, parts: int = 1) -> Pieces:
     """Charged pieces left after taking each part from the smallest piece that holds it."""
     left = Counter(pieces)
     for _ in range(parts if pieces and cost else 0):
         large_enough = [size for size in left if cost <= size * (1 + _ROUNDING)]
         if not large_enough:
-            raise _beyond(what, cost, max(0.0, *left))
+            raise _over_budget(what, cost, max(0.0, *left))
         size = min(large_enough)
         left[size] -= 1
         if not left[size]:
@@ -284,7 +282,7 @@ def _taken(what: str, pieces: Pieces, cost: float, parts: int = 1) -> Pieces:
     return left
 
 
-def _beyond(what: str, cost: float, left: float) -> BudgetExceededError:
+def _over_budget(what: str, cost: float, left: float) -> BudgetExceededError:
     return BudgetExceededError(
         f"{what} ({rounded_up(cost, 4)}) of the budget exceeds what is left ({left:.4g})"
     )

@@ -67,7 +67,7 @@ class QuerySession:
         self._parts = dict(parts or {})
         self._transcript, self._name = transcript or Transcript(), name
         self._paid_by = tuple(entry.name for entry in charged)
-        self._of_test = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
+        self._test_entries = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
 
     @property
     def neighbours(self) -> Neighbours:

@@ -343,7 +343,7 @@ class Queryable(QuerySession):
         ValueError
             If there is no such entry.
         """
-        if paid_for not in self._of_test:
+        if paid_for not in self._test_entries:
             raise ValueError(
                 f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss has opened this door: "
                 "charge it before records are handed out"

@@ -62,7 +62,7 @@ class CheckedRows(ReleasedRows):
         share = self.displaced / (self.n_lower + 1)
         return math.inf if share >= 1 else -math.log1p(-share)
 
-    def _small(self) -> float:
+    def _small_partition_probability(self) -> float:
         log_p = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
         if self.max_checked <= self.n_lower:  # not all are checked: a moment bound on the plausible ones
             at_zero = float(log_pass_probability(0, self.k, self.epsilon0, self.noise))
@@ -73,7 +73,7 @@ class CheckedRows(ReleasedRows):
     def _pairs(self, resolution: float) -> BernoulliPairs:
         log_r = self.log_chance + math.log1p(self.gamma / self.t) + self.log_others
         increase = 1 + self.gamma * self.displaced
-        odds = increase / (self.passing_seeds * (1 - self._small()))
+        odds = increase / (self.passing_seeds * (1 - self._small_partition_probability()))
         return cover(np.array([log_r]), np.array([math.log1p(odds) + self.log_others]), resolution)
 
 

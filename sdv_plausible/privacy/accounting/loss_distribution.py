@@ -131,7 +131,7 @@ class Composer:
         self._others: PrivacyLossDistribution | None = None
         if not total.others:
             return
-        tops = [_top(loss) for loss, _ in total.others]
+        tops = [_profile_end(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
         self._rounding = max(_NUMERICAL_DELTA, uses * _NUMERICAL_DELTA_PER_USE)
         spread = zip(total.others, tops, strict=True)
@@ -149,7 +149,7 @@ class Composer:
         if composed is not None and mu > 0:
             noise = _Gaussian(mu)
             try:
-                composed = composed.compose(_discretise(noise, _top(noise), self._step))
+                composed = composed.compose(_discretise(noise, _profile_end(noise), self._step))
             except IndexError as error:  # all mass is beyond the grid
                 raise Refused.saying(
                     "epsilon",
@@ -189,7 +189,7 @@ def _grid_step(variance: float, uses: int, top: float) -> float:
     return float(2.0 ** math.floor(math.log2(step)))
 
 
-def _top(loss: Loss) -> float:
+def _profile_end(loss: Loss) -> float:
     """Find an epsilon beyond which a profile is constant."""
     grid = np.append(np.geomspace(_SMALLEST_LOSS, _LARGEST_LOSS, 600), _LARGEST_LOSS)
     remove, add = loss.profile(grid)

@@ -86,7 +86,7 @@ class SumFilter(PrivacyFilter):
         _refuse_infinite(losses)
         if not losses:
             return {"epsilon": 0.0, "delta": 0.0}
-        return {"epsilon": compose(losses, delta) if delta else _added(losses), "delta": delta}
+        return {"epsilon": compose(losses, delta) if delta else _sum_epsilons(losses), "delta": delta}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Remaining epsilon, if enough delta remains."""
@@ -142,7 +142,7 @@ class RhoFilter(PrivacyFilter):
 FILTERS: dict[str, type[PrivacyFilter]] = {kind.name: kind for kind in (SumFilter, RhoFilter)}
 
 
-def _added(losses: Sequence[Loss]) -> float:
+def _sum_epsilons(losses: Sequence[Loss]) -> float:
     """Sum of the epsilons of pure losses."""
     pairs = [loss.pair() for loss in losses]
     if any(pair is None or pair.delta for pair in pairs):

@@ -149,7 +149,7 @@ class ReleasedRows(RowByRow):
         remove, add = self._pairs(COARSE).profile(self.num_rows, shifted)
         return np.minimum(1.0, small + remove), np.minimum(1.0, small + add)
 
-    def _small(self) -> float:
+    def _small_partition_probability(self) -> float:
         """Probability that one released row is from a partition below t."""
         joined = np.arange(1.0, self.unit + 1)  # seeds of the unit that join a partition of t - 1 others
         log_p = log_pass_probability(self.t - 1 + joined, self.k, self.epsilon0, self.noise)
@@ -158,18 +158,18 @@ class ReleasedRows(RowByRow):
 
     def small_partition_delta(self) -> float:
         """Probability that any of the rows is from a partition below t."""
-        small = self._small()
+        small = self._small_partition_probability()
         return 1.0 if small == 1 else -math.expm1(self.num_rows * math.log1p(-small))
 
     def _shift(self) -> float:
         """Shift of epsilon by conditioning on "no small partition"."""
-        return -self.num_rows * math.log1p(-self._small())
+        return -self.num_rows * math.log1p(-self._small_partition_probability())
 
     def _pairs(self, resolution: float) -> BernoulliPairs:
         log_p = log_pass_probability([self.t, self.t + self.unit], self.k, self.epsilon0, self.noise)
         log_r = math.log1p(self.gamma * self.unit / self.t) + float(log_p[1] - log_p[0])
         increase = self.unit * self.mass_increase(self.gamma)
-        odds = increase / (self.passing_seeds * (1 - self._small()))
+        odds = increase / (self.passing_seeds * (1 - self._small_partition_probability()))
         return cover(np.array([log_r]), np.log1p(np.array([odds])), resolution)
 
 

@@ -146,7 +146,7 @@ class KeyedRNG:
         bounds = (
             np.full(_length(size), bound, np.uint64)
             if not bound.ndim
-            else _spread(bound, size).astype(np.uint64)
+            else _broadcast(bound, size).astype(np.uint64)
         )
         # Redraw words beyond the last full multiple of the bound: they would favour small remainders.
         last = np.uint64(2**64 - 1)
@@ -303,7 +303,7 @@ def _length(size: Size) -> int:
     return 1 if size is None else math.prod(_sides(size))
 
 
-def _spread(bound: npt.NDArray[np.int64], size: Size) -> npt.NDArray[np.int64]:
+def _broadcast(bound: npt.NDArray[np.int64], size: Size) -> npt.NDArray[np.int64]:
     try:
         return np.broadcast_to(bound, () if size is None else _sides(size)).ravel()
     except ValueError:
