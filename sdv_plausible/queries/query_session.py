@@ -43,7 +43,7 @@ class NoisyValues:
     """A noisy answer."""
 
     values: np.ndarray  # multiples of the granularity
-    sigma: float  # standard deviation of the noise on every value; 0 where there is none
+    sigma: float  # noise parameter of every value: sigma, or b of Laplace noise; 0 without noise
     granularity: float = 1.0  # spacing of the noise's values
 
 

@@ -68,7 +68,13 @@ class Queryable(QuerySession):
     """
 
     def part(self, name: str) -> Queryable:
-        """Return a view of one part of the rows ("structure" or "parameters") that shares this budget."""
+        """Return a view of one part of the rows that shares this budget.
+
+        Parameters
+        ----------
+        name : str
+            The part, "structure" or "parameters". An unknown name returns this object.
+        """
         if name not in self._parts:
             return self
         view = object.__new__(type(self))  # keeps subclasses that record queries
@@ -106,7 +112,25 @@ class Queryable(QuerySession):
         return self._give(describe(question), answer)
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[NoisyValues]:
-        """Answer several count tables, each for its own share of mu^2, in one pass over the rows."""
+        """Answer several count tables in one pass over the rows, each for its own share of mu^2.
+
+        Parameters
+        ----------
+        sets : sequence of sequences of Axis
+            Axes of each table.
+        shares : sequence of float
+            Share of mu^2 for each table, > 0.
+
+        Returns
+        -------
+        list of NoisyValues
+            One noisy table per set, in the axes' shape.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than the sum of the shares is left. The rows are not read then.
+        """
         if len(sets) != len(shares):
             raise ValueError(f"shares ({len(shares)}) must be as many as sets ({len(sets)}): one for each")
         self._meter.spend(share=shares)
@@ -216,6 +240,11 @@ class Queryable(QuerySession):
             Privacy loss of the count, > 0.
         failure : float
             Probability, also charged, that a bound derived from the count fails.
+
+        Returns
+        -------
+        int
+            The noisy number; it may be negative.
         """
         self._meter.spend(epsilon=epsilon, failure=failure)
         question, b = NumberOfRows(), 0.0
@@ -240,6 +269,11 @@ class Queryable(QuerySession):
             Privacy loss of the whole answer, > 0.
         failure : float
             Probability, also charged, that a result derived from the answer fails.
+
+        Returns
+        -------
+        NoisyValues
+            The noisy answer. Its ``sigma`` is the noise's scale b = sensitivity / epsilon.
         """
         self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
         values, scale = np.asarray(question.exact(self._rows)), 0.0
@@ -338,6 +372,11 @@ class Queryable(QuerySession):
         paid_for : str
             Name of the entry that charges the test.
 
+        Returns
+        -------
+        SeedRecords
+            Codes of all rows.
+
         Raises
         ------
         ValueError
@@ -351,7 +390,7 @@ class Queryable(QuerySession):
         return SeedRecords(self._rows.records())
 
     def raw_rows(self, why: str) -> np.ndarray:
-        """Return the codes of all rows, (n, m), for a model that cannot learn from noisy answers.
+        """Return the codes of all rows for a model that cannot learn from noisy answers.
 
         The release then has no privacy guarantee.
 
@@ -359,6 +398,11 @@ class Queryable(QuerySession):
         ----------
         why : str
             What the rows are used for. It is charged to the ledger first.
+
+        Returns
+        -------
+        ndarray of int, shape (n, m)
+            Codes of the n rows in the m columns.
         """
         self._ledger.charge(
             LedgerEntry(
