@@ -25,7 +25,7 @@ def law(table):
     """Units of mass of each code of each row, from what a draw looks up."""
     bins = 1 << table._log_bins
     size, found = 2**BITS // bins, []
-    low = table._marks._low.reshape(-1, bins).tolist()
+    low = table._thresholds._low.reshape(-1, bins).tolist()
     for row, entries in enumerate(table._entries.reshape(-1, bins).tolist()):
         mass = [0] * bins
         for b, entry in enumerate(entries):
@@ -97,7 +97,7 @@ def test_a_number_draws_the_code_of_its_unit():
     table = AliasTable(p)
     bins = 1 << table._log_bins
     size, rest = 2**BITS // bins, BITS - SHORT
-    low, entries = table._marks._low.tolist(), table._entries.tolist()
+    low, entries = table._thresholds._low.tolist(), table._entries.tolist()
     marks = [(b % bins) * size + (entry // bins << rest) + low[b] for b, entry in enumerate(entries)]
     units = [m + d for m in [*marks, *(b * size for b in range(bins))] for d in (-1, 0, 1)] + [2**BITS - 1]
     units = [u for u in units if 0 <= u < 2**BITS]
