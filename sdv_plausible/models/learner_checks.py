@@ -41,7 +41,7 @@ def makes(learner: Learner) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Return a learner's ledger entries, planned without learned value sets; an empty plan has no guarantee."""
+    """Return a learner's ledger entries, planned without learned value sets; no entries, no guarantee."""
     return _entries(learner, without_learned(domain), budget)
 
 

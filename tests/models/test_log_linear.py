@@ -186,7 +186,11 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     else:
         table = conditional._tables[0][1] / np.maximum(conditional.base, 0.1).astype(np.float32)
         tables, _, *others = conditional._rejection_sampler
-        conditional.__dict__["_rejection_sampler"] = (tables, log_linear.AliasTable(table.astype(float)), *others)
+        conditional.__dict__["_rejection_sampler"] = (
+            tables,
+            log_linear.AliasTable(table.astype(float)),
+            *others,
+        )
     assert p_of_many(conditional, made()) < ALARM
 
 

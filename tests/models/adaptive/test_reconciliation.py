@@ -96,7 +96,7 @@ def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else():
     found = tables(guess, answer(0, scale=0.1), answer(1, scale=0.1), answer(2))[0, 1]
     np.testing.assert_allclose(found.values, CELLS.sum(2), atol=0.1)
     assert found.scale < 10
-    alike = CountsWithVariance.of(replace(guess, asked=known.asked)).moved_to(
+    alike = CountsWithVariance.of(replace(guess, asked=known.asked)).adjusted_to(
         [CountsWithVariance.of(answer(j)) for j in (0, 1)]
     )
     assert np.abs(alike.counts - CELLS.sum(2))[:3].max() > 50

@@ -15,7 +15,7 @@ from sdv_plausible.extensions.models.datasynthesizer.candidates import (
     candidates,
 )
 from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
-from sdv_plausible.models.adaptive.conditioning_columns import mean_of
+from sdv_plausible.models.adaptive.conditioning_columns import inverse_variance_mean
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
@@ -83,7 +83,7 @@ class GreedyBayes(Learner):
         for (child, parents), answer in zip(nodes[1:], tables, strict=True):
             if not parents and answer.sigma:
                 both = [(one.values, one.sigma) for one in (answers[child.column], answer)]
-                margins[child.column] = clean_margin(mean_of(*both)[0], total)
+                margins[child.column] = clean_margin(inverse_variance_mean(*both)[0], total)
         found = {
             child.column: _table(child, parents, answer.values, answer.sigma, margins, total)
             for (child, parents), answer in zip(nodes[1:], tables, strict=True)
