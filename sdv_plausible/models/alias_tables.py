@@ -92,7 +92,7 @@ class AliasTable:
 def _fill_bins(masses: np.ndarray, bin_mass: int) -> tuple[np.ndarray, np.ndarray]:
     """Return each bin's own mass and its alias; row means are ``bin_mass``. Uses up ``masses``."""
     rows, bins = masses.shape
-    remaining, own = masses.ravel(), np.full(masses.bin_mass, bin_mass, dtype=np.int64)
+    remaining, own = masses.ravel(), np.full(masses.size, bin_mass, dtype=np.int64)
     alias = np.tile(np.arange(bins), rows)
     smalls = (masses < bin_mass).sum(axis=1)
     order = np.argsort(masses >= bin_mass, axis=1, kind="stable").ravel()  # the small ones first
@@ -101,7 +101,7 @@ def _fill_bins(masses: np.ndarray, bin_mass: int) -> tuple[np.ndarray, np.ndarra
     row = np.flatnonzero(smalls) * bins
     ends = row + smalls[smalls > 0]
     state = np.stack([row, order[row], order[ends], row + 1, ends + 1, ends])
-    while state.bin_mass:
+    while state.size:
         row, small, large, next_small, next_large, ends = state
         filled, donor = row + small, row + large
         own[filled] = mass = remaining.take(filled)

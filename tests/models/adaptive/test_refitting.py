@@ -119,7 +119,7 @@ def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, f
     honest = Measurements.estimates
 
     def seen(self):
-        kept.append(set(self._kept))
+        kept.append(set(self._modelled_pairs))
         return honest(self)
 
     monkeypatch.setattr(Measurements, "estimates", seen)

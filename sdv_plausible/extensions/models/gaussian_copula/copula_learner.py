@@ -1,4 +1,4 @@
-"""A private Gaussian copula: noisy margins, noisy tables of pairs of buckets; the rest is post-processing."""
+"""Learner of a private Gaussian copula from noisy margins and noisy bucketed pair tables."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Domain
 
 Tables = Mapping[tuple[int, int], np.ndarray]
-MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
+MARGINS = 0.5  # share of mu**2 for one-way counts; pairs get the rest
 
 
 class CopulaPlan(BudgetStages):
-    """Without pairs, margins take all of the budget."""
+    """Budget of margins and pairs; a single column has no pairs."""
 
     told: ClassVar[Told] = {
         "margins": ("one-way counts", WHOLE_MODEL),
@@ -37,24 +37,25 @@ class CopulaPlan(BudgetStages):
 
     @classmethod
     def make(cls, domain: Domain, budget: ModelBudget) -> CopulaPlan:
-        """Share out the budget."""
+        """Compute the shares of the budget."""
         shares = {"margins": MARGINS, "pairs": 1 - MARGINS} if len(domain) > 1 else {"margins": 1.0}
         return cls(mu=budget.gaussian(), shares=shares, num_attributes=len(domain))
 
     def releases(self, stage: str) -> int:
-        """Tables of all pairs."""
+        """Return the number of tables of a stage."""
         m = self.num_attributes
         return m * (m - 1) // 2 if stage == "pairs" else super().releases(stage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianCopula(Learner):
-    """Margins and polychoric correlations from noisy counts.
+    """Learn margins and polychoric correlations from noisy counts.
 
     Parameters
     ----------
     max_buckets : int
-        Buckets of a column in the tables of pairs, at most: few, as noise is added to every cell.
+        Largest number of buckets of a column in pair tables, at least 2. Noise is added to every cell, so
+        keep it small.
     """
 
     max_buckets: int = 10
@@ -65,14 +66,14 @@ class GaussianCopula(Learner):
         check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 10")
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning: one for the margins and one for the pairs."""
+        """Return the ledger entries of learning: one for the margins and one for the pairs."""
         plan = CopulaPlan.make(domain, budget)
         if math.isinf(plan.mu):
             return [budget.entry("counts of columns and of pairs of buckets")]
         return plan.counted()
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
-        """Ask for margins, then for pairs of buckets made from them."""
+        """Measure the margins, then pair tables on buckets of these margins."""
         m, plan = len(domain), CopulaPlan.make(domain, budget)
         codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
         answers = rows.ask_tables(codes, plan.each("margins"))
@@ -94,7 +95,7 @@ class GaussianCopula(Learner):
 
 
 def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:
-    """Buckets of every column in their order on the latent axis; an ordered column keeps its own."""
+    """Return the buckets of every column by latent score; ordered columns keep their order."""
     ordered = [column.is_ordered for column in domain]
     scores = latent_scores(tables, masses, ordered, noise)
     return [
@@ -106,16 +107,16 @@ def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: 
 def _correlations(
     tables: Tables, sigma: float, total: float, masses: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Symmetric matrix of polychoric correlations; noise may leave it indefinite."""
+    """Return the matrix of polychoric correlations, which noise may leave indefinite."""
     along = [mass[rank] for mass, rank in zip(masses, ranks, strict=True)]
-    found = np.eye(len(masses))
+    correlations = np.eye(len(masses))
     for (i, j), table in tables.items():
-        turned = table[np.ix_(ranks[i], ranks[j])]
-        found[i, j] = found[j, i] = polychoric(turned, sigma, total, along[i], along[j])
-    return found
+        sorted_table = table[np.ix_(ranks[i], ranks[j])]
+        correlations[i, j] = correlations[j, i] = polychoric(sorted_table, sigma, total, along[i], along[j])
+    return correlations
 
 
 def _axes(buckets: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Codes of every column along its latent axis: bucket after bucket, in their own order within."""
+    """Return the codes of every column along its latent axis: bucket by bucket, in code order within."""
     place = [np.argsort(rank) for rank in ranks]
     return [np.argsort(where[bucket], kind="stable") for bucket, where in zip(buckets, place, strict=True)]
