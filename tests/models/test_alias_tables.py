@@ -70,7 +70,7 @@ def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
         table._entries ^= np.uint16(1)
     else:
         monkeypatch.setattr(
-            alias_tables, "_shared", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
+            alias_tables, "_fill_bins", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
         )
         table = AliasTable(p)
     assert farthest(table, p) > Fraction(6, 2**53)

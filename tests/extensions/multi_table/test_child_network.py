@@ -78,7 +78,7 @@ def test_one_way_counts_share_what_they_are_given():
             return [answer() for _ in sets]
 
     beside = ConditioningColumns(columns=frozenset({1, 2}), margins={2: np.array([0.5, 0.5, 0.0])})
-    counts, sigmas, total = beside.ask(Door(), (3, 3, 3), 0.4)
+    counts, sigmas, total = beside.measure(Door(), (3, 3, 3), 0.4)
     ((sets, shares),) = given
     assert [axes[0].column for axes in sets] == [0, 1]
     assert sum(shares) == pytest.approx(0.4)

@@ -137,12 +137,12 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
     cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
     made._fuse()
-    assert made._raw
+    assert made._noisy_pairs
     for j, bucket in enumerate(made.buckets):
         for b in range(bucket.max() + 1):
             codes = np.flatnonzero(bucket == b)
             seen = [(made._counts[j][codes].sum(), len(codes) * made._sigmas[j] ** 2)]
-            for e, (pair, _, sigma) in made._raw.items():
+            for e, (pair, _, sigma) in made._noisy_pairs.items():
                 if j in e:
                     line = pair[b] if e[0] == j else pair[:, b]
                     seen.append((line.sum(), len(line) * sigma**2))

@@ -122,7 +122,7 @@ class GreedyBayes(Learner):
 
 
 def _most_rows(rows: Queryable, plan: GreedyPlan) -> int:
-    """Return an upper bound on the larger table's rows (docs/explanation/proofs/greedy_bayes.md, Theorem 3)."""
+    """Return an upper bound on the number of rows (docs/explanation/proofs/greedy_bayes.md, Theorem 3)."""
     number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
     # The discrete Gaussian is sub-Gaussian: Pr[z <= -t sigma] <= exp(-t**2 / 2).
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
