@@ -12,7 +12,7 @@ from sdv_plausible.privacy.entries import LedgerEntry, Part
 
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
-Told = Mapping[str, tuple[str, tuple[Part, ...]]]
+StageSpecs = Mapping[str, tuple[str, tuple[Part, ...]]]
 """Description of each stage's queries, and the parts of the model that they serve."""
 
 
@@ -24,13 +24,13 @@ class BudgetStages:
     shares: Mapping[str, float]  # share of mu^2 per stage; they sum to 1
     num_attributes: int  # number m of attributes
     size_failure: float = 0.0  # failure probability of the noisy bound on the number of rows
-    told: ClassVar[Told]
+    stage_specs: ClassVar[StageSpecs]
 
     def releases(self, stage: str) -> int:
         """Return the number of equally noisy numbers or tables of a stage."""
         return {"size": 1}.get(stage, self.num_attributes)
 
-    def each(self, stage: str) -> list[float]:
+    def release_shares(self, stage: str) -> list[float]:
         """Return the shares of mu^2 of the releases of a stage."""
         return [self.shares[stage] / self.releases(stage)] * self.releases(stage)
 
@@ -38,14 +38,14 @@ class BudgetStages:
         """Return the parameter mu of each release of a stage."""
         return self.mu * math.sqrt(self.shares[stage] / self.releases(stage))
 
-    def counted(self) -> list[LedgerEntry]:
+    def stage_entries(self) -> list[LedgerEntry]:
         """Return one ledger entry per stage; the failure of the bound on the rows adds to delta."""
         return [
             counts_entry(
-                stage, *self.told[stage], self.mu_each(stage), self.releases(stage),
+                stage, *self.stage_specs[stage], self.mu_each(stage), self.releases(stage),
                 self.size_failure if stage == "size" else 0.0,
             )
-            for stage in self.told
+            for stage in self.stage_specs
             if stage in self.shares and self.releases(stage)
         ]  # fmt: skip
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
 
 ParameterDraw = Literal["mean", "posterior"]
 
@@ -39,6 +42,15 @@ def dirichlet_table(
 def clean_counts(noisy: np.ndarray, total: float) -> np.ndarray:
     """Project noisy counts on the simplex: the paper's Eq. 14 without its upward bias."""
     return project_to_simplex(noisy, max(total, 1.0))
+
+
+def measure_margins(
+    rows: Queryable, cardinalities: Sequence[int], shares: Sequence[float]
+) -> tuple[list[NoisyValues], float, list[np.ndarray]]:
+    """Measure the one-way counts; return them, their mean total (n is private), and clean margins."""
+    answers = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cardinalities)], shares)
+    total = float(np.mean([answer.values.sum() for answer in answers]))
+    return answers, total, [clean_margin(answer.values, total) for answer in answers]
 
 
 def clean_margin(noisy: np.ndarray, total: float) -> np.ndarray:

@@ -195,13 +195,18 @@ def _check_likelihood(
     expected = DRAWS * likelihood
     assert not counts[expected == 0].any(), f"omega {omega}: a candidate of likelihood 0 was made"
     is_large = expected >= LEAST_EXPECTED
-    observed, wanted = (
+    observed, predicted = (
         np.append(counts[is_large], counts[~is_large].sum()),
         np.append(expected[is_large], expected[~is_large].sum()),
     )
-    used = wanted > 0
-    if used.sum() > 1:
-        p = float(chisquare(observed[used], wanted[used] * observed[used].sum() / wanted[used].sum()).pvalue)
+    is_nonzero = predicted > 0
+    if is_nonzero.sum() > 1:
+        p = float(
+            chisquare(
+                observed[is_nonzero],
+                predicted[is_nonzero] * observed[is_nonzero].sum() / predicted[is_nonzero].sum(),
+            ).pvalue
+        )
         assert p > FALSE_ALARM, (
             f"omega {omega}: candidates do not occur as often as their likelihoods say (p = {p:.3g})"
         )

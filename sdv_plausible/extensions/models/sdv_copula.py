@@ -65,18 +65,18 @@ class SDVCopula(Learner):
     looks_at_pairs: ClassVar[bool] = True
 
     def __init__(self, given: Any, **arguments: Any) -> None:
-        self.made = given if isinstance(given, type) else type(given)
+        self.sdv_class = given if isinstance(given, type) else type(given)
         bases = sdv_bases(given)
         if COPULA not in bases:
             why = next((_WHY[base] for base in bases if base in _WHY), "it tells no probability of a row")
             raise Refused.saying(
                 "model",
-                f"model ({self.made.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}",
+                f"model ({self.sdv_class.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}",
             )
         if arguments and not isinstance(given, type):
             raise Refused.saying(
                 "model",
-                f"model ({self.made.__name__}) is an instance, which has its arguments: leave out "
+                f"model ({self.sdv_class.__name__}) is an instance, which has its arguments: leave out "
                 f"{', '.join(arguments)}, or give the class",
             )
         self.fitted = given if getattr(given, "_fitted", False) else None
@@ -94,7 +94,7 @@ class SDVCopula(Learner):
         return [
             LedgerEntry(
                 name="model",
-                mechanism=f"SDV's {self.made.__name__}, {how}, no noise",
+                mechanism=f"SDV's {self.sdv_class.__name__}, {how}, no noise",
                 losses=(InfiniteLoss(),),
                 scope="the model",
                 note=NOTE,
@@ -106,22 +106,22 @@ class SDVCopula(Learner):
         """Fit SDV's model to rows decoded from their bins, and convert its parameters."""
         fitted = self.fitted
         if fitted is None:
-            codes = rows.raw_rows(f"SDV's {self.made.__name__} learns from binned rows")
+            codes = rows.raw_rows(f"SDV's {self.sdv_class.__name__} learns from binned rows")
             fitted = self._fitted(codes, domain, coins.spawn("bins"))
         return of_fitted(fitted, domain, coins.spawn("encoding"))
 
     def _fitted(self, codes: np.ndarray, domain: Domain, coins: KeyedRNG) -> Any:
         if not len(codes):
             raise ValueError(
-                f"data (0 rows) must have rows: SDV's {self.made.__name__} learns from none else"
+                f"data (0 rows) must have rows: SDV's {self.sdv_class.__name__} learns from none else"
             )
         frame = Codec(domain).decode(codes, coins)
         metadata = metadata_from_columns({column.name: _sdv_column(column) for column in domain})
         try:
-            synth = self.made(metadata, **self.arguments)
+            synth = self.sdv_class(metadata, **self.arguments)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"SDVCopula: the arguments {self.arguments!r} do not fit {self.made.__name__}: {error}"
+                f"SDVCopula: the arguments {self.arguments!r} do not fit {self.sdv_class.__name__}: {error}"
             ) from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they may quote values
@@ -158,17 +158,16 @@ def of_fitted(fitted: Any, domain: Domain, coins: KeyedRNG) -> CopulaModel:
         table = from_native(fitted._data_processor.reverse_transform(pd.DataFrame(latent)))
     codes = Codec(domain).encode(table.rename(columns=str), coins)
     axes, margins = zip(
-        *(_axis(codes[:, j], c, column.is_ordered) for j, (c, column) in enumerate(_sized(domain))),
+        *(
+            _axis(codes[:, j], cardinality, column.is_ordered)
+            for j, (cardinality, column) in enumerate(zip(domain.cardinalities, domain, strict=True))
+        ),
         strict=True,
     )
     position = [names.index(name) for name in domain.names]
     correlations = np.nan_to_num(np.asarray(model.correlation, dtype=np.float64)[np.ix_(position, position)])
     np.fill_diagonal(correlations, 1.0)
     return CopulaModel.of_margins(factors(correlations), axes, margins)
-
-
-def _sized(domain: Domain) -> list[tuple[int, Attribute]]:
-    return list(zip(domain.cardinalities, domain, strict=True))
 
 
 def _axis(codes: np.ndarray, cardinality: int, is_ordered: bool) -> tuple[np.ndarray, np.ndarray]:

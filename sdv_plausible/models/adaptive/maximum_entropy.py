@@ -305,8 +305,8 @@ def _blocks(base: np.ndarray, marginals: Sequence[TargetMarginal], rows: np.ndar
     mass = np.full(n, 1 / n)
     if (number := math.prod(sizes)) <= n:
         counts = np.bincount(np.ravel_multi_index(cells, sizes), minlength=number)
-        seen = np.flatnonzero(counts)
-        cells, mass = list(np.unravel_index(seen, sizes)), counts[seen] / n
+        occurring = np.flatnonzero(counts)
+        cells, mass = list(np.unravel_index(occurring, sizes)), counts[occurring] / n
     small, mass = (base / base.sum()).astype(np.float32), mass.astype(np.float32)
     step = max(CELLS_AT_ONCE // len(base), 1)
     return [

@@ -172,20 +172,26 @@ class Measurements:
 
     def measure_sets(self, current: SetRound) -> bool:
         """Score sets of three or four columns, choose and measure; False if none was worth its noise."""
-        assert self.simulated is not None, "sets are scored against rows of the model"
         self._levels = make_levels(self.coarse, self._is_ordered)
+        self._sets = self._make_set_tables()
+        usable = [
+            j for j, level in enumerate(self._levels) if level.any() and j not in self._conditioning.columns
+        ]
+        sets = candidates(usable, current.most, self.estimates().dependence)
+        is_measured = self._sets.measure(sets, current)
+        self.unspent += 0.0 if is_measured else current.table_share + (0.0 if sets else current.score_share)
+        return is_measured
+
+    def _make_set_tables(self) -> SetTables:
+        """Return tables of sets on the current levels of the simulated rows."""
+        assert self.simulated is not None, "sets are scored against rows of the model"
         axes = [
             Axis(j, level[b]) for j, (level, b) in enumerate(zip(self._levels, self.buckets, strict=True))
         ]
         rows = np.empty(self.simulated.shape, dtype=np.int32, order="F")
         for j, level in enumerate(self._levels):
             rows[:, j] = level[self.simulated[:, j]]
-        self._sets = SetTables(self._rows, axes, rows, self.total)
-        usable = [a.column for a in axes if a.size > 1 and a.column not in self._conditioning.columns]
-        sets = candidates(usable, current.most, self.estimates().dependence)
-        is_measured = self._sets.measure(sets, current)
-        self.unspent += 0.0 if is_measured else current.table_share + (0.0 if sets else current.score_share)
-        return is_measured
+        return SetTables(self._rows, axes, rows, self.total)
 
     def measure_pairs(self, current: Round) -> bool:
         """Score pairs, choose, measure and denoise; False if no pair was worth its noise.

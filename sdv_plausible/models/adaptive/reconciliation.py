@@ -93,10 +93,10 @@ class CountsWithVariance:
         return replace(self, counts=counts)
 
 
-def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, tell: bool = False) -> list[NoisyAnswer]:
+def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = False) -> list[NoisyAnswer]:
     """Return counts of each column in order, then pairs and larger sets, each once, with scores in place.
 
-    ``tell``: whether to warn about contradicting totals.
+    ``warn``: whether to warn about contradicting totals.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, tell: bool = F
     unique_keys = [key for key in keys if len(key) != 2]  # a fit may measure its pairs twice
     if len({*unique_keys}) == len(unique_keys) and not any(a.is_stated for a in counted):
         return list(answers)
-    tables = _scaled([CountsWithVariance.of(a) for a in counted], domain, tell=tell)
+    tables = _scaled([CountsWithVariance.of(a) for a in counted], domain, warn=warn)
     pairs = [t for t in tables if len(t.axes) == 2]
     sets = [t for t in tables if len(t.axes) > 2]
     pairs_of_sets = [t.marginal(e) for t in sets if t.is_stated for e in itertools.combinations(t.columns, 2)]
@@ -169,7 +169,7 @@ def _column_counts(j: int, tables: Sequence[CountsWithVariance], domain: Domain)
     )  # fmt: skip
 
 
-def _scaled(tables: Sequence[CountsWithVariance], domain: Domain, *, tell: bool) -> list[CountsWithVariance]:
+def _scaled(tables: Sequence[CountsWithVariance], domain: Domain, *, warn: bool) -> list[CountsWithVariance]:
     """Scale tables whose totals contradict the others to the mean total by inverse variance."""
     totals = np.array([t.counts.sum() for t in tables])
     weights = 1 / np.array([t.variances.sum() for t in tables])
@@ -180,7 +180,7 @@ def _scaled(tables: Sequence[CountsWithVariance], domain: Domain, *, tell: bool)
             factor = mean / total
             scaled[i] = replace(table, counts=factor * table.counts, variances=factor**2 * table.variances)
             odd.append(f"{total:,.0f} over {listed([domain.names[j] for j in table.columns])}")
-    if tell and odd:
+    if warn and odd:
         warnings.warn(
             f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "
             f"their weighted mean is {mean:,.0f}): the model scales these tables to it, and intervals stay "

@@ -10,7 +10,6 @@ import numpy as np
 
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
 from sdv_plausible.models.adaptive.estimates import EXACT_PRECISION, Estimates
-from sdv_plausible.models.adaptive.higher_marginals import SetTables
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
 from sdv_plausible.models.adaptive.reconciliation import reconciled
@@ -18,7 +17,7 @@ from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.count_queries import Axes, Axis
+from sdv_plausible.queries.count_queries import Axes
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -35,7 +34,7 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: KeyedRNG
 ) -> BayesianNetwork:
     """Refit the network round by round, as the learner did, from recorded answers."""
-    one_way, rounds, sets = _split_by_kind(reconciled(answers, domain, tell=True), domain)
+    one_way, rounds, sets = _split_by_kind(reconciled(answers, domain, warn=True), domain)
     measurements = ReplayedMeasurements(one_way, sets, [current.tables for current in rounds], domain)
     network: BayesianNetwork | None = None
     for i, current in enumerate(rounds or [_Round()]):
@@ -192,15 +191,10 @@ class ReplayedMeasurements(Measurements):
 
     def replay_sets(self, answers: Sequence[NoisyAnswer]) -> None:
         """Use the tables of more columns, on their recorded levels."""
-        assert self.simulated is not None, "sets are measured against rows of the model"
         self._levels = [np.zeros(size, dtype=np.int64) for size in self._sizes]
         for axis in (axis for a in answers for axis in _axes(a)):
             self._levels[axis.column][self.buckets[axis.column]] = axis.buckets
-        axes = [
-            Axis(j, level[b]) for j, (level, b) in enumerate(zip(self._levels, self.buckets, strict=True))
-        ]
-        rows = np.column_stack([level[self.simulated[:, j]] for j, level in enumerate(self._levels)])
-        self._sets = SetTables(self._rows, axes, rows, self.total)
+        self._sets = self._make_set_tables()
         self._sets.set_measured({tuple(axis.column for axis in _axes(a)): _answer(a) for a in answers})
 
 

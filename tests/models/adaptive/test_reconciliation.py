@@ -106,7 +106,7 @@ def test_totals_that_contradict_are_scaled_to_the_mean():
     half = answer(2, scale=3.0)
     half = replace(half, values=half.values // 2)
     with pytest.warns(UserWarning, match="over c.*: the model scales"):
-        found = reconciled([answer(0), answer(1), half], DOMAIN, tell=True)
+        found = reconciled([answer(0), answer(1), half], DOMAIN, warn=True)
     assert [a.values.sum() for a in found] == pytest.approx([found[0].values.sum()] * 3, rel=0.15)
     assert found[2].scale == pytest.approx(half.scale * found[2].values.sum() / half.values.sum())
     np.testing.assert_allclose(found[2].values / found[2].values.sum(), CELLS.sum((0, 1)) / CELLS.sum())

@@ -18,7 +18,7 @@ from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import Greedy
 from sdv_plausible.models.adaptive.conditioning_columns import inverse_variance_mean
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -66,23 +66,25 @@ class GreedyBayes(Learner):
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
         """Learn a network: number of rows, margins, structure, then the tables of this structure."""
         plan = GreedyPlan.make(domain, budget)
-        counted, m = rows.part("parameters"), len(domain)
-        codes = [Axis.of_codes(j, c) for j, c in enumerate(domain.cardinalities)]
-        answers = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        parameter_rows, m = rows.part("parameters"), len(domain)
+        answers, total, margins = measure_margins(
+            parameter_rows, domain.cardinalities, plan.release_shares("margins")
+        )
         if m < 2:
             return BayesianNetwork([_margin(j, margins) for j in range(m)])
-        chosen = rows.part("structure")
-        most_rows = _most_rows(chosen, plan)
-        levels = AttributeLevels.make(domain, margins, self._most_cells(total, counted, plan))
-        nodes = self._network(chosen, levels, most_rows, m, coins)
+        structure_rows = rows.part("structure")
+        most_rows = _most_rows(structure_rows, plan)
+        levels = AttributeLevels.make(domain, margins, self._most_cells(total, parameter_rows, plan))
+        nodes = self._network(structure_rows, levels, most_rows, m, coins)
         # The table of an attribute without parents measures its one-way counts again.
-        sets = [[*parents, child] if parents else [codes[child.column]] for child, parents in nodes[1:]]
-        tables = counted.ask_tables(sets, plan.each("tables"))
+        sets = [
+            [*parents, child] if parents else [Axis.of_codes(child.column, len(margins[child.column]))]
+            for child, parents in nodes[1:]
+        ]
+        tables = parameter_rows.ask_tables(sets, plan.release_shares("tables"))
         for (child, parents), answer in zip(nodes[1:], tables, strict=True):
             if not parents and answer.sigma:
-                noisy_counts = [(first.values, first.sigma) for first in (answers[child.column], answer)]
+                noisy_counts = [(a.values, a.sigma) for a in (answers[child.column], answer)]
                 margins[child.column] = clean_margin(inverse_variance_mean(*noisy_counts)[0], total)
         conditionals = {
             child.column: _table(child, parents, answer.values, answer.sigma, margins, total)
@@ -95,7 +97,7 @@ class GreedyBayes(Learner):
 
     def _most_cells(self, total: float, rows: Queryable, plan: GreedyPlan) -> float:
         """Return the largest number of cells of a table: theta-usefulness of PrivBayes."""
-        sigma = rows.sigma(plan.each("tables")[0])
+        sigma = rows.sigma(plan.release_shares("tables")[0])
         noise = self.usefulness * sigma
         return float(self.max_cells) if not noise else min(self.max_cells, max(total, 1.0) / noise)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.budget_stages import BudgetStages, Told, stage_entry
+from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs, stage_entry
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -23,7 +23,7 @@ class GreedyPlan(BudgetStages):
     """Budget of every stage of GreedyBayes."""
 
     choice: float  # epsilon of each selection of an attribute and its parents
-    told: ClassVar[Told] = {
+    stage_specs: ClassVar[StageSpecs] = {
         "size": ("number of rows, for the sensitivity of mutual information", ("structure",)),
         "margins": ("one-way counts", ("parameters",)),
         "tables": ("counts of the conditional tables", ("parameters",)),
@@ -56,8 +56,8 @@ class GreedyPlan(BudgetStages):
         if math.isinf(self.mu):
             return [stage_entry("model", "GreedyBayes", WHOLE_MODEL, (), "")]
         if self.num_attributes < 2:
-            return self.counted()
+            return self.stage_entries()
         losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)
         noise = f"exponential mechanism of epsilon {rounded_up(self.choice, 4)} per column"
-        chosen = stage_entry("structure", "largest mutual information", ("structure",), losses, noise)
-        return [*self.counted(), chosen]
+        structure = stage_entry("structure", "largest mutual information", ("structure",), losses, noise)
+        return [*self.stage_entries(), structure]

@@ -14,8 +14,8 @@ from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaM
 from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, latent_scores, polychoric
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import BudgetStages, Told
-from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs
+from sdv_plausible.models.cleaning import measure_margins
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -30,7 +30,7 @@ MARGINS = 0.5  # share of mu**2 for one-way counts; pairs get the rest
 class CopulaPlan(BudgetStages):
     """Budget of margins and pairs; a single column has no pairs."""
 
-    told: ClassVar[Told] = {
+    stage_specs: ClassVar[StageSpecs] = {
         "margins": ("one-way counts", WHOLE_MODEL),
         "pairs": ("counts of pairs of buckets", WHOLE_MODEL),
     }
@@ -70,22 +70,19 @@ class GaussianCopula(Learner):
         plan = CopulaPlan.make(domain, budget)
         if math.isinf(plan.mu):
             return [budget.entry("counts of columns and of pairs of buckets")]
-        return plan.counted()
+        return plan.stage_entries()
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
         """Measure the margins, then pair tables on buckets of these margins."""
         m, plan = len(domain), CopulaPlan.make(domain, budget)
-        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
-        answers = rows.ask_tables(codes, plan.each("margins"))
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        _, total, margins = measure_margins(rows, domain.cardinalities, plan.release_shares("margins"))
         buckets = [
             default_buckets(column, margin, self.max_buckets)
             for column, margin in zip(domain, margins, strict=True)
         ]
         pairs = list(itertools.combinations(range(m), 2))
-        asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
-        found = rows.ask_tables(asked, plan.each("pairs")) if pairs else []
+        axes = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
+        found = rows.ask_tables(axes, plan.release_shares("pairs")) if pairs else []
         sigma = found[0].sigma if found else 0.0
         tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
         masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]

@@ -19,14 +19,13 @@ from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrai
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.budget_stages import counts_entry, stage_entry
-from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.models.cleaning import measure_margins
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Domain
 
@@ -110,10 +109,7 @@ class Latent(Learner):
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> LatentModel:  # noqa: ARG002
         """Measure the margins, then train."""
         m = len(domain)
-        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
-        answers = rows.ask_tables(codes, [1 / m] * m)
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        _, total, margins = measure_margins(rows, domain.cardinalities, [1 / m] * m)
         buckets = [
             default_buckets(column, margin, self.max_buckets)
             for column, margin in zip(domain, margins, strict=True)

@@ -33,7 +33,7 @@ from sdv_plausible.extensions.models.paper.structure import (
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
-from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.privacy import parameter_checks as check
@@ -182,24 +182,20 @@ class PaperNetwork(Learner):
         plan = LearningPlan.make(self.structure, domain, budget)
         counted, cards = rows.part("parameters"), domain.cardinalities
         codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
-        margin_counts = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
-        # The total is the average over the noisy tables, because n is private.
-        total = float(np.mean([answer.values.sum() for answer in margin_counts]))
-        margins = [clean_margin(answer.values, total) for answer in margin_counts]
+        noisy, total, margins = measure_margins(counted, cards, plan.release_shares("margins"))
         buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
         parents = within_memory(self._parents(domain, buckets, plan, rows.part("structure")), buckets, cards)
         coarse = [Axis(j, bucket) for j, bucket in enumerate(buckets)]
-        noisy = margin_counts
         if "tables" in plan.shares:
             sets = [[*(coarse[i] for i in p), codes[j]] for j, p in enumerate(parents)]
-            noisy = counted.ask_tables(sets, plan.each("tables"))
+            noisy = counted.ask_tables(sets, plan.release_shares("tables"))
         tables = {}
         for j, answer in enumerate(noisy):
             counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
             sigma = answer.sigma if "tables" in plan.shares else 0.0
             strength = self.concentration + sigma * math.sqrt(cards[j])
-            found = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
-            tables[j] = self._table(domain, buckets, j, parents[j], found)
+            probabilities = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
+            tables[j] = self._table(domain, buckets, j, parents[j], probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
     def _fit_as_printed(
@@ -208,8 +204,8 @@ class PaperNetwork(Learner):
         """Fit as in sections 3.3.1 and 3.4.1: without margins; buckets are declared or of equal length."""
         plan, cards = self.printed_plan(domain, budget), domain.cardinalities
         buckets = [default_buckets(attribute) for attribute in domain]
-        found = self._printed_parents(domain, buckets, plan, rows.part("structure"))
-        parents = within_memory(found, buckets, cards)
+        learned_parents = self._printed_parents(domain, buckets, plan, rows.part("structure"))
+        parents = within_memory(learned_parents, buckets, cards)
         counted, tables = rows.part("parameters"), {}
         for j, chosen in enumerate(parents):
             axes = [*(Axis(i, buckets[i]) for i in chosen), Axis.of_codes(j, cards[j])]

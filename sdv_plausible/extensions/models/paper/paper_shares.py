@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.budget_stages import BudgetStages, Told
+from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.table.columns.domain import Domain
 
@@ -21,7 +21,7 @@ SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound o
 class LearningPlan(BudgetStages):
     """Budget of every stage of the paper's learner."""
 
-    told: ClassVar[Told] = {
+    stage_specs: ClassVar[StageSpecs] = {
         "margins": ("one-way counts", ("parameters",)),
         "size": ("number of rows, for the entropies' sensitivity", ("structure",)),
         "structure": ("entropies for correlation-based feature selection", ("structure",)),
@@ -52,9 +52,9 @@ class LearningPlan(BudgetStages):
     def entries(self, structure: Structure) -> list[LedgerEntry]:
         """Return one ledger entry per stage."""
         if isinstance(structure, str):
-            return self.counted()
+            return self.stage_entries()
         declared = LedgerEntry(
             name="structure", mechanism="declared by the user", losses=(), scope="the model",
             parts=("structure",),
         )  # fmt: skip
-        return [*self.counted(), declared]
+        return [*self.stage_entries(), declared]
