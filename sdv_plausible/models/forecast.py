@@ -191,7 +191,7 @@ def _is_plain_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def undeclared(domain: Domain) -> tuple[str, ...]:
+def undeclared_columns(domain: Domain) -> tuple[str, ...]:
     """Return the names of columns whose number of codes is only assumed."""
     return tuple(a.name for a in domain if a.provenance != "declared")
 

@@ -104,10 +104,10 @@ def plausible_gamma(learner: Learner, gamma: float) -> float:
     # Plausible seeds of a :class:`PrefixModel` are prefix groups with equal likelihoods, so the bound is 1.
     # Other models use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md,
     # Theorem 2), widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    model_class = makes(learner)
-    if model_class.in_latent_space:
+    fitted_class = makes(learner)
+    if fitted_class.in_latent_space:
         return gamma * GRID_EXCESS
-    return 1.0 if issubclass(model_class, PrefixModel) else gamma
+    return 1.0 if issubclass(fitted_class, PrefixModel) else gamma
 
 
 def far_share(learner: Learner, gamma: float) -> float:

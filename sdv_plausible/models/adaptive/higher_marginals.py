@@ -31,7 +31,9 @@ def make_levels(coarse: Sequence[np.ndarray], ordered: Sequence[bool]) -> list[n
     ]
 
 
-def candidates(usable: Sequence[int], most: int, dependence: Callable[[int, int], float]) -> list[Columns]:
+def candidate_sets(
+    usable: Sequence[int], most: int, dependence: Callable[[int, int], float]
+) -> list[Columns]:
     """Return candidate sets of three columns, and of four if there is room for all."""
     # If there are too many triples, the most dependent pairs are combined with every third column. The choice
     # uses the number of columns and earlier answers only.
@@ -136,7 +138,7 @@ class SetTables:
         return distributions
 
 
-def with_sets(estimates: Estimates, tables: SetTables) -> Estimates:
+def with_higher_marginals(estimates: Estimates, tables: SetTables) -> Estimates:
     """Return the estimates together with the measured sets."""
 
     def known_marginal(columns: Columns) -> np.ndarray | None:

@@ -22,8 +22,13 @@ from sdv_plausible.models.adaptive.denoising import (
     rake,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.higher_marginals import SetTables, candidates, make_levels, with_sets
-from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, share_of
+from sdv_plausible.models.adaptive.higher_marginals import (
+    SetTables,
+    candidate_sets,
+    make_levels,
+    with_higher_marginals,
+)
+from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
@@ -168,7 +173,7 @@ class Measurements:
             },
             levels=self._levels,
         )
-        return with_sets(estimates, self._sets) if self._sets else estimates
+        return with_higher_marginals(estimates, self._sets) if self._sets else estimates
 
     def measure_sets(self, current: SetRound) -> bool:
         """Score sets of three or four columns, choose and measure; False if none was worth its noise."""
@@ -177,7 +182,7 @@ class Measurements:
         usable = [
             j for j, level in enumerate(self._levels) if level.any() and j not in self._conditioning.columns
         ]
-        sets = candidates(usable, current.most, self.estimates().dependence)
+        sets = candidate_sets(usable, current.most, self.estimates().dependence)
         is_measured = self._sets.measure(sets, current)
         self.unspent += 0.0 if is_measured else current.table_share + (0.0 if sets else current.score_share)
         return is_measured
@@ -378,7 +383,7 @@ class Measurements:
         independent = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in public}
         weight = PriorWeight.of(
             {
-                e: share_of(table, independent[e], public[e], sigma)
+                e: dependence_share(table, independent[e], public[e], sigma)
                 for e, (table, _, sigma) in self._noisy_pairs.items()
                 if e in public
             }

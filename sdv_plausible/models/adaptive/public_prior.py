@@ -45,7 +45,7 @@ class PublicCodes:
         if not public_counts.any() or sigma == 0 or len(noisy) < 2:  # a constant column is known
             return noisy, sigma, False
         prior, spread = _prior_counts(public_counts, total)
-        return shrunk(noisy, sigma, prior, spread)
+        return shrink_to_prior(noisy, sigma, prior, spread)
 
     def pairs(
         self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
@@ -86,7 +86,7 @@ def _prior_counts(public_counts: np.ndarray, total: float) -> tuple[np.ndarray, 
     return total * mean, total**2 * smoothed * (1 - smoothed) / (rows + 1)
 
 
-def shrunk(
+def shrink_to_prior(
     noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, float, bool]:
     """Return posterior means of counts, their approximate standard deviation, and whether the prior fits."""
@@ -140,7 +140,7 @@ def _random_effects(share: np.ndarray, variance: np.ndarray) -> tuple[float, flo
     return between, float((w * share).sum() / w.sum()), float(1 / w.sum())
 
 
-def share_of(
+def dependence_share(
     table: np.ndarray, independent: np.ndarray, public: np.ndarray, sigma: float
 ) -> tuple[float, float]:
     """Return the share of the public dependence in a noisy table, and its deviation: a matched filter."""

@@ -93,7 +93,7 @@ class CountsWithVariance:
         return replace(self, counts=counts)
 
 
-def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = False) -> list[NoisyAnswer]:
+def reconcile(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = False) -> list[NoisyAnswer]:
     """Return counts of each column in order, then pairs and larger sets, each once, with scores in place.
 
     ``warn``: whether to warn about contradicting totals.
@@ -108,15 +108,15 @@ def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = F
     unique_keys = [key for key in keys if len(key) != 2]  # a fit may measure its pairs twice
     if len({*unique_keys}) == len(unique_keys) and not any(a.is_stated for a in counted):
         return list(answers)
-    tables = _scaled([CountsWithVariance.of(a) for a in counted], domain, warn=warn)
+    tables = _scale_conflicting_totals([CountsWithVariance.of(a) for a in counted], domain, warn=warn)
     pairs = [t for t in tables if len(t.axes) == 2]
     sets = [t for t in tables if len(t.axes) > 2]
     pairs_of_sets = [t.marginal(e) for t in sets if t.is_stated for e in itertools.combinations(t.columns, 2)]
-    buckets = _common([*pairs, *pairs_of_sets], [np.arange(c) for c in domain.cardinalities])
+    buckets = _common_buckets([*pairs, *pairs_of_sets], [np.arange(c) for c in domain.cardinalities])
     singles = [_column_counts(j, tables, domain) for j in range(len(domain))]
     averaged = {
         columns: table.adjusted_to([singles[j].coarsened(groups) for j in columns])
-        for tables_of, groups in (([*pairs, *pairs_of_sets], buckets), (sets, _common(sets, buckets)))
+        for tables_of, groups in (([*pairs, *pairs_of_sets], buckets), (sets, _common_buckets(sets, buckets)))
         for columns, table in _average(tables_of, groups).items()
     }
     result = [
@@ -169,7 +169,9 @@ def _column_counts(j: int, tables: Sequence[CountsWithVariance], domain: Domain)
     )  # fmt: skip
 
 
-def _scaled(tables: Sequence[CountsWithVariance], domain: Domain, *, warn: bool) -> list[CountsWithVariance]:
+def _scale_conflicting_totals(
+    tables: Sequence[CountsWithVariance], domain: Domain, *, warn: bool
+) -> list[CountsWithVariance]:
     """Scale tables whose totals contradict the others to the mean total by inverse variance."""
     totals = np.array([t.counts.sum() for t in tables])
     weights = 1 / np.array([t.variances.sum() for t in tables])
@@ -190,7 +192,7 @@ def _scaled(tables: Sequence[CountsWithVariance], domain: Domain, *, warn: bool)
     return scaled
 
 
-def _common(tables: Sequence[CountsWithVariance], least: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _common_buckets(tables: Sequence[CountsWithVariance], least: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return the finest buckets of each column to which all tables, and ``least``, can be summed."""
     buckets = list(least)
     for axis in (axis for table in tables for axis in table.axes):

@@ -12,7 +12,7 @@ from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
 from sdv_plausible.models.adaptive.estimates import EXACT_PRECISION, Estimates
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
-from sdv_plausible.models.adaptive.reconciliation import reconciled
+from sdv_plausible.models.adaptive.reconciliation import reconcile
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -34,7 +34,7 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: KeyedRNG
 ) -> BayesianNetwork:
     """Refit the network round by round, as the learner did, from recorded answers."""
-    one_way, rounds, sets = _split_by_kind(reconciled(answers, domain, warn=True), domain)
+    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain, warn=True), domain)
     measurements = ReplayedMeasurements(one_way, sets, [current.tables for current in rounds], domain)
     network: BayesianNetwork | None = None
     for i, current in enumerate(rounds or [_Round()]):
@@ -70,7 +70,7 @@ def replicate_network(
 
     Tables are denoised against these rows and keep the linear dependence of the answers.
     """
-    one_way, rounds, sets = _split_by_kind(reconciled(answers, domain), domain)
+    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain), domain)
     measurements = UnshrunkMeasurements(one_way, sets, [current.tables for current in rounds], domain)
     measurements.use_simulated_rows(rows)
     scored = {pair: None for current in rounds[1:] for pair in current.scored}

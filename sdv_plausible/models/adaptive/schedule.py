@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.forecast import Forecast, noise_distance, pair_distances, shown_distance, undeclared
+from sdv_plausible.models.forecast import (
+    Forecast,
+    noise_distance,
+    pair_distances,
+    shown_distance,
+    undeclared_columns,
+)
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -142,7 +148,7 @@ def forecast(domain: Domain, allowance: QueryBudget, rows: int) -> Forecast | No
     link = max(float(np.median(noise)) / (2 * rows), scores) if len(a) else 1.0
     return Forecast(
         rows=rows,
-        assumed=undeclared(domain),
+        assumed=undeclared_columns(domain),
         columns={
             n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)
         },
@@ -164,7 +170,7 @@ def worth_measuring(
     # later positions must not affect earlier ones. Returns positions, and their shares of mu^2.
     best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
     for k in np.unique(np.geomspace(1, max(most, 1), NUM_SIZES).round().astype(int)):
-        top = _first_kept(sigma(share / k) * price - score, int(k), keep)
+        top = _best_accepted(sigma(share / k) * price - score, int(k), keep)
         top = top[np.isfinite(score[top])]
         if not len(top):
             continue
@@ -177,13 +183,13 @@ def worth_measuring(
     return chosen, best_shares
 
 
-def _first_kept(value: np.ndarray, k: int, keep: Keep) -> np.ndarray:
+def _best_accepted(value: np.ndarray, k: int, keep: Keep) -> np.ndarray:
     """Return the first k positions ranked by value that ``keep`` accepts; ranks as few as possible."""
     size = 4 * k
     while True:
-        kept = keep(_smallest(value, size))[:k]
-        if len(kept) == k or size >= len(value):
-            return kept
+        accepted = keep(_smallest(value, size))[:k]
+        if len(accepted) == k or size >= len(value):
+            return accepted
         size *= 4
 
 

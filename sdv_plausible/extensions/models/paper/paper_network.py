@@ -35,7 +35,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topo
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
 from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared_columns
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.random_split import check_split
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -165,7 +165,7 @@ class PaperNetwork(Learner):
         cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
         return Forecast(
             rows=rows,
-            assumed=undeclared(domain),
+            assumed=undeclared_columns(domain),
             columns={
                 n: noise_distance(int(c), sigma["margins"], rows)
                 for n, c in zip(domain.names, cards, strict=True)
