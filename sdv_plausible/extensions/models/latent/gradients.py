@@ -88,23 +88,23 @@ def backward(network: Autoencoder, places: np.ndarray, noise: np.ndarray, weight
     means, spread = on_grid(drift, VALUE_STEP, LARGEST_MEAN), network.deviations[levels(raw)]
     noise = on_grid(noise, DELTA_STEP, LARGEST_VALUE)
     points = on_grid(means + spread * noise, VALUE_STEP, LARGEST_VALUE)
-    shown = rectified(affine(points, network.hidden))
-    out = network.softmax(affine(shown, network.output) + network.base)
-    seen = places + network.offsets
-    np.put_along_axis(out, seen, np.take_along_axis(out, seen, 1) - 1, 1)
-    out = _rounded(out)
-    inner = _rounded((out @ network.output[:-1].T) * _inside(shown))
-    point = _rounded(inner @ network.hidden[:-1].T)
+    decoded = rectified(affine(points, network.hidden))
+    d_output = network.softmax(affine(decoded, network.output) + network.base)
+    observed = places + network.offsets
+    np.put_along_axis(d_output, observed, np.take_along_axis(d_output, observed, 1) - 1, 1)
+    d_output = _rounded(d_output)
+    d_hidden = _rounded((d_output @ network.output[:-1].T) * _inside(decoded))
+    point = _rounded(d_hidden @ network.hidden[:-1].T)
     d_mean = _rounded((point + weight * means) * (np.abs(drift) < LARGEST_MEAN))
     slope = spread * (math.log(1 / network.floor) / 2) / np.square(1 + np.abs(raw))
     d_raw = _rounded((point * noise + weight * (spread - 1 / spread)) * slope)
-    first = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
+    d_embedding = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
     return {
-        "embedding": (None, first),
+        "embedding": (None, d_embedding),
         "means": (_with_one(active), d_mean),
         "spreads": (_with_one(active), d_raw),
-        "hidden": (_with_one(points), inner),
-        "output": (_with_one(shown), out),
+        "hidden": (_with_one(points), d_hidden),
+        "output": (_with_one(decoded), d_output),
     }
 
 

@@ -23,7 +23,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.queries.count_queries import CountTable, NumberOfRows
 
-SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+PRINTED_SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
 STAGES: dict[str, tuple[str, Part]] = {
     "size": ("number of rows ([PD] Eq. 10)", "structure"),
     "structure": ("entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure"),
@@ -54,7 +54,7 @@ class PrintedPlan:
             if math.isfinite(budget.epsilon) and num_attributes
             else None
         )
-        failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
+        failure = PRINTED_SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
         return cls(
             shares=shares,
             num_attributes=num_attributes,
