@@ -23,13 +23,13 @@ BUCKET_FLOOR = 4.0  # smallest mass of a bucket, in standard deviations of a pai
 PUBLIC_BUCKETS, PUBLIC_FLOOR = 16, 1.0  # number of buckets and floor where a public table adds information
 # Smallest and largest number of unordered values with their own bucket, and the largest number over all
 # columns: the tables of all pairs are in memory when they are scored
-ALONE, MOST_ALONE, MOST_OF_ALL = 128, 1024, 6000
-RICH = 2000.0  # power from which two rounds of pairs, and weak dependence, pay off
+MIN_OWN_BUCKETS, MAX_OWN_BUCKETS, MAX_OWN_BUCKETS_TOTAL = 128, 1024, 6000
+RICH_POWER = 2000.0  # power from which two rounds of pairs, and weak dependence, pay off
 SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
 MOST_SETS = 5000  # largest number of scored sets of three or four columns: a limit on the time
 NUM_SIZES = 200  # largest number of selection sizes that are compared
-DIM = 0.05  # largest noise on the score of a set, as a share of the rows
-Keep = Callable[[np.ndarray], np.ndarray]
+MAX_SCORE_NOISE = 0.05  # largest noise on the score of a set, as a share of the rows
+Selector = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Schedule:
     worth: float
     # Largest number of buckets of an ordered column, and of unordered values with their own bucket
     most_buckets: int
-    most_alone: int
+    most_own_buckets: int
     pair_sigma: float  # approximate noise of a pair table
     rounds: tuple[Round, ...]  # in order
     sets: SetRound | None = None  # the last round; None if it could not pay off
@@ -73,7 +73,7 @@ class Schedule:
         """Return the largest number of buckets of a column in pair tables."""
         # Neighbouring ordered values are similar. Unordered values are not, so each frequent one gets its own
         # bucket.
-        return self.most_buckets if attribute.is_ordered else self.most_alone
+        return self.most_buckets if attribute.is_ordered else self.most_own_buckets
 
     @classmethod
     def make(cls, rows: float, allowance: QueryBudget, num_columns: int) -> Schedule:
@@ -88,13 +88,15 @@ class Schedule:
         sets = _set_round(power, num_columns)
         pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
         pair_share -= sets.score_share + sets.table_share if sets else 0
-        shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH else ((1.0, 1.0, False),)
+        shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH_POWER else ((1.0, 1.0, False),)
         return cls(
             margin_share=margin_share,
             pair_share=pair_share,
-            worth=1.0 if power > RICH else 2.0,
+            worth=1.0 if power > RICH_POWER else 2.0,
             most_buckets=int(np.clip(16 * (power / 4000) ** 0.4, 10, 50)) if private else 40,
-            most_alone=int(np.clip(MOST_OF_ALL // max(num_columns, 1), ALONE, MOST_ALONE)),
+            most_own_buckets=int(
+                np.clip(MAX_OWN_BUCKETS_TOTAL // max(num_columns, 1), MIN_OWN_BUCKETS, MAX_OWN_BUCKETS)
+            ),
             pair_sigma=allowance.sigma(pair_share / (1.5 * num_columns)),
             rounds=tuple(
                 Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
@@ -109,7 +111,7 @@ def _set_round(power: float, num_columns: int) -> SetRound | None:
 
     The joint L2 sensitivity of q scores grows with sqrt(q): their noise is sqrt(q / share) / mu.
     """
-    most = int(min((DIM * power) ** 2 * SET_SCORE_SHARE, MOST_SETS))
+    most = int(min((MAX_SCORE_NOISE * power) ** 2 * SET_SCORE_SHARE, MOST_SETS))
     if num_columns < 3 or most < 4 * num_columns:
         return None
     return SetRound(score_share=SET_SCORE_SHARE, table_share=SET_TABLE_SHARE, most=most)
@@ -160,7 +162,12 @@ def forecast(domain: Domain, allowance: QueryBudget, rows: int) -> Forecast | No
 
 
 def worth_measuring(
-    score: np.ndarray, price: np.ndarray, share: float, sigma: Callable[[float], float], most: int, keep: Keep
+    score: np.ndarray,
+    price: np.ndarray,
+    share: float,
+    sigma: Callable[[float], float],
+    most: int,
+    keep: Selector,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose the tables that maximise the sum of scores minus the L1 noise of measuring them all."""
     # Tables are ranked by score minus noise, so that of two equal scores the smaller table comes first.
@@ -183,7 +190,7 @@ def worth_measuring(
     return chosen, best_shares
 
 
-def _best_accepted(value: np.ndarray, k: int, keep: Keep) -> np.ndarray:
+def _best_accepted(value: np.ndarray, k: int, keep: Selector) -> np.ndarray:
     """Return the first k positions ranked by value that ``keep`` accepts; ranks as few as possible."""
     size = 4 * k
     while True:
