@@ -75,10 +75,8 @@ def project_ordered(
     projected[remaining] = project_to_simplex(smooth[remaining], total)
     if 0 < np.count_nonzero(remaining[:k]) < k and sigma:
         first, last = np.flatnonzero(remaining[:k])[[0, -1]]
-        for direction, num_cleared in ((slice(None, None, -1), k - 1 - first), (slice(None), last)):
-            _add_tail(
-                projected[:k][direction], noisy[:k][direction], places[direction], int(num_cleared), sigma
-            )
+        for direction, end in ((slice(None, None, -1), k - 1 - first), (slice(None), last)):
+            _add_tail(projected[:k][direction], noisy[:k][direction], places[direction], int(end), sigma)
         projected[remaining] *= max(
             0.0, 1 - (projected.sum() - total) / max(projected[remaining].sum(), 1e-300)
         )
