@@ -1,6 +1,6 @@
-"""Code books as NIST publishes them with its data excerpts: ``data_dictionary.json``.
+"""Read ``data_dictionary.json``, the code books of NIST's data excerpts.
 
-Name -> ``{"description": ..., "values": {code: meaning, "min": ..., "max": ...}}``.
+They map names to ``{"description": ..., "values": {code: meaning, "min": ..., "max": ...}}``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KNOWN = {"description", "values", "details", "link"}
 
 
 def looks_like(document: Any) -> bool:
-    """Whether a JSON document has this form."""
+    """Whether a document has the format of NIST's data dictionaries."""
     return (
         isinstance(document, dict)
         and bool(document)
@@ -42,11 +42,11 @@ def read_nist(path: Path) -> Codebook:
     columns: dict[str, dict[str, Any]] = {}
     messages: list[Message] = []
     for name, entry in document.items():
-        columns[name], said = _column(name, entry)
-        messages += said
-        strange = sorted(set(entry) - _KNOWN)
-        if strange:
-            messages.append((name, f"not understood: {', '.join(strange)}"))
+        columns[name], column_messages = _column(name, entry)
+        messages += column_messages
+        unknown = sorted(set(entry) - _KNOWN)
+        if unknown:
+            messages.append((name, f"not understood: {', '.join(unknown)}"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 
