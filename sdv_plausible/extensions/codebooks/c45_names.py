@@ -60,9 +60,9 @@ def _words(name: str, description: str) -> tuple[dict[str, Any], list[Message]]:
         return {"sdtype": None}, [(name, "to be ignored, as the file says")]
     if re.fullmatch(r"discrete\s+\d+", description.casefold()):
         return {"sdtype": "categorical"}, [(name, "a category whose values are not listed")]
-    words = categories(plain(_values(description)))
-    check_words(name, words)
-    return words, []
+    declaration = categories(plain(_values(description)))
+    check_words(name, declaration)
+    return declaration, []
 
 
 def _values(description: str) -> list[str]:

@@ -71,29 +71,31 @@ def read_csv_codebook(path: Path) -> Codebook:
 
 def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
     column_type = cells.get("type")
-    words: dict[str, Any] = {
+    declaration: dict[str, Any] = {
         "sdtype": None if column_type is None else _PLAIN_TYPES.get(column_type.casefold(), column_type)
     }
     if "format" in cells:
-        words["datetime_format"] = cells["format"]
-    is_date = words["sdtype"] == "datetime" or "format" in cells
+        declaration["datetime_format"] = cells["format"]
+    is_date = declaration["sdtype"] == "datetime" or "format" in cells
     for key, word in (("min", "range_min"), ("max", "range_max")):
         if key in cells:
-            words[word] = cells[key] if is_date else _number(name, key, cells[key])
+            declaration[word] = cells[key] if is_date else _number(name, key, cells[key])
     if "values" in cells:
-        words["range_values"] = plain(cells["values"].split("|"))
+        declaration["range_values"] = plain(cells["values"].split("|"))
     if "decimals" in cells:
-        words["decimal_places"] = _number(name, "decimals", cells["decimals"])
+        declaration["decimal_places"] = _number(name, "decimals", cells["decimals"])
     elif column_type is not None and column_type.casefold() in _WHOLE:
-        words["decimal_places"] = 0
+        declaration["decimal_places"] = 0
     if "missing" in cells:
         if cells["missing"].casefold() not in _TRUTH:
             raise ValueError(f"column {name!r}: missing ({cells['missing']!r:.60}) must be yes or no")
-        words["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
-    is_number = not is_date and words.keys() & {"range_min", "range_max", "decimal_places"}
-    words["sdtype"] = words["sdtype"] or told_sdtype(words) or ("numerical" if is_number else None)
-    check_words(name, words)
-    return words
+        declaration["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
+    is_number = not is_date and declaration.keys() & {"range_min", "range_max", "decimal_places"}
+    declaration["sdtype"] = (
+        declaration["sdtype"] or told_sdtype(declaration) or ("numerical" if is_number else None)
+    )
+    check_words(name, declaration)
+    return declaration
 
 
 def _number(name: str, key: str, text: str) -> int | float:

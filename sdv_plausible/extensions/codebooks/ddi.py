@@ -68,12 +68,12 @@ def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[Messa
             for code in dict.fromkeys([*codes, *missing])
             if (parsed := number(code)) is None or low is None or high is None or not low <= parsed <= high
         ]
-        words, range_messages = ranged(name, low, high, codes_outside)
+        declaration, range_messages = ranged(name, low, high, codes_outside)
     else:
         if ranges:
             messages.append((name, "its range is not used"))
-        words, range_messages = labelled(name, codes, list(dict.fromkeys(missing)), is_text=is_text)
-    return words, messages + range_messages
+        declaration, range_messages = labelled(name, codes, list(dict.fromkeys(missing)), is_text=is_text)
+    return declaration, messages + range_messages
 
 
 def _codes(categories: list[ET.Element]) -> tuple[list[str], list[str]]:

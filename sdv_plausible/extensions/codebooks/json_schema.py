@@ -55,50 +55,50 @@ def _column(name: str, schema: dict[str, Any], is_required: bool) -> tuple[dict[
     if values is not None and (not isinstance(values, list) or not all(map(_is_value, values))):
         raise ValueError(f"column {name!r}: enum ({values!r:.60}) must be a list of texts or numbers")
     if values is not None:
-        words = categories(value for value in values if value is not None)
+        declaration = categories(value for value in values if value is not None)
     elif present_types in (["integer"], ["number"]):
-        words, range_messages = _numbers(name, schema, present_types[0])
+        declaration, range_messages = _numbers(name, schema, present_types[0])
         messages += range_messages
     elif present_types == ["boolean"]:
-        words = {"sdtype": "boolean", "range_values": [False, True]}
+        declaration = {"sdtype": "boolean", "range_values": [False, True]}
     elif present_types == ["string"] and schema.get("format") in ("date", "date-time"):
         is_day = schema["format"] == "date"
-        words = {"sdtype": "datetime", **({"datetime_format": "%Y-%m-%d"} if is_day else {})}
+        declaration = {"sdtype": "datetime", **({"datetime_format": "%Y-%m-%d"} if is_day else {})}
         missing_keys = "range_min and range_max" + ("" if is_day else ", and its datetime_format")
         messages.append((name, f"no range of dates is told: give {missing_keys}, or it is learned"))
     else:
         return {"sdtype": None}, [*messages, (name, "no values are listed")]
     may_miss = "null" in types or (values is not None and None in values)
-    return {**words, "range_is_nullable": may_miss or not is_required}, messages
+    return {**declaration, "range_is_nullable": may_miss or not is_required}, messages
 
 
 def _numbers(name: str, schema: dict[str, Any], number_type: str) -> tuple[dict[str, Any], list[Message]]:
     ends: dict[str, float] = {}
-    for word, suffix, sign in (("range_min", "inimum", 1), ("range_max", "aximum", -1)):
+    for key, suffix, sign in (("range_min", "inimum", 1), ("range_max", "aximum", -1)):
         side = "m" + suffix
         if side in schema:
-            ends[word] = _number(name, side, schema[side])
+            ends[key] = _number(name, side, schema[side])
         strict = "exclusiveM" + suffix
         if strict in schema:
             bound = _number(name, strict, schema[strict])
             if number_type == "integer":
                 bound = math.floor(bound) + 1 if sign > 0 else math.ceil(bound) - 1
-            ends[word] = bound if word not in ends else (max if sign > 0 else min)(bound, ends[word])
+            ends[key] = bound if key not in ends else (max if sign > 0 else min)(bound, ends[key])
     if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
         raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
     messages: list[Message] = (
         [] if len(ends) == 2 else [(name, "no range is told: give both its ends, or it is learned")]
     )
-    words: dict[str, Any] = {"sdtype": "numerical", **ends}
+    declaration: dict[str, Any] = {"sdtype": "numerical", **ends}
     if number_type == "integer":
-        words["decimal_places"] = 0
+        declaration["decimal_places"] = 0
     elif "multipleOf" in schema:
         digits = -math.log10(_number(name, "multipleOf", schema["multipleOf"]) or math.inf)
         if math.isfinite(digits) and 0 <= round(digits) <= 15 and abs(digits - round(digits)) < 1e-9:
-            words["decimal_places"] = round(digits)
+            declaration["decimal_places"] = round(digits)
         else:
             messages.append((name, f"multipleOf {schema['multipleOf']!r} is not said"))
-    return words, messages
+    return declaration, messages
 
 
 def _number(name: str, key: str, value: Any) -> float:

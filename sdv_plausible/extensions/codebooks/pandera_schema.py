@@ -84,11 +84,11 @@ def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[Mes
             ends["range_min" if check in _LOW else "range_max"] = bound
         else:
             messages.append((name, f"the check {check} is not understood"))
-    words, column_messages = _words(name, str(column.get("dtype") or ""), values, ends)
+    declaration, column_messages = _words(name, str(column.get("dtype") or ""), values, ends)
     nullable = column.get("nullable")
-    if isinstance(nullable, bool) and words["sdtype"]:
-        words["range_is_nullable"] = nullable
-    return words, messages + column_messages
+    if isinstance(nullable, bool) and declaration["sdtype"]:
+        declaration["range_is_nullable"] = nullable
+    return declaration, messages + column_messages
 
 
 def _checks(column: str, checks: Any) -> Iterator[tuple[str, dict[str, Any]]]:

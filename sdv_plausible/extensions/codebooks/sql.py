@@ -29,7 +29,7 @@ _TYPE_IN_BRACKETS = re.compile(r"(?<=\])([ \t]+)\[(\w+)\]")  # [age] [int], as S
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "="}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _TOO_DEEP = "a condition or a bracket nests too deeply to be read: split it into several"
-Words = dict[str, Any]
+Declaration = dict[str, Any]
 
 
 def read_sql(path: Path) -> Codebook:
@@ -41,15 +41,15 @@ def read_sql(path: Path) -> Codebook:
             f"{path}: SQL is read by sqlglot: pip install 'sdv-plausible[codebooks]'"
         ) from error
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # our messages report what cannot be read
-    text, parsed, failed = (
-        _OF_PROGRAMS.sub(";", _without_rows(read_text(path, "SQL"))),
-        list[tuple[int, list[Any]]](),
-        0,
-    )
+    text = _OF_PROGRAMS.sub(";", _without_rows(read_text(path, "SQL")))
+    parsed: list[tuple[int, list[Any]]] = []
+    failed = 0  # first line that a dialect did not parse
     for dialect in _DIALECTS:
         sql = _TYPE_IN_BRACKETS.sub(r"\1\2", text) if dialect == "tsql" else text
         try:
-            statements = [one for one in sqlglot.parse(sql, read=dialect or None) if one is not None]
+            statements = [
+                statement for statement in sqlglot.parse(sql, read=dialect or None) if statement is not None
+            ]
         except sqlglot.ParseError as error:
             failed = failed or int((error.errors or [{}])[0].get("line") or 1)
         except sqlglot.TokenError:
@@ -64,7 +64,7 @@ def read_sql(path: Path) -> Codebook:
         )
     tables = _Tables()
     try:
-        for statement in min(parsed, key=lambda one: one[0])[1]:
+        for statement in min(parsed, key=lambda result: result[0])[1]:
             tables.read(statement)
     except RecursionError:
         raise ValueError(f"{path}: {_TOO_DEEP}") from None
@@ -100,44 +100,44 @@ class _Tables:
     """The columns of the tables read so far."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, dict[str, Words]] = {}
+        self.tables: dict[str, dict[str, Declaration]] = {}
         self.messages: list[Message] = []
 
-    def columns(self) -> tuple[dict[str, Words], set[str]]:
+    def columns(self) -> tuple[dict[str, Declaration], set[str]]:
         """Columns of all tables, and the names with conflicting declarations, which are left open."""
-        merged, conflicting = dict[str, Words](), set[str]()
+        merged, conflicting = dict[str, Declaration](), set[str]()
         for columns in self.tables.values():
-            for name, words in columns.items():
-                if merged.setdefault(name, words) != words:
+            for name, declaration in columns.items():
+                if merged.setdefault(name, declaration) != declaration:
                     conflicting.add(name)
         return {
-            n: {"sdtype": None} if n in conflicting else words for n, words in merged.items()
+            n: {"sdtype": None} if n in conflicting else declaration for n, declaration in merged.items()
         }, conflicting
 
     def codebook(self) -> Codebook:
         """The code book, with messages about missing declarations."""
         for columns in self.tables.values():
-            for name, words in columns.items():
-                self._finish(name, words)
+            for name, declaration in columns.items():
+                self._finish(name, declaration)
         columns_by_name, conflicting = self.columns()
-        for name, words in columns_by_name.items():
+        for name, declaration in columns_by_name.items():
             if name in conflicting:
                 self.messages.append((name, "several tables have such a column, declared otherwise"))
-            elif words["sdtype"] is None:
+            elif declaration["sdtype"] is None:
                 self.messages.append((name, "no values are listed"))
         return Codebook(columns=columns_by_name, messages=tuple(dict.fromkeys(self.messages)))
 
-    def _finish(self, name: str, words: Words) -> None:
-        low, high = words.get("range_min"), words.get("range_max")
+    def _finish(self, name: str, declaration: Declaration) -> None:
+        low, high = declaration.get("range_min"), declaration.get("range_max")
         if low is None or high is None:
-            if words["sdtype"] == "numerical":
+            if declaration["sdtype"] == "numerical":
                 self.messages.append((name, "no range is told: give both its ends, or it is learned"))
-            elif words["sdtype"] == "datetime":
+            elif declaration["sdtype"] == "datetime":
                 self.messages.append((name, "give its range_min and range_max, or it is learned"))
         elif low > high:
             raise ValueError(f"column {name!r}: no number is between {low} and {high}")
-        if words["sdtype"] is None:
-            words.pop("range_is_nullable", None)
+        if declaration["sdtype"] is None:
+            declaration.pop("range_is_nullable", None)
 
     def read(self, statement: Any) -> None:
         """Read CREATE TABLE, or constraints added by ALTER TABLE."""
@@ -153,7 +153,7 @@ class _Tables:
             for part in statement.find_all(exp.Constraint, exp.PrimaryKey):
                 self._part(self.tables.get(statement.this.name, {}), part)
 
-    def _part(self, columns: dict[str, Words], part: Any) -> None:
+    def _part(self, columns: dict[str, Declaration], part: Any) -> None:
         """Read one column or constraint."""
         from sqlglot import exp
 
@@ -180,7 +180,7 @@ class _Tables:
                     columns[key.name]["range_is_nullable"] = False
 
 
-def _type(kind: Any) -> Words:
+def _type(kind: Any) -> Declaration:
     from sqlglot import exp
 
     types = exp.DataType.Type
@@ -229,7 +229,7 @@ def _conditions(node: Any) -> Iterator[Any]:
             yield condition
 
 
-def _apply_condition(columns: dict[str, Words], condition: Any) -> bool:
+def _apply_condition(columns: dict[str, Declaration], condition: Any) -> bool:
     """Apply a condition to its column's declaration; False if it is not supported."""
     from sqlglot import exp
 
@@ -239,45 +239,47 @@ def _apply_condition(columns: dict[str, Words], condition: Any) -> bool:
         if not all(isinstance(term, exp.EQ) for term in alternatives) or len(names) != 1:
             return False
         return _set_values(columns.get(names.pop()), [_value(term.expression) for term in alternatives])
-    left = _unwrapped(condition.this) if isinstance(condition.this, exp.Expression) else None
-    words = columns.get(left.name) if isinstance(left, exp.Column) else None
+    column = _unwrapped(condition.this) if isinstance(condition.this, exp.Expression) else None
+    declaration = columns.get(column.name) if isinstance(column, exp.Column) else None
     if isinstance(condition, exp.In):
-        return _set_values(words, list(map(_value, condition.expressions)))
+        return _set_values(declaration, list(map(_value, condition.expressions)))
     if isinstance(condition, exp.Between):
         ends = _value(condition.args["low"]), _value(condition.args["high"])
-        return words is not None and None not in ends and _set_range(words, *ends)
+        return declaration is not None and None not in ends and _set_range(declaration, *ends)
     sign = _SIGNS.get(type(condition).__name__)
     if sign is None:
         return False
     right = _unwrapped(condition.expression)
     if isinstance(right, exp.Any):
         listed = _unwrapped(right.this)
-        return isinstance(listed, exp.Array) and _set_values(words, list(map(_value, listed.expressions)))
-    if isinstance(right, exp.Column) and words is None:  # 0 <= age
-        words, sign, right = columns.get(right.name), _FLIPPED[sign], left
+        return isinstance(listed, exp.Array) and _set_values(
+            declaration, list(map(_value, listed.expressions))
+        )
+    if isinstance(right, exp.Column) and declaration is None:  # 0 <= age
+        declaration, sign, right = columns.get(right.name), _FLIPPED[sign], column
     bound = _value(right)
-    if words is None or not isinstance(bound, (int, float)):
+    if declaration is None or not isinstance(bound, (int, float)):
         return False
-    if words.get("decimal_places") == 0 and sign in ("<", ">"):
+    if declaration.get("decimal_places") == 0 and sign in ("<", ">"):
         bound = math.ceil(bound) - 1 if sign == "<" else math.floor(bound) + 1
-    return _set_range(words, None if sign[0] == "<" else bound, None if sign[0] == ">" else bound)
+    return _set_range(declaration, None if sign[0] == "<" else bound, None if sign[0] == ">" else bound)
 
 
-def _set_values(words: Words | None, values: list[Any]) -> bool:
-    if words is None or None in values or not values:
+def _set_values(declaration: Declaration | None, values: list[Any]) -> bool:
+    if declaration is None or None in values or not values:
         return False
-    words.pop("decimal_places", None)
-    words.update(categories(values))
+    declaration.pop("decimal_places", None)
+    declaration.update(categories(values))
     return True
 
 
-def _set_range(words: Words, low: Any, high: Any) -> bool:
-    if words["sdtype"] != "numerical" or isinstance(low, str) or isinstance(high, str):
+def _set_range(declaration: Declaration, low: Any, high: Any) -> bool:
+    if declaration["sdtype"] != "numerical" or isinstance(low, str) or isinstance(high, str):
         return False
     if low is not None:
-        words["range_min"] = max(low, words.get("range_min", low))
+        declaration["range_min"] = max(low, declaration.get("range_min", low))
     if high is not None:
-        words["range_max"] = min(high, words.get("range_max", high))
+        declaration["range_max"] = min(high, declaration.get("range_max", high))
     return True
 
 
@@ -286,8 +288,8 @@ def _value(node: Any) -> Any:
 
     node = _unwrapped(node)
     if isinstance(node, exp.Neg):
-        found = _value(node.this)
-        return -found if isinstance(found, (int, float)) else None
+        value = _value(node.this)
+        return -value if isinstance(value, (int, float)) else None
     if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string):
         return node.name
     return number(node.name) if isinstance(node, exp.Literal) else None

@@ -115,14 +115,14 @@ def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[
         listed = [value for value in _values(values) if value is not None and value not in missing]
         if kind in ("integer", "number", "year"):
             listed = [value if (parsed := number(value)) is None else parsed for value in listed]
-        words = categories(listed)
+        declaration = categories(listed)
         if field.get("categoriesOrdered") is True:
-            words["sdtype"] = "ordinal"
+            declaration["sdtype"] = "ordinal"
     elif kind == "boolean":
-        words = {"sdtype": "boolean", "range_values": [False, True]}
+        declaration = {"sdtype": "boolean", "range_values": [False, True]}
     elif kind in ("integer", "number", "year"):
         no_decimals = {} if kind == "number" else {"decimal_places": 0}
-        words = {"sdtype": "numerical", **_ends(name, limits), **no_decimals}
+        declaration = {"sdtype": "numerical", **_ends(name, limits), **no_decimals}
     elif kind in _DATES:
         date_format = str(field.get("format", "default")).removeprefix("fmt:")
         date_format = {"default": _DATES[kind], "any": ""}.get(date_format, date_format)
@@ -131,14 +131,18 @@ def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[
             for end, key in (("range_min", "minimum"), ("range_max", "maximum"))
             if key in limits
         }
-        words = {"sdtype": "datetime", **({"datetime_format": date_format} if date_format else {}), **ends}
+        declaration = {
+            "sdtype": "datetime",
+            **({"datetime_format": date_format} if date_format else {}),
+            **ends,
+        }
         if len(ends) < 2:
             messages.append((name, "no range of dates is told: give both its ends, or it is learned"))
     else:
         return {"sdtype": None}, [*messages, (name, "no values are listed")]
-    if words["sdtype"] == "numerical" and not {"range_min", "range_max"} <= {*words}:
+    if declaration["sdtype"] == "numerical" and not {"range_min", "range_max"} <= {*declaration}:
         messages.append((name, "no range is told: give both its ends, or it is learned"))
-    return {**words, "range_is_nullable": limits.get("required") is not True}, messages
+    return {**declaration, "range_is_nullable": limits.get("required") is not True}, messages
 
 
 def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:

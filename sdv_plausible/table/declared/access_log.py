@@ -31,7 +31,8 @@ def record_look(
     ``rules`` are the digests of the rules, if rows that break them are counted. Callers must show nothing if
     the file cannot be written (OSError). A bare mapping becomes a domain file.
     """
-    if _is_finished(read_json(Path(path))):
+    document = read_json(Path(path))
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
         with locked(Path(path).resolve()):
             domain = Domain.load(path)
             new_domain = looked_at(domain, names, rules)
@@ -45,10 +46,6 @@ def record_look(
         new = old.looked_at(names, rules)
         new.save(path)
     return tuple(name for name in new.looked if name not in old.looked)
-
-
-def _is_finished(document: Any) -> bool:
-    return isinstance(document, dict) and document.get("schema") == SCHEMA
 
 
 def with_looks(
@@ -72,11 +69,11 @@ def with_looks(
 
 
 def with_earlier(
-    file: DomainFile, before: DomainFile, names: Collection[str]
+    file: DomainFile, earlier: DomainFile, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
     """The file with the access records of an earlier file, and the columns of these records."""
-    looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
-    rules = file.looked_rules if before.looked_rules is None else before.looked_rules
+    looked = {name: digest for name, digest in earlier.looked.items() if name in {*names, *file.columns}}
+    rules = file.looked_rules if earlier.looked_rules is None else earlier.looked_rules
     return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)
 
 
@@ -87,9 +84,9 @@ def replace_file(
     # ``names`` as for :func:`with_looks`. ``learned``: declarations of the columns learned for this file.
     path = Path(path)
     with locked(path.resolve()) if path.exists() else nullcontext():
-        merged, kept = with_looks(file, path, names)
+        merged, recorded = with_looks(file, path, names)
         merged.paid_for(learned).save(path)
-    return kept
+    return recorded
 
 
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
@@ -113,7 +110,11 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
         messages.append(
             f"Written down in {path}: {rules_text}. {condition} now, the file must name their rules_source"
         )
-    types = {name: words.get("sdtype") for name, words in file.columns.items() if isinstance(words, Mapping)}
+    types = {
+        name: declaration.get("sdtype")
+        for name, declaration in file.columns.items()
+        if isinstance(declaration, Mapping)
+    }
     open_columns = [
         name for name, sdtype in types.items() if name not in file.looked and sdtype in MODELLED_SDTYPES
     ]

@@ -51,21 +51,21 @@ class Codebook:
     def citing(self, source: str) -> Codebook:
         """The code book with ``source`` in every declaration that is not blank."""
         cited = {
-            name: words if is_blank(words) else {**words, "source": source}
-            for name, words in self.columns.items()
+            name: declaration if is_blank(declaration) else {**declaration, "source": source}
+            for name, declaration in self.columns.items()
         }
         return replace(self, columns=cited)
 
 
-def with_open_digits(words: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_open_digits(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
     """Declaration with float ends if decimal places are unknown: integer ends would mean integers."""
-    precision = {word for word in ("decimal_places", "resolution") if words.get(word) is not None}
-    if words.get("sdtype") != "numerical" or precision:
-        return words
-    ends = {word: words[word] for word in ("range_min", "range_max") if words.get(word) is not None}
+    precision = {key for key in ("decimal_places", "resolution") if declaration.get(key) is not None}
+    if declaration.get("sdtype") != "numerical" or precision:
+        return declaration
+    ends = {key: declaration[key] for key in ("range_min", "range_max") if declaration.get(key) is not None}
     if any(abs(end) > _EXACT for end in ends.values()):
-        return words
-    return {**words, **{word: float(end) for word, end in ends.items()}}
+        return declaration
+    return {**declaration, **{key: float(end) for key, end in ends.items()}}
 
 
 @dataclass(frozen=True)
@@ -117,23 +117,23 @@ def ranged(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[Message]]:
     """Declaration of numbers in a range with codes outside it, and messages."""
-    words: dict[str, Any] = {"sdtype": "numerical"}
+    declaration: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
     messages: list[Message] = []
     if low is None or high is None:
         and_codes = f" (and for its codes {listed})" if codes else ""
         messages = [(name, f"no range is told: give range_min and range_max{and_codes}, or it is learned")]
-    words |= {word: end for word, end in (("range_min", low), ("range_max", high)) if end is not None}
+    declaration |= {key: end for key, end in (("range_min", low), ("range_max", high)) if end is not None}
     numbers = [value for code in codes if (value := number(code)) is not None]
     special = [*numbers, *(code for code in codes if number(code) is None)]
     try:
-        check_words(name, {**words, "special_values": special})
+        check_words(name, {**declaration, "special_values": special})
     except ValueError:
         special = numbers
         messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
     if special:
-        words["special_values"] = special
-    return words, messages
+        declaration["special_values"] = special
+    return declaration, messages
 
 
 def labelled(

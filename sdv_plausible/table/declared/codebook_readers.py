@@ -45,15 +45,15 @@ def _usable(codebook: Codebook) -> Codebook:
     columns: dict[str, Mapping[str, Any]] = {}
     messages = list(codebook.messages)
     for name, declaration in codebook.columns.items():
-        words, sdtype = with_open_digits(declaration), declaration.get("sdtype")
+        usable, sdtype = with_open_digits(declaration), declaration.get("sdtype")
         if sdtype in MODELLED_SDTYPES:
-            declared_attribute(name, words)
-        elif sdtype is not None and (unused := [word for word in words if word in VALUE_WORDS]):
-            words = {word: value for word, value in words.items() if word not in unused}
+            declared_attribute(name, usable)
+        elif sdtype is not None and (unused := [key for key in usable if key in VALUE_WORDS]):
+            usable = {key: value for key, value in usable.items() if key not in unused}
             messages.append(
                 (name, f"of type {sdtype!r}, which is invented anew: {', '.join(unused)} not used")
             )
-        columns[name] = words
+        columns[name] = usable
     return replace(codebook, columns=columns, messages=tuple(messages))
 
 

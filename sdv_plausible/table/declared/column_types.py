@@ -56,16 +56,17 @@ def types_of_unknown_origin(metadata: Any, domain: Any = None, person: str | Non
     table, columns = _table_and_columns(metadata)
     if not columns or says_written(domain):
         return ()
-    file, stated = given_file(domain), getattr(metadata, STATED, None)
+    file, original_types = given_file(domain), getattr(metadata, STATED, None)
     declared = {} if file is None else file.declarations()
     undeclared = {
         name
-        for name, kind in column_types(domain, metadata, person).items()
+        for name, column_type in column_types(domain, metadata, person).items()
         if name in columns
-        and (stated or {}).get(name) != type_words(columns[name])
-        and _plain(kind) != _plain(_declared_type(name, declared.get(name), declared, person))
+        and (original_types or {}).get(name) != type_words(columns[name])
+        and _without_defaults(column_type)
+        != _without_defaults(_declared_type(name, declared.get(name), declared, person))
     }
-    keys = _key_columns(table) if stated is None else set()
+    keys = _key_columns(table) if original_types is None else set()
     return tuple(name for name in columns if name in undeclared | keys)
 
 
@@ -80,9 +81,13 @@ def _declared_type(
         return None
 
 
-def _plain(kind: ColumnType | None) -> dict[str, Any] | None:
+def _without_defaults(column_type: ColumnType | None) -> dict[str, Any] | None:
     """Keys of a type, without ``pii: true``, which is the default."""
-    return None if kind is None else {word: value for word, value in kind.words.items() if value is not True}
+    return (
+        None
+        if column_type is None
+        else {key: value for key, value in column_type.words.items() if value is not True}
+    )
 
 
 def _key_columns(table: Mapping[Any, Any]) -> set[str]:
@@ -147,29 +152,29 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     return table, columns
 
 
-def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
-    if isinstance(given, ColumnType):
-        return given
-    date_format = known.get("datetime_format")
-    if not isinstance(given, (Attribute, Mapping)):
+def _column_type(name: str, declared: Any, metadata_spec: Mapping[str, Any]) -> ColumnType:
+    if isinstance(declared, ColumnType):
+        return declared
+    date_format = metadata_spec.get("datetime_format")
+    if not isinstance(declared, (Attribute, Mapping)):
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({type(given).__name__}) must be a mapping such as "
+            f"domain of column {name!r} ({type(declared).__name__}) must be a mapping such as "
             f"{{'range_min': 0, 'range_max': 99}}",
         )
-    check_agreement(name, given, known)
-    if isinstance(given, Attribute):
+    check_agreement(name, declared, metadata_spec)
+    if isinstance(declared, Attribute):
         return ColumnType(
             name=name,
-            sdtype=sdtype_of(given),
-            datetime_format=given.datetime_format or date_format,
-            values=given.values,
-            number_format=given.number_format,
+            sdtype=sdtype_of(declared),
+            datetime_format=declared.datetime_format or date_format,
+            values=declared.values,
+            number_format=declared.number_format,
         )
-    if given is not known:
-        check_keys(name, given)
-    spec = {"datetime_format": date_format, **given}
-    spec["sdtype"] = given.get("sdtype") or known.get("sdtype") or told_sdtype(given)
+    if declared is not metadata_spec:
+        check_keys(name, declared)
+    spec = {"datetime_format": date_format, **declared}
+    spec["sdtype"] = declared.get("sdtype") or metadata_spec.get("sdtype") or told_sdtype(declared)
     check_words(name, spec)
     if spec["sdtype"] is None:
         raise ValueError(
@@ -177,7 +182,9 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
             "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
-    stated = None if attribute else stated_of(name, spec)
-    values = attribute.values if attribute else stated.texts if stated else ()
-    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in (*TYPE_WORDS, "number_format")}
-    return ColumnType(name=name, values=values, **words)
+    partial = None if attribute else stated_of(name, spec)
+    values = attribute.values if attribute else partial.texts if partial else ()
+    declaration: dict[str, Any] = {
+        key: spec.get(key, metadata_spec.get(key)) for key in (*TYPE_WORDS, "number_format")
+    }
+    return ColumnType(name=name, values=values, **declaration)

@@ -98,7 +98,7 @@ class Declarations:
     def kept(self, attribute: Attribute) -> Attribute:
         """Apply a partial declaration to an attribute inferred from the rows."""
         stated = self.stated.get(attribute.name)
-        return attribute if stated is None else stated.kept(attribute)
+        return attribute if stated is None else stated.apply_to(attribute)
 
     def _planned_attribute(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
@@ -132,11 +132,8 @@ class Declarations:
             if name not in date_formats and spec.get("sdtype") == "datetime":
                 date_formats[name] = self.date_format(name, spec)
             is_inferred = attribute is None and self.undeclared == "infer"
-            if (
-                name not in names
-                or is_inferred
-                or (attribute is not None and attribute.time_zone is not None)
-            ):
+            has_zone = attribute is not None and attribute.time_zone is not None
+            if name not in names or is_inferred or has_zone:
                 date_formats.pop(name, None)
         return date_formats
 
@@ -167,9 +164,7 @@ class Declarations:
             return False
         style = {"time_zone": attribute.time_zone, "datetime_format": attribute.datetime_format}
         expected = replace(declared, provenance=attribute.provenance)
-        if (
-            declared.kind == "datetime" and declared.time_zone is None
-        ):  # the table's schema has the style of dates
+        if declared.kind == "datetime" and declared.time_zone is None:  # the schema has the style of dates
             expected = in_zone(expected, style)
         return expected == attribute or (bounds is not None and bounds.leads_to(attribute))
 
@@ -199,8 +194,10 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         result = _with_learned_ranges(
             {n: a for n, a in attributes_or_none.items() if a}, specs, undeclared, never_missing
         )
-        open_ = {name: one for name, spec in specs.items() if (one := stated_of(name, spec)) is not None}
-        return replace(result, number_formats=spelled, stated=open_)
+        open_partials = {
+            name: partial for name, spec in specs.items() if (partial := stated_of(name, spec)) is not None
+        }
+        return replace(result, number_formats=spelled, stated=open_partials)
     file = domain_document(domain)
     declared = file.declarations()
     unknown = sorted(set(declared) - set(specs))
@@ -210,18 +207,18 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
     attributes: dict[str, Attribute] = {}
-    stated: dict[str, PartialDeclaration] = {}
+    partials: dict[str, PartialDeclaration] = {}
     for name, spec in declared.items():
         if isinstance(spec, Mapping):
             check_agreement(name, spec, specs[name])
         if says_type_alone(name, spec):
             continue
-        if isinstance(spec, Mapping) and (one := stated_of(name, spec, specs[name])) is not None:
-            stated[name] = one
+        if isinstance(spec, Mapping) and (partial := stated_of(name, spec, specs[name])) is not None:
+            partials[name] = partial
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
     mappings = {name: spec for name, spec in declared.items() if isinstance(spec, Mapping)}
-    never_missing = frozenset(name for name, one in stated.items() if one.nullable is False)
+    never_missing = frozenset(name for name, partial in partials.items() if partial.nullable is False)
     for name, attribute in attributes.items():
         _check_texts(name, attribute)
     return replace(
@@ -233,7 +230,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         },
         sources={name: spec["source"] for name, spec in mappings.items() if spec.get("source")},
         number_formats={**spelled, **number_formats(declared)},
-        stated=stated,
+        stated=partials,
     )
 
 
@@ -343,11 +340,11 @@ def _declare(name: str, spec: Any, max_bins: int, metadata_spec: Mapping[str, An
     return declare(name, spec, sdtype, max_bins)
 
 
-def _is_learned(words: Any) -> bool:
+def _is_learned(declaration: Any) -> bool:
     """Whether a declaration or attribute was learned privately."""
-    if isinstance(words, Attribute):
-        return words.provenance == "private"
-    return isinstance(words, Mapping) and words.get("provenance") == "private"
+    if isinstance(declaration, Attribute):
+        return declaration.provenance == "private"
+    return isinstance(declaration, Mapping) and declaration.get("provenance") == "private"
 
 
 def _file_at(path: Path) -> DomainFile:
@@ -359,7 +356,9 @@ def _file_at(path: Path) -> DomainFile:
         else:
             file = domain_document(Domain.from_dict(document))
         # Check declarations here, where errors can name the file. The fit checks the cost of learned columns.
-        declared = {name: words for name, words in file.columns.items() if not _is_learned(words)}
+        declared = {
+            name: declaration for name, declaration in file.columns.items() if not _is_learned(declaration)
+        }
         replace(file, columns=declared).without_blanks().declarations()
     except ValueError as error:
         if name in str(error):

@@ -60,35 +60,39 @@ class DomainFile:
     @property
     def private(self) -> tuple[str, ...]:
         """Privately learned columns, whose cost every use must include."""
-        return tuple(name for name, words in self.columns.items() if _provenance(words) == "private")
+        return tuple(
+            name for name, declaration in self.columns.items() if _provenance(declaration) == "private"
+        )
 
     @property
     def edited(self) -> tuple[str, ...]:
         """Columns without a public source whose declaration changed after an access to the rows."""
         return tuple(
             name
-            for name, words in self.columns.items()
+            for name, declaration in self.columns.items()
             if name in self.looked
-            and self.looked[name] != digest(words)
-            and not (isinstance(words, Mapping) and words.get("source"))
+            and self.looked[name] != digest(declaration)
+            and not (isinstance(declaration, Mapping) and declaration.get("source"))
         )
 
     def without_blanks(self) -> DomainFile:
         """The file without the columns that are blank in a template."""
-        blank = {name: words for name, words in self.columns.items() if is_blank(words)}
+        blank = {name: declaration for name, declaration in self.columns.items() if is_blank(declaration)}
         partial = {
-            name: {word: value for word, value in words.items() if value is not None}
-            for name, words in blank.items()
+            name: {key: value for key, value in declaration.items() if value is not None}
+            for name, declaration in blank.items()
         }
-        partial = {name: words for name, words in partial.items() if words.keys() - {"source"}}
-        columns = {name: words for name, words in self.columns.items() if name not in blank}
+        partial = {
+            name: declaration for name, declaration in partial.items() if declaration.keys() - {"source"}
+        }
+        columns = {name: declaration for name, declaration in self.columns.items() if name not in blank}
         return replace(self, columns=columns, beside={**self.beside, **partial})
 
     def with_types(self, types: Mapping[str, Mapping[str, Any]]) -> DomainFile:
         """The file with inferred types of open columns, merged with their declarations."""
         completed = {
-            name: {**words, "sdtype": types[name]["sdtype"]}
-            for name, words in self.beside.items()
+            name: {**declaration, "sdtype": types[name]["sdtype"]}
+            for name, declaration in self.beside.items()
             if types.get(name, {}).get("sdtype") in MODELLED_SDTYPES and name not in self.columns
         }
         return replace(self, columns={**self.columns, **completed}, beside={}) if completed else self
@@ -103,19 +107,19 @@ class DomainFile:
                 "Domain.save or declare --private made it, or learn the domain anew (version 0.1 saved none)"
             )
         for name, declared in self.columns.items():
-            words = declared
+            declaration = declared
             if isinstance(declared, Attribute) or (isinstance(declared, Mapping) and "kind" in declared):
-                words = self._attribute(name, declared, name in edited)
+                declaration = self._attribute(name, declared, name in edited)
             elif isinstance(declared, Mapping):
                 if is_blank(declared):
                     raise ValueError(
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
                         "'datetime' or 'id'; or take the column out of the file"
                     )
-                words = {**read_words(name, declared), **({"detected": True} if self.detected else {})}
+                declaration = {**read_words(name, declared), **({"detected": True} if self.detected else {})}
                 if name in edited:
-                    words["provenance"] = "edited"
-            declarations[name] = words
+                    declaration["provenance"] = "edited"
+            declarations[name] = declaration
         return declarations
 
     def _attribute(self, name: str, declared: Attribute | Mapping[str, Any], is_edited: bool) -> Attribute:
@@ -147,7 +151,7 @@ class DomainFile:
         learned : mapping
             Column name -> learned declaration.
         """
-        digests = {name: digest(words) for name, words in learned.items() if name in self.looked}
+        digests = {name: digest(declaration) for name, declaration in learned.items() if name in self.looked}
         return replace(self, looked={**self.looked, **digests})
 
     def has_other_rules(self, rules: Collection[str]) -> bool:
@@ -175,7 +179,7 @@ class DomainFile:
         document = self.to_dict()
         for key, value in document.items():
             if key in ("columns", "looked"):
-                lines = [f"  {_json(name)}: {_json(words)}" for name, words in value.items()]
+                lines = [f"  {_json(name)}: {_json(declaration)}" for name, declaration in value.items()]
                 document[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
             else:
                 document[key] = _json(value)
@@ -245,14 +249,16 @@ def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "w
     raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {fault}")
 
 
-def digest(words: Any) -> str:
+def digest(declaration: Any) -> str:
     """SHA-256 of a declaration as canonical JSON, without ``source`` and nulls."""
-    if isinstance(words, Attribute):  # provenance depends on the digest
+    if isinstance(declaration, Attribute):  # provenance depends on the digest
         with suppress(ValueError):  # values that no file can hold
-            words = {**write_attribute(words), "provenance": None}
-    if isinstance(words, Mapping):
-        words = {key: value for key, value in words.items() if key != "source" and value is not None}
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_json_fallback)
+            declaration = {**write_attribute(declaration), "provenance": None}
+    if isinstance(declaration, Mapping):
+        declaration = {
+            key: value for key, value in declaration.items() if key != "source" and value is not None
+        }
+    text = json.dumps(declaration, sort_keys=True, separators=(",", ":"), default=_json_fallback)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
@@ -261,16 +267,22 @@ def _json_fallback(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
-def is_blank(words: Any) -> bool:
+def is_blank(declaration: Any) -> bool:
     """Whether a column of a template is blank."""
-    return isinstance(words, Mapping) and words.get("sdtype", "") is None and told_sdtype(words) is None
+    return (
+        isinstance(declaration, Mapping)
+        and declaration.get("sdtype", "") is None
+        and told_sdtype(declaration) is None
+    )
 
 
-def _provenance(words: Any) -> str | None:
+def _provenance(declaration: Any) -> str | None:
     """Provenance of a finished column; None for a declaration."""
-    if isinstance(words, Attribute):
-        return words.provenance
-    return words.get("provenance") if isinstance(words, Mapping) and "kind" in words else None
+    if isinstance(declaration, Attribute):
+        return declaration.provenance
+    return (
+        declaration.get("provenance") if isinstance(declaration, Mapping) and "kind" in declaration else None
+    )
 
 
 def _json(value: Any) -> str:
@@ -295,9 +307,9 @@ def drafted(
     """Draft a domain file from a table's header, the declarations of ``start`` and public sources."""
     published, start = said or {}, start or DomainFile(columns={})
     from_start = {
-        column: words
-        for column, words in start.columns.items()
-        if column not in published or not is_blank(words)
+        column: declaration
+        for column, declaration in start.columns.items()
+        if column not in published or not is_blank(declaration)
     }
     return replace(
         start, columns={**{name: dict(published.get(name, BLANK)) for name in names}, **from_start}
@@ -306,4 +318,4 @@ def drafted(
 
 def blanks(file: DomainFile) -> list[str]:
     """Columns that are blank."""
-    return [name for name, words in file.columns.items() if is_blank(words)]
+    return [name for name, declaration in file.columns.items() if is_blank(declaration)]

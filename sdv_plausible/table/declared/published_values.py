@@ -45,25 +45,28 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     kinds = Counter(kind_of(value, spelling) for value in values)
     if kinds.keys() == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    form, numbers = spelling_of_numbers(kinds, spelling)
-    if numbers == len(values) > max(kinds[form] for form in DIGITS):
-        if form is None:
+    value_format, numbers = spelling_of_numbers(kinds, spelling)
+    if numbers == len(values) > max(kinds[value_format] for value_format in DIGITS):
+        if value_format is None:
             return _numbers([spelling.plain(value).removeprefix("+") for value in values])
-        return {**_numbers([plain_text(value, form) for value in values]), "number_format": form}
-    for form in kinds.keys() & {*FORMATS}:  # at most one is the format of all values
-        if dates := _dates(values, form):
+        return {
+            **_numbers([plain_text(value, value_format) for value in values]),
+            "number_format": value_format,
+        }
+    for value_format in kinds.keys() & {*FORMATS}:  # at most one is the format of all values
+        if dates := _dates(values, value_format):
             ends = {"range_min": dates[0], "range_max": dates[-1]}
-            return {"sdtype": "datetime", "datetime_format": form, **ends}
+            return {"sdtype": "datetime", "datetime_format": value_format, **ends}
     return categories(sorted(plain(values))) if len(values) <= MOST_VALUES else None
 
 
 def _numbers(texts: Sequence[str]) -> dict[str, Any]:
     values = [value for text in texts if (value := number(text)) is not None]
-    words: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
+    declaration: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
     if not any("e" in text.casefold() for text in texts):
         digits = max(len(text.partition(".")[2]) for text in texts)
-        words["decimal_places"] = min(digits, MOST_DIGITS)
-    return words
+        declaration["decimal_places"] = min(digits, MOST_DIGITS)
+    return declaration
 
 
 def _dates(texts: Sequence[str], date_format: str) -> list[str]:

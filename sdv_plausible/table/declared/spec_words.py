@@ -29,18 +29,18 @@ _QUOTED = 200  # longest quotation of an invalid value, in characters
 
 def check_names(names: Iterable[Any], what: str) -> None:
     """Reject column names that are empty or not text."""
-    for place, name in enumerate(names, start=1):
+    for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r:.60}) must be text: write {str(name)!r:.60}"
+                f"{what}: the name of column {position} ({name!r:.60}) must be text: write {str(name)!r:.60}"
             )
         if not name.strip():
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name"
+                f"{what}: the name of column {position} ({name!r}) must not be empty: give the column a name"
             )
         if not is_text(name, LONGEST_NAME):
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
+                f"{what}: the name of column {position} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
                 "letters, none of them half a character (a lone surrogate): rename the column"
             )
 
@@ -70,10 +70,10 @@ def check_table_names(names: Collection[Any], field: str) -> None:
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
     """Reject unknown keys in a declaration."""
-    known = words_about("type", "values", "form", "origin")
+    valid_keys = words_about("type", "values", "form", "origin")
     for key in spec:
         if key not in WORDS:
-            hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
+            hint = suggestion(str(key), valid_keys) or f"; known are {', '.join(valid_keys)}"
             raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
 
 
@@ -84,18 +84,18 @@ def check_words(name: str, spec: Mapping[str, Any]) -> None:
 
 def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     """A declaration without nulls, its values as plain Python objects. Unknown keys stay."""
-    words = {
+    declaration = {
         key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS
     }
-    sdtype = words.get("sdtype", "")
-    for key in [key for key in words if key in WORDS and sdtype]:
+    sdtype = declaration.get("sdtype", "")
+    for key in [key for key in declaration if key in WORDS and sdtype]:
         if not WORDS[key].goes_with(sdtype):
             raise Refused.saying(
                 key,
                 f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
                 "sdtype",
             )
-        if key in words and not WORDS[key].holds_of.get(sdtype, lambda _: True)(words[key]):
+        if key in declaration and not WORDS[key].holds_of.get(sdtype, lambda _: True)(declaration[key]):
             raise Refused.saying(
                 key, f"column {name!r}: {key} ({_quoted(spec[key])}) must be {WORDS[key].rule}"
             )
@@ -106,7 +106,7 @@ def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
             except JsonSchemaError:
                 sentence = f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}"
                 raise Refused.saying(key, sentence) from None
-    return words
+    return declaration
 
 
 def _read(name: str, key: str, value: Any) -> Any:
@@ -186,5 +186,5 @@ def sdtype_of(attribute: Attribute) -> str:
     return {"integer": "numerical", "float": "numerical"}.get(attribute.kind, attribute.kind)
 
 
-def _kind(word: str) -> str:
-    return "categorical" if word in CATEGORIES else word
+def _kind(key: str) -> str:
+    return "categorical" if key in CATEGORIES else key

@@ -134,7 +134,7 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
 
 
 def _whole_bins(
-    name: str, low: int, high: int, edges: list[Any] | None, number: int, singles: int
+    name: str, low: int, high: int, edges: list[Any] | None, max_bins: int, singles: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Equal bins of integers, or bins that start at the edges; the last edge belongs to the last bin."""
     if low > high or max(-low, high) >= 2**63:
@@ -144,7 +144,7 @@ def _whole_bins(
             "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction",
         )
     if edges is None:
-        return equal_bins(low, high, number, singles)
+        return equal_bins(low, high, max_bins, singles)
     starts = _inside(name, low, high, [math.ceil(edge) for edge in edges])[:-1]
     return tuple(starts), tuple([start - 1 for start in starts[1:]] + [high])
 
@@ -205,16 +205,16 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)
-    words = read_words(name, spec)
-    given_sdtype = words.get("sdtype") or sdtype
-    sdtype = given_sdtype or told_sdtype(words)
+    declaration = read_words(name, spec)
+    given_sdtype = declaration.get("sdtype") or sdtype
+    sdtype = given_sdtype or told_sdtype(declaration)
     if sdtype is None:
         raise Refused.saying(
             "range_values",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
             "datetime_format, range_min and range_max as numbers, or the sdtype itself",
         )
-    attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
+    attribute = declared_attribute(name, {**declaration, "sdtype": sdtype}, max_bins)
     if attribute is None:
         missing_key = "range_values" if given_sdtype in CATEGORIES else "range_min"
         raise Refused.saying(
@@ -231,30 +231,39 @@ def _hint(sdtype: str) -> str:
 
 
 def stated_of(
-    name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    name: str, spec: Mapping[str, Any], metadata_spec: Mapping[str, Any] | None = None
 ) -> PartialDeclaration | None:
     """The partial declaration of a column; None if there is none, or a value set is declared."""
-    # ``known``: metadata with the default type and date format.
-    types = {word: (known or {}).get(word) for word in ("sdtype", "datetime_format")}
-    words = read_words(name, {**types, **{word: said for word, said in spec.items() if said is not None}})
-    sdtype = words.get("sdtype") or told_sdtype(words)
-    words["sdtype"] = sdtype
-    said = {word for word in read_words(name, spec) if word in _STATED}
+    # ``metadata_spec`` has the default type and date format.
+    defaults = {key: (metadata_spec or {}).get(key) for key in ("sdtype", "datetime_format")}
+    declaration = read_words(
+        name, {**defaults, **{key: value for key, value in spec.items() if value is not None}}
+    )
+    sdtype = declaration.get("sdtype") or told_sdtype(declaration)
+    declaration["sdtype"] = sdtype
+    value_keys = {key for key in read_words(name, spec) if key in _STATED}
     other_keys = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
-    if sdtype not in MODELLED_SDTYPES or not said or (known is not None and set(spec) - said - other_keys):
+    if (
+        sdtype not in MODELLED_SDTYPES
+        or not value_keys
+        or (metadata_spec is not None and set(spec) - value_keys - other_keys)
+    ):
         return None
-    if declared_attribute(name, words) is not None:
+    if declared_attribute(name, declaration) is not None:
         return None
-    low, high = words.get("range_min"), words.get("range_max")
+    low, high = declaration.get("range_min"), declaration.get("range_max")
     if sdtype == "datetime":
-        low, high = (_date_end(name, end, words.get("datetime_format")) for end in (low, high))
-        _special_dates(name, words)
-    special = words.get("special_values") or ()
+        low, high = (_date_end(name, end, declaration.get("datetime_format")) for end in (low, high))
+        _special_dates(name, declaration)
+    special = declaration.get("special_values") or ()
     return PartialDeclaration(
-        nullable=words.get("range_is_nullable"), decimals=words.get("decimal_places"), low=low, high=high,
+        nullable=declaration.get("range_is_nullable"),
+        decimals=declaration.get("decimal_places"),
+        low=low,
+        high=high,
         special=tuple(v for v in special if not isinstance(v, str)),
         texts=tuple(v for v in special if isinstance(v, str)),
-    )  # fmt: skip
+    )
 
 
 def origin_of(spec: Any) -> Provenance | None:

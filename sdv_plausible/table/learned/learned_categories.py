@@ -56,9 +56,8 @@ class _CommonValues(NamedTuple):
         """Attribute with the values, and with counts of each and of all others together."""
         counts: dict[Any, float] = {}
         for (_, value), (count, _) in self.values.items():  # pandas treats True and 1 as one value
-            interned = (
-                sys.intern(value) if isinstance(value, str) else value
-            )  # equal strings as one object, so that pickles are equal
+            # Equal strings become one object, so that pickles are equal.
+            interned = sys.intern(value) if isinstance(value, str) else value
             counts[interned] = counts.get(interned, 0.0) + count
         missing, variance = self.missing
         others, deviation = self.others(size)
@@ -94,6 +93,6 @@ def learn_categories(rows: Queryable, plan: DomainPlan, size: Noisy) -> dict[str
     }
 
 
-def _mean(one: Noisy, other: Noisy) -> Noisy:
-    a, b = 1 / one[1], 1 / other[1]
-    return (one[0] * a + other[0] * b) / (a + b), 1 / (a + b)
+def _mean(first: Noisy, second: Noisy) -> Noisy:
+    w1, w2 = 1 / first[1], 1 / second[1]
+    return (first[0] * w1 + second[0] * w2) / (w1 + w2), 1 / (w1 + w2)

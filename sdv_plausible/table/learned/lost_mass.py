@@ -98,8 +98,8 @@ def _is_consistent(record: QueryRecord, size: int, attribute: Attribute) -> bool
         values = _tuple_detail(details, "found")
         return values is not None and size == len(values) and {int}.issuperset(map(type, values))
     first, last, without = (details.get(name) for name in ("first", "last", "without"))
-    arrays = all(isinstance(part, np.ndarray) for part in (first, last, without))
-    if not arrays or first is None or last is None or not size == len(first) == len(last):
+    are_arrays = all(isinstance(array, np.ndarray) for array in (first, last, without))
+    if not are_arrays or first is None or last is None or not size == len(first) == len(last):
         return False
     return bool((first <= last).all() and (first[1:] > last[:-1]).all())
 

@@ -149,7 +149,9 @@ class _ColumnLearner:
     ) -> Attribute:
         """Learn precision, frequent values, then counts of cells and of parts of heavy cells."""
         signal = self.size / self.rows.sigma(self.share) if self.rows.sigma(self.share) else math.inf
-        shares = [shares for least, shares in BUDGET_SHARES if signal >= least or not least][-1]
+        shares = [
+            shares for least_signal, shares in BUDGET_SHARES if signal >= least_signal or not least_signal
+        ][-1]
         precision, sigma = self._query_precision(reading, self.share * shares.precision)
         nullable = self.may_miss and precision.is_missing(sigma)
         placeholder_dates = tuple(text for text in precision.beside if text not in reading.texts)

@@ -162,9 +162,9 @@ class PrecisionCounts(NamedTuple):
     missing: float
 
     @classmethod
-    def of(cls, values: np.ndarray, asked: QueryRecord) -> PrecisionCounts:
+    def of(cls, values: np.ndarray, record: QueryRecord) -> PrecisionCounts:
         """Split an answer into its parts."""
-        names = list(asked.details["beside"])
+        names = list(record.details["beside"])
         levels, text_counts, (unread, missing) = np.split(
             values, [len(values) - len(names) - 2, len(values) - 2]
         )
@@ -380,7 +380,7 @@ class _Numbers:
     @classmethod
     def read(cls, column: pd.Series[Any], reading: NumberReading) -> _Numbers:
         texts = which_text(column, reading.beside)
-        beside = np.bincount(texts[texts >= 0], minlength=len(reading.beside))
+        text_counts = np.bincount(texts[texts >= 0], minlength=len(reading.beside))
         column = column[texts < 0]
         if reading.sdtype == "datetime":
             numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
@@ -391,7 +391,7 @@ class _Numbers:
             is_number = np.isfinite(numbers)
             present = numbers[is_number]
         missing = int(_missing_mask(column[~is_number], reading.sdtype).sum())
-        return cls(reading, present, beside, int((~is_number).sum()) - missing, missing)
+        return cls(reading, present, text_counts, int((~is_number).sum()) - missing, missing)
 
     @cached_property
     def precision(self) -> np.ndarray:

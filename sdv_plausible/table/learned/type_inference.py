@@ -65,10 +65,7 @@ LISTS: Mapping[CountedBy, Sequence[str]] = {
     "spelling of numbers": NUMBERS,
     "format of dates": FORMATS,
     "spelling of truth values": TRUTHS,
-    "length": (
-        *_LENGTHS,
-        *(f"+{length}" for length in _LENGTHS),
-    ),  # plain lengths, then those of phone numbers
+    "length": (*_LENGTHS, *(f"+{length}" for length in _LENGTHS)),  # lengths, and those of phone numbers
     "bucket of a hash": tuple(map(str, range(BUCKETS))),
 }
 """The public list of cells of each count table."""
@@ -92,7 +89,7 @@ SECOND = 3.0  # the same for codes in the second round
 LIKELY = 1.64  # deviations of noise added to an estimate for an upper limit
 FAILURE_SHARE = 0.1  # share of delta for the thresholds of partition selection
 _PROOF = "docs/explanation/proofs/type_votes.md"
-_PLACES = {by: {kind: i for i, kind in enumerate(kinds)} for by, kinds in LISTS.items()}
+_POSITIONS = {by: {kind: i for i, kind in enumerate(kinds)} for by, kinds in LISTS.items()}
 Declaration = dict[str, Any]
 
 
@@ -111,7 +108,7 @@ class CellKindCounts:
 
     def exact(self, rows: ExactColumns) -> np.ndarray:
         """One count per entry of the list; other cells are not counted."""
-        index = _PLACES[self.by]
+        index = _POSITIONS[self.by]
         table = np.zeros(len(index), dtype=np.int64)
         values, counts, missing = rows.value_counts(self.name)
         if self.by in ("family", "length"):
@@ -162,11 +159,11 @@ def family_of(kind: str, spelling: Spelling) -> str:
         return "truth"
     if kind in DIGITS:
         return "digits"
-    if kind in _PLACES["format of dates"]:
+    if kind in _POSITIONS["format of dates"]:
         return "date"
     if kind in plain_numbers(spelling):
         return "number"
-    return "spelled" if kind in _PLACES["spelling of numbers"] else kind
+    return "spelled" if kind in _POSITIONS["spelling of numbers"] else kind
 
 
 def vote_types(
@@ -200,7 +197,7 @@ def vote_failure(delta: float) -> float:
     return delta * FAILURE_SHARE
 
 
-# --- decisions from noisy counts---------------------------------------------------------------------
+# --- decisions from noisy counts ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -213,15 +210,12 @@ class FamilyCounts:
 
     def averaged_with(self, values: np.ndarray, sigma: float) -> FamilyCounts:
         """Inverse-variance weighted means with a second answer."""
-        own_variance, other_variance = sigma**2, self.sigma**2
-        if not own_variance + other_variance:
+        other_variance, own_variance = sigma**2, self.sigma**2
+        if not other_variance + own_variance:
             return self
-        means = (own_variance * np.asarray(self.values) + other_variance * np.asarray(values)) / (
-            own_variance + other_variance
-        )
-        return FamilyCounts(
-            means, math.sqrt(own_variance * other_variance / (own_variance + other_variance)), self.total
-        )
+        total = other_variance + own_variance
+        means = (other_variance * np.asarray(self.values) + own_variance * np.asarray(values)) / total
+        return FamilyCounts(means, math.sqrt(other_variance * own_variance / total), self.total)
 
     @cached_property
     def counts(self) -> dict[str, float]:
@@ -242,29 +236,19 @@ class FamilyCounts:
         others = [family for family in FAMILIES[1:] if family not in own]
         direct = sum(self.counts[family] for family in others)
         rest = self.present - sum(self.counts[family] for family in own)
-        direct_variance, rest_variance = (
-            len(others) * self.sigma**2,
-            (1 + len(own)) * self.sigma**2 + self.total[1],
-        )
-        estimate = (
-            direct
-            if not direct_variance + rest_variance
-            else (direct * rest_variance + rest * direct_variance) / (direct_variance + rest_variance)
-        )
-        deviation = math.sqrt(
-            (
-                direct_variance * rest_variance / (direct_variance + rest_variance)
-                if direct_variance + rest_variance
-                else 0.0
-            )
-            + variance
-        )
         if self.present < 1:
             return NoisyShare(1.0, 1.0)
+        direct_variance = len(others) * self.sigma**2
+        rest_variance = (1 + len(own)) * self.sigma**2 + self.total[1]
+        estimate = direct
+        if total := direct_variance + rest_variance:
+            estimate = (direct * rest_variance + rest * direct_variance) / total
+            variance += direct_variance * rest_variance / total
+        deviation = math.sqrt(variance)
         return NoisyShare(max(estimate, 0.0) + unread, deviation) / self.present
 
     @property
-    def likeliest_type(self) -> NoisyShare:
+    def others_of_likeliest(self) -> NoisyShare:
         """Share of the present cells outside the families of the likeliest type."""
         types = (("digits",), ("date",), ("truth",), ALL_NUMBERS)
         return min((self.others(own) for own in types), key=lambda share: share.most)
@@ -287,7 +271,7 @@ class NoisyShare:
     deviation: float
 
     def __truediv__(self, total: float) -> NoisyShare:
-        """Both divided by ``whole``."""
+        """Both divided by ``total``."""
         return NoisyShare(self.estimate / total, self.deviation / total)
 
     @property
@@ -321,8 +305,8 @@ def _numbers(
     families: FamilyCounts, values: np.ndarray, sigma: float, spelling: Spelling
 ) -> tuple[Declaration, NoisyShare]:
     counts = significant_counts("spelling of numbers", values, sigma)
-    form, readable = spelling_of_numbers(counts, spelling)
-    if form is None or not families.shows_spelled:
+    number_format, readable = spelling_of_numbers(counts, spelling)
+    if number_format is None or not families.shows_spelled:
         return {"sdtype": "numerical"}, families.others(PLAIN_NUMBERS)
     significant = [count for count in counts.values() if count]
     unread, variance = (
@@ -330,18 +314,20 @@ def _numbers(
         if sum(significant) > readable
         else (0.0, 0.0)
     )
-    return {"sdtype": "numerical", "number_format": form}, families.others(ALL_NUMBERS, unread, variance)
+    return {"sdtype": "numerical", "number_format": number_format}, families.others(
+        ALL_NUMBERS, unread, variance
+    )
 
 
 def _dates(families: FamilyCounts, values: np.ndarray, sigma: float) -> tuple[Declaration, NoisyShare]:
     counts = significant_counts("format of dates", values, sigma)
-    form = main_form(counts, families.present)
-    if not counts[form]:
+    date_format = main_form(counts, families.present)
+    if not counts[date_format]:
         return {}, NoisyShare(1.0, 0.0)
-    unread = [n for kind, n in counts.items() if n and form not in (kind, BROADER.get(kind))]
-    own = ("digits",) if form in DIGITS else ("date",)
+    unread = [n for kind, n in counts.items() if n and date_format not in (kind, BROADER.get(kind))]
+    own = ("digits",) if date_format in DIGITS else ("date",)
     others = families.others(own, sum(unread), len(unread) * sigma**2)
-    return {"sdtype": "datetime", "datetime_format": form}, others
+    return {"sdtype": "datetime", "datetime_format": date_format}, others
 
 
 def next_query(families: FamilyCounts, *, at_once: bool) -> CountedBy | None:
@@ -392,11 +378,11 @@ def others_of(answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, t
         if (second := second_answers.get(columns)) is not None:
             families = families.averaged_with(second.values, second.scale)
         by = next_query(families, at_once=second is None)
-        if by is not None and (form := first_answers.get((KIND_OF[by], columns))) is not None:
-            share = declaration_of(by, families, form.values, form.scale, spelling)[1]
+        if by is not None and (form_answer := first_answers.get((KIND_OF[by], columns))) is not None:
+            share = declaration_of(by, families, form_answer.values, form_answer.scale, spelling)[1]
             shares[name] = share.decides, share
         elif by is None and not families.shows_codes(CLEAR if second is None else SECOND):
-            shares[name] = False, families.likeliest_type
+            shares[name] = False, families.others_of_likeliest
     return shares
 
 
@@ -426,9 +412,9 @@ def _infer_column(column: _ColumnQueries, total: tuple[float, float], failure: f
     """Infer the declaration of one column."""
     ask, spelling = column.ask, column.spelling
     families, budget = FamilyCounts(*ask("family", FAMILY_SHARE), total), 1 - FAMILY_SHARE
-    plain_number: Declaration | None = None
+    number_declaration: Declaration | None = None
     by = next_query(families, at_once=True)
-    if by is None and not families.shows_codes(CLEAR) and families.likeliest_type.estimate < 1 - MOSTLY:
+    if by is None and not families.shows_codes(CLEAR) and families.others_of_likeliest.estimate < 1 - MOSTLY:
         families, budget = families.averaged_with(*ask("family", AGAIN_SHARE)), budget - AGAIN_SHARE
         by = next_query(families, at_once=False)
     if by is not None:
@@ -440,12 +426,12 @@ def _infer_column(column: _ColumnQueries, total: tuple[float, float], failure: f
             return dict(_CATEGORICAL)
         if not is_plain or not _mixes_fraction_digits(values, sigma, families.present):
             return declaration
-        plain_number = declaration
+        number_declaration = declaration
     frequent = column.frequent(VALUE_SHARE * budget, failure)
     if frequent.counts.sum() >= CATEGORY * families.present:
         return dict(_CATEGORICAL)
-    if plain_number is not None:
-        return plain_number
+    if number_declaration is not None:
+        return number_declaration
     if has_repeats(families.present, *ask("bucket of a hash", BUCKET_SHARE * budget)):
         return dict(_CATEGORICAL)
     return {"sdtype": "id", "regex_format": id_format(families, *ask("length", LENGTH_SHARE * budget))}
@@ -471,8 +457,8 @@ def has_repeats(present: float, buckets: np.ndarray, sigma: float) -> bool:
 def _mixes_fraction_digits(values: np.ndarray, sigma: float, present: float) -> bool:
     """Whether fractions with one digit and with trailing zeros occur (1.9 and 1.10), as in versions."""
     counts = dict(zip(NUMBERS, values.tolist(), strict=True))
-    least = max(DOUBT * sigma, CODES * present)
-    return counts[FINER[0]] > least and counts["1234.5"] > least
+    threshold = max(DOUBT * sigma, CODES * present)
+    return counts[FINER[0]] > threshold and counts["1234.5"] > threshold
 
 
 def id_format(families: FamilyCounts, lengths: np.ndarray, sigma: float) -> str:

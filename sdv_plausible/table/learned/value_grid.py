@@ -233,10 +233,9 @@ class GridRuns:
     def average_with(self, other: GridRuns) -> GridRuns:
         """The same cells, with inverse-variance weighted means of two counts."""
         own_precision, other_precision = self.deviations**-2.0, other.deviations**-2.0
-        counts = (own_precision * self.counts + other_precision * other.counts) / (
-            own_precision + other_precision
-        )
-        return GridRuns(self.first, self.last, counts, (own_precision + other_precision) ** -0.5)
+        total = own_precision + other_precision
+        counts = (own_precision * self.counts + other_precision * other.counts) / total
+        return GridRuns(self.first, self.last, counts, total**-0.5)
 
     @property
     def widths(self) -> np.ndarray:
@@ -263,10 +262,8 @@ class GridRuns:
         if not self.deviations.any():  # without noise
             return self.counts > 0
         sums, squares = _prefix_sums(self.counts), _prefix_sums(self.deviations**2)
-        joined = np.append(
-            False, self.first[1:] - self.last[:-1] <= 2
-        )  # adjacent to the previous cell, or to its spike
-        block = np.cumsum(~joined)
+        # Cells of a block are adjacent, or separated by a spike.
+        block = np.cumsum(~np.append(False, self.first[1:] - self.last[:-1] <= 2))
         length, best = 1, (0.0, 0, 0)
         while length <= len(mask):
             strength = (sums[length:] - sums[:-length]) / np.sqrt(squares[length:] - squares[:-length])
@@ -297,11 +294,11 @@ class GridRuns:
                         end = start + size
                         if start < 0 or end > len(mask) or mask[start:end].any():
                             continue
-                        beside = first if start < first else last
-                        if block[start] != block[beside] or block[end - 1] != block[beside]:
+                        neighbour = first if start < first else last
+                        if block[start] != block[neighbour] or block[end - 1] != block[neighbour]:
                             continue
-                        least = LIKELY if size == 1 else NEARLY  # noise lifts one of several wide cells
-                        if sums[end] - sums[start] > least * math.sqrt(squares[end] - squares[start]):
+                        threshold = LIKELY if size == 1 else NEARLY  # noise lifts one of several wide cells
+                        if sums[end] - sums[start] > threshold * math.sqrt(squares[end] - squares[start]):
                             mask[start:end] = grown = True
 
     def _drop_isolated(self, mask: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -332,9 +329,11 @@ class GridRuns:
         for (_, before), (after, _) in pairwise(_mask_runs(mask)):
             gap = slice(before + 1, after)
             width = float(self.first[after]) - float(self.last[before]) - 1
-            beside = min(widths[: before + 1][mask[: before + 1]].sum(), widths[after:][mask[after:]].sum())
+            adjacent_width = min(
+                widths[: before + 1][mask[: before + 1]].sum(), widths[after:][mask[after:]].sum()
+            )
             count, noise = self.counts[gap].sum(), math.sqrt((self.deviations[gap] ** 2).sum())
-            filled[gap] = width <= beside / 2 or count > EMPTY * noise
+            filled[gap] = width <= adjacent_width / 2 or count > EMPTY * noise
         return filled
 
     def occupied(self, *, spikes_only: bool = False) -> GridRuns:
@@ -413,10 +412,10 @@ def reconcile_parts(
     cells: GridRuns,
     parts_per_cell: Sequence[int],
     spikes: Sequence[int],
-    most: float = math.inf,
+    max_dropped: float = math.inf,
 ) -> GridRuns:
     """Reconcile the counts of parts with those of their cells, and drop empty ends."""
-    # Ends that may hold more than ``most`` rows stay.
+    # Ends that may hold more than ``max_dropped`` rows stay.
     ends = np.cumsum(parts_per_cell)
     reconciled = []
     for i, (start, end) in enumerate(zip(ends - parts_per_cell, ends, strict=True)):
@@ -429,7 +428,7 @@ def reconcile_parts(
         mask = cell_parts.significant()
         rest = cell_parts.counts[~mask].sum()
         hidden = math.sqrt(deviation**2 + float((cell_parts.deviations[mask] ** 2).sum()))
-        if mask.any() and rest <= LIKELY * hidden and rest + LIKELY * hidden <= most:
+        if mask.any() and rest <= LIKELY * hidden and rest + LIKELY * hidden <= max_dropped:
             inner = cell_parts.within(spikes, BEYOND)
             if inner.widths.sum() <= cell_parts.widths.sum() / 2:
                 cell_parts = inner
@@ -489,8 +488,8 @@ def make_bins(cells: GridRuns, spikes: Sequence[int], max_bins: int) -> list[Run
     return [(b.first, b.last) for b in fitted]
 
 
-def _tapered_ends(bins: Sequence[Bin], most: int) -> list[int]:
-    """Bin boundaries at growing distances beyond the bulk of a column; the ``most`` nearest ones."""
+def _tapered_ends(bins: Sequence[Bin], max_count: int) -> list[int]:
+    """Bin boundaries at growing distances beyond the bulk of a column; the ``max_count`` nearest ones."""
     # The model fills a bin uniformly, while mass decays outwards. A single bin from the bulk to the end of a
     # generous range would spread rows over all of it.
     if not bins:
@@ -502,7 +501,7 @@ def _tapered_ends(bins: Sequence[Bin], most: int) -> list[int]:
     while step <= max(bins[-1].last - middle, middle - bins[0].first):
         ends += [middle - step, middle + step]
         step = max(step + 1, int(step * TAPER))
-    return sorted([end for end in ends if any(b.first <= end <= b.last for b in bins)][:most])
+    return sorted([end for end in ends if any(b.first <= end <= b.last for b in bins)][:max_count])
 
 
 def _split_at(bins: Sequence[Bin], ends: Sequence[int]) -> list[Bin]:
