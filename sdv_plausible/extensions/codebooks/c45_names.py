@@ -14,9 +14,9 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    plain,
-    ranged,
+    categorical_declaration,
+    numerical_declaration,
+    parse_codes,
     read_text,
 )
 from sdv_plausible.table.declared.spec_words import check_words
@@ -43,8 +43,8 @@ def read_c45_names(path: Path) -> Codebook:
             raise ValueError(f"{path}: {name!r} has two lines; leave one out")
         columns[name], column_messages = _words(name, description)
         messages += column_messages
-    columns[CLASSES] = categories(plain(_values(entries[0])))
-    return Codebook(columns=columns, messages=tuple(messages), of_last=CLASSES)
+    columns[CLASSES] = categorical_declaration(parse_codes(_values(entries[0])))
+    return Codebook(columns=columns, messages=tuple(messages), last_column=CLASSES)
 
 
 def _entries(text: str) -> list[str]:
@@ -55,12 +55,12 @@ def _entries(text: str) -> list[str]:
 
 def _words(name: str, description: str) -> tuple[dict[str, Any], list[Message]]:
     if description.casefold() == "continuous":
-        return ranged(name, None, None)
+        return numerical_declaration(name, None, None)
     if description.casefold() == "ignore":
         return {"sdtype": None}, [(name, "to be ignored, as the file says")]
     if re.fullmatch(r"discrete\s+\d+", description.casefold()):
         return {"sdtype": "categorical"}, [(name, "a category whose values are not listed")]
-    declaration = categories(plain(_values(description)))
+    declaration = categorical_declaration(parse_codes(_values(description)))
     check_words(name, declaration)
     return declaration, []
 

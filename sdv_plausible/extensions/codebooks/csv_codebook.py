@@ -18,7 +18,14 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, number, plain, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    parse_codes,
+    parse_number,
+    read_text,
+)
 from sdv_plausible.table.declared.spec_words import check_names, check_words
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.files.csv_header import begin
@@ -81,7 +88,7 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
         if key in cells:
             declaration[word] = cells[key] if is_date else _number(name, key, cells[key])
     if "values" in cells:
-        declaration["range_values"] = plain(cells["values"].split("|"))
+        declaration["range_values"] = parse_codes(cells["values"].split("|"))
     if "decimals" in cells:
         declaration["decimal_places"] = _number(name, "decimals", cells["decimals"])
     elif column_type is not None and column_type.casefold() in _WHOLE:
@@ -99,7 +106,7 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
 
 
 def _number(name: str, key: str, text: str) -> int | float:
-    value = number(text)
+    value = parse_number(text)
     if value is None:
         raise ValueError(f"column {name!r}: {key} ({text!r:.60}) must be a number, such as 0 or 99.5")
     return value

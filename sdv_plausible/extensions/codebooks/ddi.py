@@ -10,9 +10,9 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    labelled,
-    number,
-    ranged,
+    labelled_declaration,
+    numerical_declaration,
+    parse_number,
     read_text,
 )
 
@@ -62,28 +62,33 @@ def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[Messa
     ranges = [part for parent in parts["valrng"] for part in parent if _tag(part) == "range"]
     is_text = any(form.get("type") == "character" for form in parts["varFormat"])
     if len(ranges) == 1 and not is_text and not (codes and variable.get("intrvl") == "discrete"):
-        low, high = (number(ranges[0].get(end)) for end in ("min", "max"))
+        low, high = (parse_number(ranges[0].get(end)) for end in ("min", "max"))
         codes_outside = [
             code
             for code in dict.fromkeys([*codes, *missing])
-            if (parsed := number(code)) is None or low is None or high is None or not low <= parsed <= high
+            if (parsed := parse_number(code)) is None
+            or low is None
+            or high is None
+            or not low <= parsed <= high
         ]
-        declaration, range_messages = ranged(name, low, high, codes_outside)
+        declaration, range_messages = numerical_declaration(name, low, high, codes_outside)
     else:
         if ranges:
             messages.append((name, "its range is not used"))
-        declaration, range_messages = labelled(name, codes, list(dict.fromkeys(missing)), is_text=is_text)
+        declaration, range_messages = labelled_declaration(
+            name, codes, list(dict.fromkeys(missing)), is_text=is_text
+        )
     return declaration, messages + range_messages
 
 
-def _codes(categories: list[ET.Element]) -> tuple[list[str], list[str]]:
+def _codes(elements: list[ET.Element]) -> tuple[list[str], list[str]]:
     """All codes with a label, and the codes for missing values among them."""
     codes, missing = [], []
-    for category in categories:
-        value = next((child.text for child in category if _tag(child) == "catValu"), None)
+    for element in elements:
+        value = next((child.text for child in element if _tag(child) == "catValu"), None)
         if value is not None and value.strip():
             codes.append(value.strip())
-            if category.get("missing") in ("Y", "true"):
+            if element.get("missing") in ("Y", "true"):
                 missing.append(value.strip())
     return list(dict.fromkeys(codes)), missing
 

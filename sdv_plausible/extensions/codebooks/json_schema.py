@@ -10,8 +10,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
+    categorical_declaration,
+    parse_number,
     read_document,
 )
 
@@ -55,7 +55,7 @@ def _column(name: str, schema: dict[str, Any], is_required: bool) -> tuple[dict[
     if values is not None and (not isinstance(values, list) or not all(map(_is_value, values))):
         raise ValueError(f"column {name!r}: enum ({values!r:.60}) must be a list of texts or numbers")
     if values is not None:
-        declaration = categories(value for value in values if value is not None)
+        declaration = categorical_declaration(value for value in values if value is not None)
     elif present_types in (["integer"], ["number"]):
         declaration, range_messages = _numbers(name, schema, present_types[0])
         messages += range_messages
@@ -102,7 +102,7 @@ def _numbers(name: str, schema: dict[str, Any], number_type: str) -> tuple[dict[
 
 
 def _number(name: str, key: str, value: Any) -> float:
-    parsed = number(value) if not isinstance(value, str) else None
+    parsed = parse_number(value) if not isinstance(value, str) else None
     if parsed is None or (key == "multipleOf" and parsed <= 0):
         raise ValueError(f"column {name!r}: {key} ({value!r:.60}) must be a number")
     return parsed

@@ -12,10 +12,10 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
-    plain,
-    ranged,
+    categorical_declaration,
+    numerical_declaration,
+    parse_codes,
+    parse_number,
     read_document,
 )
 
@@ -56,14 +56,14 @@ def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Mess
         return {"sdtype": None}, [(name, "no values are listed")]
     codes = [code for code in values if code not in ("min", "max")]
     if len(codes) == len(values):
-        return categories(plain(codes)), []
-    low, high = number(values.get("min")), number(values.get("max"))
+        return categorical_declaration(parse_codes(codes)), []
+    low, high = parse_number(values.get("min")), parse_number(values.get("max"))
     if low is None or high is None or low > high:
         raise ValueError(
             f"column {name!r}: 'min' ({values.get('min')!r:.60}) and 'max' ({values.get('max')!r:.60}) must "
             "be numbers, min <= max"
         )
-    return ranged(name, low, high, codes)
+    return numerical_declaration(name, low, high, codes)
 
 
 READER = CodebookReader(read_nist, endings=(".json",), recognizes=looks_like)

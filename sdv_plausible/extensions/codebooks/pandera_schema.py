@@ -11,8 +11,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
+    categorical_declaration,
+    parse_number,
     read_document,
     read_text,
 )
@@ -111,7 +111,7 @@ def _words(
 ) -> tuple[dict[str, Any], list[Message]]:
     dtype_name = dtype.casefold()
     if values is not None:
-        return categories(values), []
+        return categorical_declaration(values), []
     if dtype_name.startswith("bool"):
         return {"sdtype": "boolean", "range_values": [False, True]}, []
     if re.match(r"u?int|float|decimal", dtype_name):
@@ -127,7 +127,7 @@ def _words(
 
 
 def _number(name: str, value: Any) -> float:
-    bound = number(value)
+    bound = parse_number(value)
     if bound is None:
         raise ValueError(f"column {name!r}: the bound of a check ({value!r:.60}) must be a number")
     return bound

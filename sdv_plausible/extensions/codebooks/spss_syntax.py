@@ -10,8 +10,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    labelled,
-    number,
+    labelled_declaration,
+    parse_number,
     read_text,
 )
 
@@ -54,7 +54,7 @@ def read_spss_syntax(path: Path) -> Codebook:
     for name in dict.fromkeys([*labels, *missing]):
         codes = labels.get(name, [])
         is_text = any(kind == "text" for kind, _ in codes)
-        columns[name], column_messages = labelled(
+        columns[name], column_messages = labelled_declaration(
             name, list(dict.fromkeys(code for _, code in codes)), missing.get(name, []), is_text=is_text
         )
         messages += column_messages
@@ -109,7 +109,7 @@ def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
         elif kind in ("text", "word") and next_kind == "text" and (names or kind == "text"):
             if not values and not names:
                 raise ValueError(f"{path}: VALUE LABELS: {text!r:.60} must be the name of a variable")
-            if kind == "word" and not values and number(text.removeprefix("+")) is None:
+            if kind == "word" and not values and parse_number(text.removeprefix("+")) is None:
                 raise ValueError(
                     f"{path}: VALUE LABELS: after {text!r:.60} there must be a value, then its label"
                 )

@@ -17,8 +17,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
+    categorical_declaration,
+    parse_number,
     read_text,
 )
 
@@ -188,13 +188,13 @@ def _type(kind: Any) -> Declaration:
         return {"sdtype": None}
     arguments = [argument.this for argument in kind.expressions if isinstance(argument, exp.DataTypeParam)]
     if kind.this in (types.ENUM, types.ENUM8, types.ENUM16):
-        return categories(argument.name for argument in kind.expressions)
+        return categorical_declaration(argument.name for argument in kind.expressions)
     if kind.this == types.BIT:
-        return categories([0, 1])
+        return categorical_declaration([0, 1])
     if kind.this in exp.DataType.INTEGER_TYPES:
         return {"sdtype": "numerical", "decimal_places": 0}
     if kind.this == types.DECIMAL and arguments:
-        digits = number(arguments[1].name) if len(arguments) == 2 else 0
+        digits = parse_number(arguments[1].name) if len(arguments) == 2 else 0
         is_supported = isinstance(digits, int) and 0 <= digits <= 15
         return {"sdtype": "numerical", **({"decimal_places": digits} if is_supported else {})}
     if kind.this in exp.DataType.REAL_TYPES:
@@ -269,7 +269,7 @@ def _set_values(declaration: Declaration | None, values: list[Any]) -> bool:
     if declaration is None or None in values or not values:
         return False
     declaration.pop("decimal_places", None)
-    declaration.update(categories(values))
+    declaration.update(categorical_declaration(values))
     return True
 
 
@@ -292,7 +292,7 @@ def _value(node: Any) -> Any:
         return -value if isinstance(value, (int, float)) else None
     if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string):
         return node.name
-    return number(node.name) if isinstance(node, exp.Literal) else None
+    return parse_number(node.name) if isinstance(node, exp.Literal) else None
 
 
 READER = CodebookReader(read_sql, endings=(".sql", ".ddl"))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, labelled
+from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, labelled_declaration
 
 SECONDS = 300  # time limit for a header
 _CHILD = """
@@ -44,7 +44,7 @@ def read_statistics_file(path: Path) -> Codebook:
         codes = [code for code in codes if code not in tagged]
         missing, column_messages = _missing(name, header["ranges"], [*header["tags"].get(name, []), *tagged])
         messages += column_messages
-        columns[name], column_messages = labelled(name, codes, missing, is_text=is_text)
+        columns[name], column_messages = labelled_declaration(name, codes, missing, is_text=is_text)
         messages += column_messages
     return Codebook(columns=columns, messages=tuple(messages))
 

@@ -12,8 +12,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
+    categorical_declaration,
+    parse_number,
     read_document,
 )
 from sdv_plausible.table.declared.spec_words import check_names
@@ -114,8 +114,8 @@ def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[
     if values:
         listed = [value for value in _values(values) if value is not None and value not in missing]
         if kind in ("integer", "number", "year"):
-            listed = [value if (parsed := number(value)) is None else parsed for value in listed]
-        declaration = categories(listed)
+            listed = [value if (parsed := parse_number(value)) is None else parsed for value in listed]
+        declaration = categorical_declaration(listed)
         if field.get("categoriesOrdered") is True:
             declaration["sdtype"] = "ordinal"
     elif kind == "boolean":
@@ -149,7 +149,7 @@ def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:
     ends: dict[str, float] = {}
     for word, key in (("range_min", "minimum"), ("range_max", "maximum")):
         if key in limits:
-            value = number(limits[key])
+            value = parse_number(limits[key])
             if value is None:
                 raise ValueError(f"column {name!r}: {key} ({limits[key]!r:.60}) must be a number")
             ends[word] = value

@@ -29,7 +29,7 @@ class Codebook:
     # Declarations by column; ``{"sdtype": None}`` if the type is unknown.
     columns: Mapping[str, Mapping[str, Any]]
     messages: tuple[Message, ...] = ()  # about parts that were not understood or cannot be declared
-    of_last: str | None = None  # name here of the table's last column
+    last_column: str | None = None  # name here of the table's last column
 
     @property
     def lines(self) -> list[str]:
@@ -39,13 +39,13 @@ class Codebook:
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The code book for a table with these columns, with the table's name of the last one."""
-        if self.of_last is None or self.of_last in names or not names or names[-1] in self.columns:
+        if self.last_column is None or self.last_column in names or not names or names[-1] in self.columns:
             return self
         columns = {
-            names[-1] if name == self.of_last else name: declaration
+            names[-1] if name == self.last_column else name: declaration
             for name, declaration in self.columns.items()
         }
-        message = (names[-1], f"the last column is taken for the code book's {self.of_last!r}")
+        message = (names[-1], f"the last column is taken for the code book's {self.last_column!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
     def citing(self, source: str) -> Codebook:
@@ -57,7 +57,7 @@ class Codebook:
         return replace(self, columns=cited)
 
 
-def with_open_digits(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_unknown_decimals(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
     """Declaration with float ends if decimal places are unknown: integer ends would mean integers."""
     precision = {key for key in ("decimal_places", "resolution") if declaration.get(key) is not None}
     if declaration.get("sdtype") != "numerical" or precision:
@@ -87,13 +87,13 @@ class CodebookReader:
     recognizes: Callable[[Any], bool] | None = None
 
 
-def plain(codes: Iterable[Any]) -> list[Any]:
+def parse_codes(codes: Iterable[Any]) -> list[Any]:
     """Codes as in a table: integers if all are written as such (``1``, not ``01``), else texts."""
     texts = [str(code).strip() for code in codes]
     return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else texts
 
 
-def number(text: Any) -> int | float | None:
+def parse_number(text: Any) -> int | float | None:
     """The finite number that a text is, as int if possible; None if it is no number."""
     if isinstance(text, bool) or text is None:
         return None
@@ -104,7 +104,7 @@ def number(text: Any) -> int | float | None:
     return value if math.isfinite(value) else None
 
 
-def categories(values: Iterable[Any]) -> dict[str, Any]:
+def categorical_declaration(values: Iterable[Any]) -> dict[str, Any]:
     """Declaration of a column with a list of values."""
     listed = list(values)
     for value in listed:
@@ -113,7 +113,7 @@ def categories(values: Iterable[Any]) -> dict[str, Any]:
     return {"sdtype": "categorical", "range_values": list(dict.fromkeys(listed))}
 
 
-def ranged(
+def numerical_declaration(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[Message]]:
     """Declaration of numbers in a range with codes outside it, and messages."""
@@ -124,8 +124,8 @@ def ranged(
         and_codes = f" (and for its codes {listed})" if codes else ""
         messages = [(name, f"no range is told: give range_min and range_max{and_codes}, or it is learned")]
     declaration |= {key: end for key, end in (("range_min", low), ("range_max", high)) if end is not None}
-    numbers = [value for code in codes if (value := number(code)) is not None]
-    special = [*numbers, *(code for code in codes if number(code) is None)]
+    numbers = [value for code in codes if (value := parse_number(code)) is not None]
+    special = [*numbers, *(code for code in codes if parse_number(code) is None)]
     try:
         check_words(name, {**declaration, "special_values": special})
     except ValueError:
@@ -136,7 +136,7 @@ def ranged(
     return declaration, messages
 
 
-def labelled(
+def labelled_declaration(
     name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
 ) -> tuple[dict[str, Any], list[Message]]:
     """Declaration of a column with labelled values, and messages."""
@@ -146,12 +146,12 @@ def labelled(
     valid_codes = [code for code in codes if code not in missing]
     if valid_codes:
         values = [*codes, *(code for code in missing if code not in codes)]
-        return categories(values if is_text else plain(values)), [
+        return categorical_declaration(values if is_text else parse_codes(values)), [
             (name, "a category of the values that have labels: are these all?")
         ]
     if is_text:
         return {"sdtype": None}, [(name, "no values but missing ones are listed")]
-    return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
+    return numerical_declaration(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 
 def read_text(path: Path, what: str) -> str:

@@ -7,7 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, read_document, with_open_digits
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    read_document,
+    with_unknown_decimals,
+)
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, VALUE_WORDS
 from sdv_plausible.table.declared.specifications import declared_attribute
 from sdv_plausible.utils.entry_points import extension, extension_names
@@ -45,7 +50,7 @@ def _usable(codebook: Codebook) -> Codebook:
     columns: dict[str, Mapping[str, Any]] = {}
     messages = list(codebook.messages)
     for name, declaration in codebook.columns.items():
-        usable, sdtype = with_open_digits(declaration), declaration.get("sdtype")
+        usable, sdtype = with_unknown_decimals(declaration), declaration.get("sdtype")
         if sdtype in MODELLED_SDTYPES:
             declared_attribute(name, usable)
         elif sdtype is not None and (unused := [key for key in usable if key in VALUE_WORDS]):

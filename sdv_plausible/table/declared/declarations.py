@@ -23,7 +23,7 @@ from sdv_plausible.table.declared.spec_words import (
     check_agreement,
     check_keys,
     check_words,
-    read_words,
+    read_spec,
 )
 from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of, stated_of
 from sdv_plausible.table.learned.declared_ranges import DeclaredRange, bounds_of, in_zone, is_wide
@@ -186,7 +186,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     if domain is None:
         return Declarations({}, undeclared, number_formats=spelled)
     if says_written(domain):
-        specs = {name: read_words(name, spec) for name, spec in specs.items()}
+        specs = {name: read_spec(name, spec) for name, spec in specs.items()}
         attributes_or_none = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never_missing = frozenset(
             name for name, spec in specs.items() if spec.get("range_is_nullable") is False

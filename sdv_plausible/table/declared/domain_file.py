@@ -28,7 +28,7 @@ from sdv_plausible.table.columns.domain import (
     write_attribute,
     written_looks,
 )
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_words
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_spec
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.utils.atomic_files import write_whole
 from sdv_plausible.utils.input_files import read_given
@@ -116,7 +116,7 @@ class DomainFile:
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
                         "'datetime' or 'id'; or take the column out of the file"
                     )
-                declaration = {**read_words(name, declared), **({"detected": True} if self.detected else {})}
+                declaration = {**read_spec(name, declared), **({"detected": True} if self.detected else {})}
                 if name in edited:
                     declaration["provenance"] = "edited"
             declarations[name] = declaration

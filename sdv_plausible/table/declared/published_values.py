@@ -13,7 +13,7 @@ from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, wri
 from sdv_plausible.table.cells.number_texts import plain_text
 from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling, kind_of, spelling_of_numbers
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
-from sdv_plausible.table.declared.codebook import Codebook, categories, number, plain
+from sdv_plausible.table.declared.codebook import Codebook, categorical_declaration, parse_codes, parse_number
 
 MOST_VALUES = 1000  # largest number of values of a category; longer lists are names or ids
 WARNING = (
@@ -57,11 +57,11 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
         if dates := _dates(values, value_format):
             ends = {"range_min": dates[0], "range_max": dates[-1]}
             return {"sdtype": "datetime", "datetime_format": value_format, **ends}
-    return categories(sorted(plain(values))) if len(values) <= MOST_VALUES else None
+    return categorical_declaration(sorted(parse_codes(values))) if len(values) <= MOST_VALUES else None
 
 
 def _numbers(texts: Sequence[str]) -> dict[str, Any]:
-    values = [value for text in texts if (value := number(text)) is not None]
+    values = [value for text in texts if (value := parse_number(text)) is not None]
     declaration: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
     if not any("e" in text.casefold() for text in texts):
         digits = max(len(text.partition(".")[2]) for text in texts)

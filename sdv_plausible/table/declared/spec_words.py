@@ -79,10 +79,10 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
 
 def check_words(name: str, spec: Mapping[str, Any]) -> None:
     """Reject a declaration with invalid values."""
-    read_words(name, spec)
+    read_spec(name, spec)
 
 
-def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+def read_spec(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     """A declaration without nulls, its values as plain Python objects. Unknown keys stay."""
     declaration = {
         key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS

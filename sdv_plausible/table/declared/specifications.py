@@ -22,7 +22,7 @@ from sdv_plausible.table.declared.spec_words import (
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
     check_keys,
-    read_words,
+    read_spec,
 )
 from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
 
@@ -33,7 +33,7 @@ _STATED = {"range_min", "range_max", "decimal_places", "special_values", "range_
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
     """Attribute of a declaration; None if it has neither a range nor values."""
-    spec = read_words(name, spec)
+    spec = read_spec(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
     if spec.get("buckets") is not None:
@@ -205,7 +205,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)
-    declaration = read_words(name, spec)
+    declaration = read_spec(name, spec)
     given_sdtype = declaration.get("sdtype") or sdtype
     sdtype = given_sdtype or told_sdtype(declaration)
     if sdtype is None:
@@ -236,12 +236,12 @@ def stated_of(
     """The partial declaration of a column; None if there is none, or a value set is declared."""
     # ``metadata_spec`` has the default type and date format.
     defaults = {key: (metadata_spec or {}).get(key) for key in ("sdtype", "datetime_format")}
-    declaration = read_words(
+    declaration = read_spec(
         name, {**defaults, **{key: value for key, value in spec.items() if value is not None}}
     )
     sdtype = declaration.get("sdtype") or told_sdtype(declaration)
     declaration["sdtype"] = sdtype
-    value_keys = {key for key in read_words(name, spec) if key in _STATED}
+    value_keys = {key for key in read_spec(name, spec) if key in _STATED}
     other_keys = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
     if (
         sdtype not in MODELLED_SDTYPES

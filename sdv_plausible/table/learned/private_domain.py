@@ -115,14 +115,15 @@ class DomainPlan:
             return cls(columns={}, mu=0.0, failure=0.0)
         weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
         share = DOMAIN_SHARE * weights / (len(columns) + declared)
-        mu, failure = (
-            budget.mu * math.sqrt(share),
-            budget.failure / max(1, _count_thresholded(columns, bounds)),
-        )
         return cls(
-            columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
-            neighbours=neighbours, bounds=bounds, stated=dict(stated or {}),
-        )  # fmt: skip
+            columns=dict(columns),
+            mu=budget.mu * math.sqrt(share),
+            failure=budget.failure / max(1, _count_thresholded(columns, bounds)),
+            never_missing=never_missing,
+            neighbours=neighbours,
+            bounds=bounds,
+            stated=dict(stated or {}),
+        )
 
     @property
     def is_private(self) -> bool:
@@ -163,9 +164,7 @@ class DomainPlan:
             if self.least_count
             else ""
         )
-        counts = "exact counts"
-        if self.is_private:
-            counts = "noisy and thresholded counts"
+        counts = "noisy and thresholded counts" if self.is_private else "exact counts"
         return [
             LedgerEntry(
                 name="domain",
