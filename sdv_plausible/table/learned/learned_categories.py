@@ -16,17 +16,21 @@ from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
-from sdv_plausible.table.learned.raw_queries import PRESENT, Flagged, FrequentValues, in_public_order
-
-Noisy = tuple[float, float]
-"""A noisy count, and the variance of its noise."""
+from sdv_plausible.table.learned.raw_queries import (
+    PRESENT,
+    Flagged,
+    FrequentValues,
+    NoisyCount,
+    in_public_order,
+    weighted_mean,
+)
 
 
 class _CommonValues(NamedTuple):
     """Values above the threshold, with noisy counts of them and of missing cells."""
 
-    values: Mapping[Flagged, Noisy]
-    missing: Noisy
+    values: Mapping[Flagged, NoisyCount]
+    missing: NoisyCount
 
     @classmethod
     def of(cls, answer: FrequentValueCounts) -> _CommonValues:
@@ -39,20 +43,21 @@ class _CommonValues(NamedTuple):
         """Union of two rounds, with inverse-variance weighted means of counts in both."""
         merged = {**self.values, **other.values}
         merged |= {
-            value: _mean(self.values[value], other.values[value])
+            value: weighted_mean(self.values[value], other.values[value])
             for value in self.values.keys() & other.values.keys()
         }
         return _CommonValues(
-            {value: merged[value] for value in in_public_order(merged)}, _mean(self.missing, other.missing)
+            {value: merged[value] for value in in_public_order(merged)},
+            weighted_mean(self.missing, other.missing),
         )
 
-    def others(self, size: Noisy) -> tuple[float, float]:
+    def others(self, size: NoisyCount) -> tuple[float, float]:
         """Estimated rows with values below the threshold, and its standard deviation."""
         counts = [*self.values.values(), self.missing]
         deviation = math.sqrt(size[1] + math.fsum(variance for _, variance in counts))
         return size[0] - math.fsum(count for count, _ in counts), deviation
 
-    def attribute(self, name: str, sdtype: str, size: Noisy, *, may_miss: bool) -> Attribute:
+    def attribute(self, name: str, sdtype: str, size: NoisyCount, *, may_miss: bool) -> Attribute:
         """Attribute with the values, and with counts of each and of all others together."""
         counts: dict[Any, float] = {}
         for (_, value), (count, _) in self.values.items():  # pandas treats True and 1 as one value
@@ -70,7 +75,7 @@ class _CommonValues(NamedTuple):
         )  # fmt: skip
 
 
-def learn_categories(rows: Queryable, plan: DomainPlan, size: Noisy) -> dict[str, Attribute]:
+def learn_categories(rows: Queryable, plan: DomainPlan, size: NoisyCount) -> dict[str, Attribute]:
     """Learn the domains of the plan's categorical columns; ``size``: noisy number of rows."""
 
     def query(name: str, share: float) -> _CommonValues:
@@ -91,8 +96,3 @@ def learn_categories(rows: Queryable, plan: DomainPlan, size: Noisy) -> dict[str
         name: values.attribute(name, plan.columns[name], size, may_miss=name not in plan.never_missing)
         for name, values in learned.items()
     }
-
-
-def _mean(first: Noisy, second: Noisy) -> Noisy:
-    w1, w2 = 1 / first[1], 1 / second[1]
-    return (first[0] * w1 + second[0] * w2) / (w1 + w2), 1 / (w1 + w2)

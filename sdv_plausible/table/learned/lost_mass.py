@@ -18,14 +18,12 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.cells.dates import on_clocks
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.raw_queries import PrecisionCounts, counts_points
+from sdv_plausible.table.learned.raw_queries import NoisyCount, PrecisionCounts, counts_points, weighted_mean
 from sdv_plausible.table.learned.value_grid import MOST_DECIMALS, TOP, Run, Shown, ValueGrid
 
 NAMED = 0.10  # possible loss, as a share of the rows, from which a column is named in a warning
 MOST_LEVELS = 100  # largest number of RunCounts answers per column
 LIKELY = 1.64  # standard deviations of noise added to the estimate of a possible loss
-Noisy = tuple[float, float]
-"""A noisy count, and the variance of its noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,19 +158,19 @@ def of_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
     ]
 
 
-def _lost_mass(attribute: Attribute, answers: Sequence[NoisyAnswer], size: Noisy) -> LostMass:
+def _lost_mass(attribute: Attribute, answers: Sequence[NoisyAnswer], size: NoisyCount) -> LostMass:
     by_kind = {kind: [answer for answer in answers if answer.asked.kind == kind] for kind in _KINDS}
-    missing: Noisy | None = None
+    missing: NoisyCount | None = None
     for answer in by_kind["present and missing"]:
         missing = float(answer.values[-1]), answer.scale**2
-    text_counts: list[Noisy] = []  # texts in the domain, such as placeholder dates
+    text_counts: list[NoisyCount] = []  # texts in the domain, such as placeholder dates
     for answer in by_kind["precision"]:
         levels, noise = PrecisionCounts.of(answer.values, answer.asked), answer.scale**2
         counts = (levels.missing, *levels.lost(attribute.texts, answer.scale))
         missing = _sum((count, noise) for count in counts)
         text_counts = [(count, noise) for text, count in levels.beside.items() if text in attribute.texts]
-    exact: Noisy = _sum(text_counts)
-    replaced: Noisy = 0.0, 0.0
+    exact: NoisyCount = _sum(text_counts)
+    replaced: NoisyCount = 0.0, 0.0
     if by_kind["frequent values"]:
         value_counts, missing = _mean_value_counts(by_kind["frequent values"])
         exact = _sum(value_counts.values())
@@ -205,7 +203,7 @@ def _lost_mass(attribute: Attribute, answers: Sequence[NoisyAnswer], size: Noisy
 _KINDS = ("precision", "present and missing", "frequent values", "frequent points", "runs")
 
 
-def _mean_value_counts(answers: Sequence[NoisyAnswer]) -> tuple[dict[Any, Noisy], Noisy]:
+def _mean_value_counts(answers: Sequence[NoisyAnswer]) -> tuple[dict[Any, NoisyCount], NoisyCount]:
     """Weighted means of the counts of several rounds: of values, and of missing cells."""
     sums: dict[Any, tuple[float, float]] = {}
     for answer in answers:
@@ -219,23 +217,15 @@ def _mean_value_counts(answers: Sequence[NoisyAnswer]) -> tuple[dict[Any, Noisy]
     return means, means.pop(None, (0.0, 0.0))
 
 
-def _sum(counts: Any) -> Noisy:
+def _sum(counts: Any) -> NoisyCount:
     terms = list(counts)
     return math.fsum(count for count, _ in terms), math.fsum(variance for _, variance in terms)
 
 
-def _subtract(total: Noisy, *parts: Noisy) -> Noisy:
+def _subtract(total: NoisyCount, *parts: NoisyCount) -> NoisyCount:
     """A noisy count minus noisy parts of it."""
     count, variance = _sum(parts)
     return total[0] - count, total[1] + variance
-
-
-def _mean(first: Noisy, second: Noisy) -> Noisy:
-    """Inverse-variance weighted mean of two estimates."""
-    if not first[1] or not second[1]:
-        return first if not first[1] else second
-    w1, w2 = 1 / first[1], 1 / second[1]
-    return (first[0] * w1 + second[0] * w2) / (w1 + w2), 1 / (w1 + w2)
 
 
 @dataclass
@@ -244,9 +234,9 @@ class _Node:
 
     first: int
     last: int
-    count: Noisy
+    count: NoisyCount
     parts: list[_Node] = field(default_factory=list)
-    replaced_rows: Noisy | None = None  # cached
+    replaced_rows: NoisyCount | None = None  # cached
 
 
 @dataclass(frozen=True)
@@ -255,7 +245,9 @@ class _RunTree:
 
     top: list[_Node]
     bins: np.ndarray  # first and last points, shape (bins, 2)
-    single_counts: list[Noisy] | None  # counts of the points excluded from all runs; None if some are unknown
+    single_counts: (
+        list[NoisyCount] | None
+    )  # counts of the points excluded from all runs; None if some are unknown
 
     @classmethod
     def of(
@@ -271,7 +263,7 @@ class _RunTree:
             grid.index(on_clocks(np.array(end, dtype=dtype), attribute.time_zone))
             for end in (attribute.lower, attribute.upper)
         ]
-        counts: dict[int, Noisy] = {}
+        counts: dict[int, NoisyCount] = {}
         for answer in frequent:
             frequent_points = zip(answer.asked.details["found"], answer.values.tolist(), strict=True)
             counts |= {int(point): (float(count), answer.scale**2) for point, count in frequent_points}
@@ -292,7 +284,7 @@ class _RunTree:
             excluded_counts if len(excluded_counts) == len(excluded) else None,
         )
 
-    def shares(self, size: Noisy, missing: Noisy | None) -> tuple[Noisy, Noisy]:
+    def shares(self, size: NoisyCount, missing: NoisyCount | None) -> tuple[NoisyCount, NoisyCount]:
         """Rows with a single-value bin, and rows whose values are in no bin."""
         exact = _sum(self.single_counts or [])
         replaced = self._replaced(self.top)
@@ -305,7 +297,7 @@ class _RunTree:
                 [node for node in self.top if self._overlaps(node.first, node.last)]
             )
             outside = _subtract(size, missing, *self.single_counts, *inside)
-            replaced = _mean(replaced, _sum([outside, replaced_inside]))
+            replaced = weighted_mean(replaced, _sum([outside, replaced_inside]))
         return exact, replaced
 
     def _overlaps(self, first: int, last: int) -> bool:
@@ -313,17 +305,17 @@ class _RunTree:
         index = int(np.searchsorted(self.bins[:, 0], last, side="right")) - 1
         return index >= 0 and int(self.bins[index, 1]) >= first
 
-    def _replaced(self, nodes: Sequence[_Node]) -> Noisy:
+    def _replaced(self, nodes: Sequence[_Node]) -> NoisyCount:
         """Rows in these runs whose values are in no bin."""
         return _sum(map(self._cached_replaced, nodes))
 
-    def _cached_replaced(self, node: _Node) -> Noisy:
+    def _cached_replaced(self, node: _Node) -> NoisyCount:
         """Rows in a run whose values are in no bin, cached."""
         if node.replaced_rows is None:
             node.replaced_rows = self._compute_replaced(node)
         return node.replaced_rows
 
-    def _compute_replaced(self, node: _Node) -> Noisy:
+    def _compute_replaced(self, node: _Node) -> NoisyCount:
         if not self._overlaps(node.first, node.last):
             return node.count
         if not node.parts:
@@ -332,7 +324,7 @@ class _RunTree:
         if len(inside) == len(node.parts):
             return self._replaced(node.parts)
         rest = _subtract(node.count, *(part.count for part in inside))
-        return _mean(self._replaced(node.parts), _sum([rest, self._replaced(inside)]))
+        return weighted_mean(self._replaced(node.parts), _sum([rest, self._replaced(inside)]))
 
     def _leaves(self, nodes: Sequence[_Node]) -> list[_Node]:
         return [leaf for node in nodes for leaf in (self._leaves(node.parts) if node.parts else [node])]
@@ -358,7 +350,9 @@ def _build_trees(levels: Sequence[NoisyAnswer]) -> list[_Node]:
         for node in nodes:
             index = int(np.searchsorted(starts, node.first, side="right")) - 1
             if index >= 0 and (leaves[index].first, leaves[index].last) == (node.first, node.last):
-                leaves[index].count = _mean(leaves[index].count, node.count)  # the same run, counted again
+                leaves[index].count = weighted_mean(
+                    leaves[index].count, node.count
+                )  # the same run, counted again
                 continue
             fresh.append(node)
             if index >= 0 and leaves[index].last >= node.last:

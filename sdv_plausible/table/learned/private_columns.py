@@ -67,9 +67,7 @@ POINT_FLOOR = 5.0  # standard deviations that the count of a single-value bin ne
 FINER = 4.0  # standard deviations of noise that the count of a finer precision needs
 BY_CHANCE = 0.3  # expected number of single values in a range that pass the threshold by noise alone
 WORTH = 0.5  # share of the mean rows per bin that a single-value bin needs
-MIN_ROWS_SIGMAS = (
-    8.0  # standard deviations that the row count needs to estimate the rows without a frequent value
-)
+MIN_ROWS_SIGMAS = 8.0  # least row count, in standard deviations, to estimate the rows without frequent values
 
 
 def learn_attributes(

@@ -30,6 +30,8 @@ PRESENT = 2.5  # standard deviations of noise from which a column counts as havi
 STANDS_OUT = 4.0  # standard deviations of noise that a count of texts or unreadable cells needs
 Flagged = tuple[bool, Hashable]
 """Whether a value is a boolean, and the value: 1 equals 1.0, but True is another value."""
+NoisyCount = tuple[float, float]
+"""A noisy count, and the variance of its noise."""
 
 
 @dataclass(frozen=True)
@@ -321,6 +323,14 @@ def _grid_document(grid: ValueGrid) -> dict[str, Any]:
 
 
 # --- cells to values and numbers ------------------------------------------------------------------
+
+
+def weighted_mean(first: NoisyCount, second: NoisyCount) -> NoisyCount:
+    """Inverse-variance weighted mean of two estimates of one count."""
+    if not first[1] or not second[1]:
+        return first if not first[1] else second
+    w1, w2 = 1 / first[1], 1 / second[1]
+    return (first[0] * w1 + second[0] * w2) / (w1 + w2), 1 / (w1 + w2)
 
 
 def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
