@@ -302,10 +302,12 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 
 
 def drafted(
-    names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None, start: DomainFile | None = None
+    names: Sequence[str],
+    published: Mapping[str, Mapping[str, Any]] | None = None,
+    start: DomainFile | None = None,
 ) -> DomainFile:
     """Draft a domain file from a table's header, the declarations of ``start`` and public sources."""
-    published, start = said or {}, start or DomainFile(columns={})
+    published, start = published or {}, start or DomainFile(columns={})
     from_start = {
         column: declaration
         for column, declaration in start.columns.items()

@@ -16,7 +16,7 @@ NEUTRAL_WORDS = frozenset((
     "patient", "person", "student", "employee", "member", "contact", "home", "work", "office", "private",
     "mobile", "cell", "number", "no", "line", "postal", "mailing", "billing", "shipping", "delivery",
 ))  # fmt: skip
-"""Words allowed beside them; a name with any other word (product_name) indicates nothing."""
+"""Other words allowed in such a name; any other word (product_name) means no personal data."""
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 

@@ -40,8 +40,8 @@ class BudgetShares(NamedTuple):
     levels: tuple[float, ...]
 
 
-# Budget shares of numbers and dates, by the least ratio of rows to the noise of the column's whole budget:
-# more rows allow more levels of finer cells.
+# Budget shares of numbers and dates, by the least ratio of rows to the noise that the column's budget allows.
+# More rows allow more levels of finer cells.
 BUDGET_SHARES = (
     (0.0, BudgetShares(0.12, 0.12, 0.04, (0.43, 0.29))),
     (60.0, BudgetShares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
@@ -109,7 +109,7 @@ class DomainPlan:
         stated: Mapping[str, PartialDeclaration] | None = None,
     ) -> DomainPlan:  # fmt: skip
         """Plan within the domain's share of the budget of domain and model."""
-        # The fewer columns are learned beside ``declared`` other ones, the smaller the share.
+        # The share grows with the learned columns among all columns; ``declared`` counts the others.
         bounds = dict(bounds or {})
         if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
