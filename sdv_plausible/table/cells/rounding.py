@@ -101,9 +101,9 @@ def _shares(counts: Sequence[float], sigma: float, steps: Sequence[int]) -> tupl
     """Shares of the steps, each of which divides the next; None where noise hides them."""
     if sum(count for count in counts if count > SURE * sigma) <= TELLING * max(sigma, 1e-9):
         return None
-    shares, density = [], 0.0  # of values at the multiples of a step, per point
+    shares, density = [], 0.0  # density: values per point at the multiples of a step
     for count, step, larger in zip(counts, steps, (*steps[1:], math.inf), strict=True):
-        exclusive = 1 / step - 1 / larger  # share of all points of which this is the largest step
+        exclusive = 1 / step - 1 / larger  # share of points whose largest step this is
         excess = count - exclusive * density
         shares.append(excess / (exclusive * step) if excess > SURE * sigma else 0.0)
         density += shares[-1] * step

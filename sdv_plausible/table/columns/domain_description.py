@@ -1,4 +1,4 @@
-"""A domain in words: for each column what it may hold, and where that is from."""
+"""Domain as a table of text: each column's values and their provenance."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HEAD = ("column", "may hold", "from")
 
 
 def title(domain: Collection[Any]) -> str:
-    """Return what the whole is."""
+    """Return the heading."""
     return f"Domain of {len(domain)} column{'' if len(domain) == 1 else 's'}"
 
 
 def lines(domain: Collection[Any]) -> tuple[tuple[str, str, str], ...]:
-    """Return name, values and provenance of each column, as words."""
-    return tuple((one.name, _held(one), _WORDS[one.provenance]) for one in domain)
+    """Return name, values and provenance of each column as text."""
+    return tuple((attribute.name, _held(attribute), _WORDS[attribute.provenance]) for attribute in domain)
 
 
 def _held(attribute: Any) -> str:
@@ -35,9 +35,9 @@ def _held(attribute: Any) -> str:
         bins = len(attribute.lower)
         parts.append(f"{low} to {high} in {bins} bin{'' if bins == 1 else 's'}")
     if attribute.values:
-        shown = [str(value) for value in attribute.values[:_MOST_VALUES]]
-        more = len(attribute.values) - len(shown)
-        parts.append(", ".join(shown) + (f" and {more} more" if more else ""))
+        examples = [str(value) for value in attribute.values[:_MOST_VALUES]]
+        more = len(attribute.values) - len(examples)
+        parts.append(", ".join(examples) + (f" and {more} more" if more else ""))
     if attribute.nullable:
         parts.append("missing")
     return "; ".join(parts)
