@@ -215,10 +215,10 @@ def csv_columns(
     declared: Collection[str] = (),
     known: Collection[str] = (),
 ) -> list[str]:
-    """Column names in the header line of a CSV file, which must include those declared; else as :func:`read_csv`.
+    """Column names in the header line of a CSV file, which must include those declared.
 
-    Unless a ``known`` or declared name occurs, a number or a date in the line is an error: it may be a
-    record. So is a single name that contains a separator.
+    Options and errors as for :func:`read_csv`. Unless a ``known`` or declared name occurs, a number or a date
+    in the line is an error: it may be a record. So is a single name that contains a separator.
     """
     lines = _lines(path, encoding, separator, quote)
     header = check_names(path, next(lines, None), declared, known)

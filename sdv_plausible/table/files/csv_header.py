@@ -69,9 +69,9 @@ def _check_single(path: PathLike, name: str) -> None:
     """Raise ValueError for a single undeclared column: the file is probably not CSV."""
     if name.lstrip().startswith(("{", "[", "<", "%PDF")):
         raise ValueError(f"{path} is no table of lines and cells: save the table as CSV or Parquet")
-    if inside := [mark for mark in SEPARATORS if mark in name]:
+    if held := [mark for mark in SEPARATORS if mark in name]:
         raise ValueError(
-            f"{path}: the header line names one column, with {inside[0]!r} in its name: if that stands between "
+            f"{path}: the header line names one column, with {held[0]!r} in its name: if that stands between "
             "cells, give it (separator), and have no quotation marks around whole lines; if the column is "
             "called so, declare it (domain)"
         )

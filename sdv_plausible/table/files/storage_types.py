@@ -16,22 +16,22 @@ from sdv_plausible.table.declared.spec_words import CATEGORIES
 
 PERSON = "id"  # sdtype of the column that identifies the person of a row
 _STORED = {  # names of numpy, pandas and Arrow types; all others are unreadable
-    "truths": r"bool(ean)?",
+    "booleans": r"bool(ean)?",
     "numbers": r"u?int(8|16|32|64)|float(32|64)?|double|decimal(128|256)\(.*\)",
-    "odd numbers": r"float16|float(96|128)|longdouble|complex(64|128)",  # pandas parses no dates from these
-    # Pandas cannot factorise these.
-    "uncounted numbers": r"complex(192|256)|clongdouble|decimal(32|64)\(.*\)",
-    "half numbers": r"halffloat",  # in Arrow
-    "moments": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
+    "unusual floats": r"float16|float(96|128)|longdouble|complex(64|128)",  # no dates in pandas
+    # pandas cannot factorise these
+    "unfactorisable numbers": r"complex(192|256)|clongdouble|decimal(32|64)\(.*\)",
+    "half floats": r"halffloat",  # in Arrow
+    "dates": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
     "texts": r"object|str(ing)?|large_string|category|null",
-    "spans": r"(timedelta64|period|interval|duration)\[.*\]",  # neither numbers nor names
+    "intervals": r"(timedelta64|period|interval|duration)\[.*\]",  # neither numbers nor names
     "others": r"(time32|time64|fixed_size_binary)\[.*\]|(large_)?binary",
 }
-_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts"}
+_ANY = {"booleans", "numbers", "unusual floats", "half floats", "dates", "texts"}
 _READ = {
-    "numerical": {"truths", "numbers", "odd numbers", "uncounted numbers", "texts"},
-    "datetime": {"truths", "numbers", "moments", "texts"},
-    PERSON: _ANY | {"uncounted numbers", "others"},
+    "numerical": {"booleans", "numbers", "unusual floats", "unfactorisable numbers", "texts"},
+    "datetime": {"booleans", "numbers", "dates", "texts"},
+    PERSON: _ANY | {"unfactorisable numbers", "others"},
     **dict.fromkeys(CATEGORIES, _ANY),
 }
 _LISTS = r"(list|list_view|struct|map|large_list|fixed_size_list)<.*"
@@ -87,7 +87,7 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
             f"column {name!r} is stored as {stored}: a cell must be one value. Make columns of it first, or "
             "leave it out of metadata and domain"
         )
-    if stored in _UNREAD.values() or _kind(stored) in ("spans", "others", None):
+    if stored in _UNREAD.values() or _kind(stored) in ("intervals", "others", None):
         return ValueError(
             f"column {name!r} is stored as {stored}, which is not read: store it as text, such as "
             "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or leave it out of "
@@ -101,7 +101,7 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
 
 def _stored(dtype: Any) -> str:
     """Name of a type; for a dictionary, the type of its values."""
-    if isinstance(dtype, pd.CategoricalDtype) and _kind(str(dtype.categories.dtype)) == "spans":
+    if isinstance(dtype, pd.CategoricalDtype) and _kind(str(dtype.categories.dtype)) == "intervals":
         return str(dtype.categories.dtype)
     if not isinstance(dtype, pd.ArrowDtype):
         return str(dtype)
