@@ -64,7 +64,10 @@ class Codec:
         return codes
 
     def decode(self, codes: np.ndarray, coins: KeyedRNG) -> pd.DataFrame:
-        """Decode to a table of n rows; values inside a bin are drawn uniformly, or with the domain's rounding."""
+        """Decode to a table of n rows.
+
+        Values inside a bin are drawn uniformly, or rounded by the attribute's shares.
+        """
         columns = {
             column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)
         }
@@ -234,7 +237,7 @@ class ColumnCodec:
             np.copyto(out, texts, where=texts >= 0, casting="unsafe")
 
     def _encode_values(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Index of each cell among the distinct values, and the codes of those; negative codes are no category.
+        """Index of each cell among the distinct values, and their codes; negative codes are no category.
 
         Only distinct values are looked up, not every row. Missing cells have index -1, which selects the last
         code.
@@ -287,9 +290,7 @@ class ColumnCodec:
         stamps = pd.Series(nanoseconds.view("M8[ns]"))
         if self.attribute.datetime_format is not None:  # text: format each distinct date once
             distinct, where = np.unique(nanoseconds, return_inverse=True)
-            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize(
-                "UTC"
-            )  # %z is written as +0000
+            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize("UTC")  # %z is written as +0000
             text = write_dates(moments, self.attribute.datetime_format)
             return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
         if self.attribute.time_zone is not None:

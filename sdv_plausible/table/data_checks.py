@@ -16,11 +16,11 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.utils.printable import visible
 
-EXAMPLES = 5  # values shown per column
-MOST = 0.5  # share of cells outside the declaration above which a fit warns
-CUT = 0.1  # share of present cells with truncated digits above which a fit warns
-MISSING = 0.01  # share of undeclared missing cells above which a fit warns
-FEW_CELLS = 20  # present cells below which a fit does not warn
+NUM_EXAMPLES = 5  # values shown per column
+MAX_OUTSIDE = 0.5  # share of cells outside the declaration above which a fit warns
+MAX_CUT = 0.1  # share of present cells with truncated digits above which a fit warns
+MAX_MISSING = 0.01  # share of undeclared missing cells above which a fit warns
+MIN_CELLS = 20  # present cells below which a fit does not warn
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
         present = int(table[name].notna().sum())
         outside = is_outside(table[name], attribute) & table[name].notna().to_numpy()
         learned_share = 1 - attribute.unlearned  # rare values are outside by design
-        if present >= FEW_CELLS and outside.sum() > (1 - learned_share * (1 - MOST)) * present:
+        if present >= MIN_CELLS and outside.sum() > (1 - learned_share * (1 - MAX_OUTSIDE)) * present:
             names.append(name)
     return names
 
 
 def often_cut(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
-    """Names of integer columns of which more than a share ``CUT`` of the cells have a fraction."""
+    """Names of integer columns of which more than a share ``MAX_CUT`` of the cells have a fraction."""
     names = []
     for name, attribute in known.items():
         present = int(table[name].notna().sum())
-        if attribute.kind == "integer" and present >= FEW_CELLS and _fractions(table[name]) > CUT * present:
+        if attribute.kind == "integer" and present >= MIN_CELLS and _fractions(table[name]) > MAX_CUT * present:
             names.append(name)
     return names
 
@@ -100,11 +100,11 @@ def _fractions(column: pd.Series[Any]) -> int:
 
 
 def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
-    """Names of the given columns with more than a share ``MISSING`` of their cells missing."""
+    """Names of the given columns with more than a share ``MAX_MISSING`` of their cells missing."""
     # ``never``: columns whose declaration has no missing value.
-    if len(table) < FEW_CELLS:
+    if len(table) < MIN_CELLS:
         return []
-    return [name for name in never if table[name].isna().sum() > MISSING * len(table)]
+    return [name for name in never if table[name].isna().sum() > MAX_MISSING * len(table)]
 
 
 def _column_findings(
@@ -114,7 +114,7 @@ def _column_findings(
     missing = len(column) - present
     outside = is_outside(column, attribute) & column.notna().to_numpy()
     if outside.any():
-        values = [value for value, _ in Counter(column[outside].tolist()).most_common(EXAMPLES)]
+        values = [value for value, _ in Counter(column[outside].tolist()).most_common(NUM_EXAMPLES)]
         cells = int(outside.sum())
         yield Finding(name, _why(column[outside], attribute), cells, cells / max(present, 1)), values
     if missing and nullable is False:

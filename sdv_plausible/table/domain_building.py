@@ -42,9 +42,7 @@ def build_domain(
     }
     columns = FrameColumns(table) if engine is None else engine
     rows = Queryable(columns, ledger, private.entries(), coins, transcript=transcript)
-    styles = {
-        name: date_style(table[name], form) for name, form in forms.items()
-    }  # schema, not rows
+    styles = {name: date_style(table[name], form) for name, form in forms.items()}  # schema, not rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:
         from sdv_plausible.table.learned.private_columns import learn_attributes  # only if needed
@@ -129,7 +127,7 @@ def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | 
     """Columns of one provenance, modelled or not: the pattern of an id is released, too."""
     origins = declarations.origins if declarations else {}
     names = [attribute.name for attribute in domain if attribute.provenance == origin]
-    return names + [name for name, provenance in origins.items() if provenance == origin and name not in names]
+    return names + [name for name, source in origins.items() if source == origin and name not in names]
 
 
 def _no_claim(how: str, why: str) -> LedgerEntry:

@@ -17,9 +17,9 @@ import numpy as np
 
 NUMBER_STEPS = (1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 SIZES = 8  # size classes: numbers of 1, 2, ... 7 digits, and of 8 or more
-SURE = 2.5  # standard deviations above 0 at which a share is significant
+MIN_SIGNAL = 2.5  # standard deviations above 0 at which a share is significant
 LARGEST_STEP = 2**62
-TELLING = 10.0  # standard deviations that the total of a size class must exceed
+MIN_TOTAL_SIGNAL = 10.0  # standard deviations that the total of a size class must exceed
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding
 
 def _shares(counts: Sequence[float], sigma: float, steps: Sequence[int]) -> tuple[float, ...] | None:
     """Shares of the steps, each of which divides the next; None where noise hides them."""
-    if sum(count for count in counts if count > SURE * sigma) <= TELLING * max(sigma, 1e-9):
+    if sum(count for count in counts if count > MIN_SIGNAL * sigma) <= MIN_TOTAL_SIGNAL * max(sigma, 1e-9):
         return None
     shares, density = [], 0.0  # density: values per point at the multiples of a step
     for count, step, larger in zip(counts, steps, (*steps[1:], math.inf), strict=True):
         exclusive = 1 / step - 1 / larger  # share of points whose largest step this is
         excess = count - exclusive * density
-        shares.append(excess / (exclusive * step) if excess > SURE * sigma else 0.0)
+        shares.append(excess / (exclusive * step) if excess > MIN_SIGNAL * sigma else 0.0)
         density += shares[-1] * step
     total = sum(shares)
     return tuple(share / total for share in shares) if total else None

@@ -15,7 +15,7 @@ from sdv_plausible.table.cells.distinct import as_objects, is_arrow
 from sdv_plausible.table.declared.spec_words import CATEGORIES
 
 PERSON = "id"  # sdtype of the column that identifies the person of a row
-_STORED = {  # names of numpy, pandas and Arrow types; all others are unreadable
+_TYPE_NAMES = {  # names of numpy, pandas and Arrow types; all others are unreadable
     "booleans": r"bool(ean)?",
     "numbers": r"u?int(8|16|32|64)|float(32|64)?|double|decimal(128|256)\(.*\)",
     "unusual floats": r"float16|float(96|128)|longdouble|complex(64|128)",  # no dates in pandas
@@ -28,20 +28,20 @@ _STORED = {  # names of numpy, pandas and Arrow types; all others are unreadable
     "others": r"(time32|time64|fixed_size_binary)\[.*\]|(large_)?binary",
 }
 _ANY = {"booleans", "numbers", "unusual floats", "half floats", "dates", "texts"}
-_READ = {
+_READABLE = {
     "numerical": {"booleans", "numbers", "unusual floats", "unfactorisable numbers", "texts"},
     "datetime": {"booleans", "numbers", "dates", "texts"},
     PERSON: _ANY | {"unfactorisable numbers", "others"},
     **dict.fromkeys(CATEGORIES, _ANY),
 }
 _LISTS = r"(list|list_view|struct|map|large_list|fixed_size_list)<.*"
-_UNREAD: dict[type, str] = {
+_UNREADABLE: dict[type, str] = {
     **{kind: kind.__name__ for kind in (dt.time, dt.timedelta, list, dict, set, bytes, bytearray)},
     pd.Timedelta: "Timedelta", pd.Period: "Period", pd.Interval: "Interval", np.ndarray: "ndarray",
     EllipsisType: "objects of a class that is no value",  # ODD, see :func:`~.canonical_forms.plain`
 }  # fmt: skip
 """Unreadable classes of Python objects. A column of one such class is reported as stored in that class."""
-_LEAST = 20  # minimum number of cells of one class to report it
+_MIN_CELLS = 20  # minimum number of cells of one class to report it
 
 
 def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells: bool = False) -> None:
@@ -50,7 +50,7 @@ def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells
     # because of cells. Sdtype "id" marks the person column.
     for name, sdtype in sdtypes.items():
         stored = _stored(table[name].dtype)
-        if _kind(stored) in _READ[sdtype]:
+        if _kind(stored) in _READABLE[sdtype]:
             inspects_cells = sees_cells and stored == "object" and sdtype != PERSON
             unread_class = _unread(table[name]) if inspects_cells else None
             if unread_class is None:
@@ -60,23 +60,23 @@ def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells
 
 
 def _kind(stored: str) -> str | None:
-    matches = (kind for kind, names in _STORED.items() if re.fullmatch(names, stored, re.IGNORECASE))
+    matches = (kind for kind, names in _TYPE_NAMES.items() if re.fullmatch(names, stored, re.IGNORECASE))
     return next(matches, None)
 
 
 def _unread(column: pd.Series[Any]) -> str | None:
-    """Class of an object column whose cells, at least ``_LEAST``, all have one unreadable class."""
-    if len(column) < _LEAST:
+    """Class of an object column whose cells, at least ``_MIN_CELLS``, all have one unreadable class."""
+    if len(column) < _MIN_CELLS:
         return None
     try:
         present = column[column.notna()]
         classes = set(map(type, present.array))
     except Exception:  # a custom class may raise anything
         return None
-    if len(present) < _LEAST or len(classes) != 1:
+    if len(present) < _MIN_CELLS or len(classes) != 1:
         return None
     (found,) = classes
-    return next((name for known, name in _UNREAD.items() if found is known), None)
+    return next((name for known, name in _UNREADABLE.items() if found is known), None)
 
 
 def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
@@ -87,7 +87,7 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
             f"column {name!r} is stored as {stored}: a cell must be one value. Make columns of it first, or "
             "leave it out of metadata and domain"
         )
-    if stored in _UNREAD.values() or _kind(stored) in ("intervals", "others", None):
+    if stored in _UNREADABLE.values() or _kind(stored) in ("intervals", "others", None):
         return ValueError(
             f"column {name!r} is stored as {stored}, which is not read: store it as text, such as "
             "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or leave it out of "
