@@ -42,8 +42,7 @@ class RuleSet:
     # Whether they were edited after a comparison with the rows, without a public source
     edited: bool = False
     source: str | None = None  # public source
-    # Columns of deriving rules whose declarations were read off the rows, or edited after a comparison with
-    # them
+    # Columns of deriving rules whose declarations were inferred from the rows, or edited after a comparison
     seen: tuple[str, ...] = ()
 
     @classmethod
@@ -258,7 +257,7 @@ class FittedRules:
     def draw_each(
         self, num_rows: int, rows: Callable[[np.ndarray, int], pd.DataFrame], domain: Domain
     ) -> pd.DataFrame:
-        """Like :meth:`draw`, for rows with conditions of their own. Each is drawn until it satisfies the rules.
+        """Like :meth:`draw`, for rows with their own conditions: each is drawn until it satisfies the rules.
 
         ``rows`` receives row numbers, possibly repeated, and the number of the round. A row that is drawn
         again keeps its first case.

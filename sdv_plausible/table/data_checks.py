@@ -88,7 +88,9 @@ def often_cut(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
     names = []
     for name, attribute in known.items():
         present = int(table[name].notna().sum())
-        if attribute.kind == "integer" and present >= MIN_CELLS and _fractions(table[name]) > MAX_CUT * present:
+        if attribute.kind != "integer" or present < MIN_CELLS:
+            continue
+        if _fractions(table[name]) > MAX_CUT * present:
             names.append(name)
     return names
 

@@ -38,7 +38,7 @@ def plain(cell: Any) -> Any:
     if cell is pd.NaT or cell is pd.NA:
         return None
     for known, rebuilt in _REBUILT:
-        # Not Fraction: calls the class.
+        # Fraction's own subclass check would call code of the cell's class
         if kind is known or (known is not Fraction and issubclass(kind, known)):
             try:
                 return rebuilt(cell)
@@ -126,8 +126,8 @@ def _fraction(cell: Any) -> Any:
 
 
 def _uuid(cell: Any) -> Any:
-    UUID: Any = uuid.UUID
-    number = UUID.int.__get__(cell)
+    uuid_type: Any = uuid.UUID
+    number = uuid_type.int.__get__(cell)
     return str(uuid.UUID(int=number)) if type(number) is int else ODD
 
 

@@ -147,7 +147,7 @@ def _kept_inside(moments: np.ndarray) -> np.ndarray:
 def bins_from_clocks(
     lower: Sequence[float], upper: Sequence[float], time_zone: str | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Convert bins in local time to UTC; a skipped hour leaves a bin of one nanosecond at least."""
+    """Convert bins in local time to UTC; a bin in a skipped hour becomes a single value."""
     if time_zone is None or not len(lower):
         return tuple(lower), tuple(upper)
     first, last = (from_clocks(np.array(ends, dtype=np.int64), time_zone) for ends in (lower, upper))
