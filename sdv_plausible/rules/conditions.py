@@ -70,14 +70,14 @@ class Condition:
 
     def __str__(self) -> str:
         if self.values is None:
-            ends = [f"{_word(self.low)} <= " if self.low is not None else "", self.column,
-                    f" <= {_word(self.high)}" if self.high is not None else ""]  # fmt: skip
+            ends = [f"{_value_text(self.low)} <= " if self.low is not None else "", self.column,
+                    f" <= {_value_text(self.high)}" if self.high is not None else ""]  # fmt: skip
             return "".join(ends)
-        words = ["missing" if pd.isna(v) else _word(v) for v in self.values]
-        return f"{self.column} is {' or '.join(words)}"
+        specs = ["missing" if pd.isna(v) else _value_text(v) for v in self.values]
+        return f"{self.column} is {' or '.join(specs)}"
 
 
-def _word(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value as text, as it reads after a round trip through a file."""
     if isinstance(value, np.datetime64):
         return str(pd.Timestamp(value))
@@ -97,7 +97,7 @@ def all_met(conditions: Iterable[Condition], table: pd.DataFrame, formats: Forma
     return np.logical_and.reduce(masks) if masks else np.ones(len(table), dtype=bool)
 
 
-def _words(conditions: Iterable[Condition]) -> str:
+def _phrase(conditions: Iterable[Condition]) -> str:
     return " and ".join(map(str, conditions))
 
 
@@ -157,7 +157,7 @@ class Implies(Rule):
         }
 
     def __str__(self) -> str:
-        return f"if {_words(self.when)}, then {_words(self.then)}"
+        return f"if {_phrase(self.when)}, then {_phrase(self.then)}"
 
 
 class Forbidden(Rule):
@@ -203,7 +203,7 @@ class Forbidden(Rule):
         return {"rule": self.kind, "when": {c.column: c.to_user() for c in self.when}}
 
     def __str__(self) -> str:
-        return f"never {_words(self.when)}"
+        return f"never {_phrase(self.when)}"
 
 
 class Allowed(Rule):
@@ -248,8 +248,8 @@ class Allowed(Rule):
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Mask of rows with an allowed combination."""
         where, distinct = rule_cells.distinct_combinations(table, self._columns, formats)
-        allowed = {rule_cells.combination_key(found, self._columns, formats) for found in self.combinations}
-        return np.array([found in allowed for found in distinct], dtype=bool)[where]
+        allowed = {rule_cells.combination_key(c, self._columns, formats) for c in self.combinations}
+        return np.array([c in allowed for c in distinct], dtype=bool)[where]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -34,7 +34,7 @@ def check_possible(rules: Sequence[Rule], specs: Mapping[str, Words]) -> None:
         values = {name: _values(name, group, specs.get(name, {})) for name in names}
         for rule in group:
             _check_values(rule, values, formats)
-        _check_group(group, _possible(group, values, formats), formats)
+        _check_group(group, _satisfying_rows(group, values, formats), formats)
 
 
 def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
@@ -184,7 +184,7 @@ def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]
     return pd.Series([*map(pd.Timestamp, near), *missing], dtype=object)
 
 
-def _possible(
+def _satisfying_rows(
     rules: Sequence[Rule], values: Mapping[str, pd.Series[Any]], formats: Formats
 ) -> pd.DataFrame | None:
     """Combinations of values that satisfy the rules; None if the search is too large."""

@@ -103,36 +103,36 @@ class DateAndTime(DerivingRule):
     def _step(self) -> int:
         return resolution_step(self.resolution or "s") or NANOSECONDS["s"]
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if the column is no date, or if its format shows no time of day."""
-        check_sdtypes(self, words, "datetime")
-        form = words[self.column].get("datetime_format")
+        check_sdtypes(self, specs, "datetime")
+        form = specs[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
             raise Refused.saying(
                 "rules",
                 f"rule '{self}': the format {form!r} shows no time of day beside a date: leave the rule out",
             )
 
-    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
         """Whether the surrogates are a date and steps of a day, and nullable only if the column is."""
-        date, time, column = known[self.date], known[self.time], made[self.column]
+        date, time, column = inputs[self.date], inputs[self.time], derived[self.column]
         kinds = (date.kind, time.kind, column.kind) == ("datetime", "integer", "datetime")
         ends = time.lower[:1] + time.upper[-1:]
         inside = all(0 <= end < DAY // self._step for end in ends) and not time.values
         return kinds and inside and (column.nullable or not (date.nullable or time.nullable))
 
-    def resolve(self, words: Mapping[str, Words]) -> DateAndTime:
+    def resolve(self, specs: Mapping[str, Words]) -> DateAndTime:
         """Return the rule with the resolution that the column's format shows."""
         if self.resolution is not None:
             return self
-        finest = max(format_unit(words.get(self.column, {}).get("datetime_format")), NANOSECONDS["s"])
+        finest = max(format_unit(specs.get(self.column, {}).get("datetime_format")), NANOSECONDS["s"])
         return replace(
             self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest)
         )
 
-    def surrogate_specs(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """Date in the declared range, if any; time of day in the range of a day, with midnight single."""
-        spec = words.get(self.column, {})
+        spec = specs.get(self.column, {})
         date: Words = {"sdtype": "datetime"}
         for word, end in zip(("range_min", "range_max"), self._declared(spec), strict=True):
             if end is not None:
@@ -183,10 +183,10 @@ class DateAndTime(DerivingRule):
         return {self.column: rule_cells.to_column(moments, present, attribute)}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin: the declared range, or from the first date to the end of the last."""
-        date, spec = known[self.date], words.get(self.column, {})
+        date, spec = inputs[self.date], specs.get(self.column, {})
         style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
         low, high = self._declared(spec)
         if date.lower and (low is None or high is None):
@@ -196,7 +196,7 @@ class DateAndTime(DerivingRule):
         firsts = [] if low is None or high is None else [min(low, high)]
         lasts = [] if low is None or high is None else [high]
         lower, upper = bins_from_clocks(firsts, lasts, style.get("time_zone"))
-        nullable = date.nullable or known[self.time].nullable or not lower
+        nullable = date.nullable or inputs[self.time].nullable or not lower
         return (
             Attribute(
                 name=self.column, kind="datetime", lower=lower, upper=upper, nullable=nullable,

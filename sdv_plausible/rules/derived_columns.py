@@ -45,9 +45,9 @@ class Equal(DerivingRule):
         """The original."""
         return (self.other,)
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if the columns have different sdtypes."""
-        check_sdtypes(self, words, words[self.other].get("sdtype", ""))
+        check_sdtypes(self, specs, specs[self.other].get("sdtype", ""))
 
     def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
         """Copy the original; dates in the copy's own format."""
@@ -60,10 +60,10 @@ class Equal(DerivingRule):
         return {self.column: table[self.other].reset_index(drop=True)}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """Attribute of the original, with the copy's own date style."""
-        copy = replace(known[self.other], name=self.column, buckets=None, groups=None, counts=None)
+        copy = replace(inputs[self.other], name=self.column, buckets=None, groups=None, counts=None)
         no_style = {"datetime_format": None, "time_zone": None}
         style = {**no_style, **styles.get(self.column, {})} if copy.kind == "datetime" else {}
         return (replace(copy, **style),)
@@ -110,9 +110,9 @@ class Sum(DerivingRule):
         """The summands."""
         return self.parts
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if a column is not numerical."""
-        check_sdtypes(self, words, "numerical")
+        check_sdtypes(self, specs, "numerical")
 
     def _sum(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
         parts = [rule_cells.to_numbers(table, name, formats) for name in self.parts]
@@ -125,10 +125,10 @@ class Sum(DerivingRule):
         return {self.total: rule_cells.to_column(*self._sum(table, formats), derived[self.total])}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin from the smallest sum to the largest."""
-        parts = [known[name] for name in self.parts]
+        parts = [inputs[name] for name in self.parts]
         if any(not part.lower for part in parts):  # all cells are missing
             common: Words = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
             return (Attribute(kind="integer", **common),)

@@ -98,12 +98,12 @@ class Determined(DerivingRule):
         values = [*self.mapping.values(), *([] if pd.isna(self.otherwise) else [self.otherwise])]
         return [*keys, *((self.column, value) for value in values)]
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if a value, or a missing one from a gap in the mapping, does not fit the column."""
-        self.attributes({}, words, {})
-        formats = date_formats(words)
+        self.attributes({}, specs, {})
+        formats = date_formats(specs)
         self._by_key(formats)
-        spec, source = words[self.column], words[self.by[0]]
+        spec, source = specs[self.column], specs[self.by[0]]
         value_words = ("range_values", "range_min", "range_is_nullable")
         declared = any(spec.get(word) is not None for word in value_words)
         if declared and not says_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
@@ -151,14 +151,14 @@ class Determined(DerivingRule):
         return pd.Series(values[where], dtype=object)
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """The mapping's values."""
-        spec = words.get(self.column, {})
+        spec = specs.get(self.column, {})
         formats = date_formats({self.column: spec})
         present = [value for value in self.values if not pd.isna(value)]
         by_key = {rule_cells.cell_key(value, self.column, formats): value for value in present}
-        common: Words = {"name": self.column, "nullable": self._may_miss(known)}
+        common: Words = {"name": self.column, "nullable": self._may_miss(inputs)}
         if spec.get("sdtype") not in ("numerical", "datetime"):
             return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
         if self.column in formats:
@@ -174,9 +174,9 @@ class Determined(DerivingRule):
         points = tuple(sorted(cast("list[float]", list(by_key))))
         return (Attribute(lower=points, upper=points, **common),)
 
-    def _may_miss(self, known: Mapping[str, Attribute]) -> bool:
+    def _may_miss(self, inputs: Mapping[str, Attribute]) -> bool:
         """Whether a row may have no value, e.g. because the mapping lacks a category."""
-        source = known.get(self.by[0])
+        source = inputs.get(self.by[0])
         if any(map(pd.isna, self.mapping.values())) or not pd.isna(self.otherwise):
             return any(map(pd.isna, self.values))
         if len(self.by) > 1 or source is None or source.nullable or source.is_ordered:

@@ -107,20 +107,20 @@ class Inequality(DerivingRule):
         """The distance."""
         return (self.distance,)
 
-    def resolve(self, words: Mapping[str, Words]) -> Inequality:
+    def resolve(self, specs: Mapping[str, Words]) -> Inequality:
         """Return the rule with its unit set, if the columns hold dates."""
-        specs = [words.get(name, {}) for name in self.columns]
-        if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in specs):
+        pair = [specs.get(name, {}) for name in self.columns]
+        if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in pair):
             return self
-        units = [format_unit(spec.get("datetime_format")) for spec in specs]
-        finest = max(units[1], DAY) if _is_day(specs[1].get("datetime_format")) else min(units)
+        units = [format_unit(spec.get("datetime_format")) for spec in pair]
+        finest = max(units[1], DAY) if _is_day(pair[1].get("datetime_format")) else min(units)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if the columns' types differ, or the format of ``high`` does not show the day."""
-        dates = words[self.low].get("sdtype") == "datetime"
-        check_sdtypes(self, words, "datetime" if dates else "numerical")
-        form = words[self.high].get("datetime_format")
+        dates = specs[self.low].get("sdtype") == "datetime"
+        check_sdtypes(self, specs, "datetime" if dates else "numerical")
+        form = specs[self.high].get("datetime_format")
         if dates and form is not None:
             example = pd.Timestamp("2003-02-14T15:16:17.181920")
             with warnings.catch_warnings():
@@ -133,9 +133,9 @@ class Inequality(DerivingRule):
                     "day",
                 )
 
-    def surrogate_specs(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """The distance: whole units of time, or a number."""
-        low, high = words.get(self.low, {}), words.get(self.high, {})
+        low, high = specs.get(self.low, {}), specs.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
             raise check.Refused.saying(
@@ -248,10 +248,10 @@ class Inequality(DerivingRule):
         return {self.high: rule_cells.to_column(high, present, attribute)}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin, from the lowest value of the lower column to the highest possible or declared value."""
-        low, distance, spec = known[self.low], known[self.distance], words.get(self.high, {})
+        low, distance, spec = inputs[self.low], inputs[self.distance], specs.get(self.high, {})
         dates = low.kind == "datetime"
         common: Words = {"name": self.high, "kind": low.kind, "nullable": low.nullable or distance.nullable}
         if dates:
@@ -293,13 +293,13 @@ class Inequality(DerivingRule):
         last = min(last, max(declared[1], round_up(highest + least)))
         return max(first, min(declared[0], last)), last
 
-    def fits(self, known: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
         """Whether the column can be derived: same kind, and its end not below the lower column's."""
-        high, low, distance = derived[self.high], known[self.low], known[self.distance]
-        (computed,) = self.attributes(known, attribute_words(derived), {})
+        high, low, distance = derived[self.high], inputs[self.low], inputs[self.distance]
+        (computed,) = self.attributes(inputs, attribute_words(derived), {})
         widest = {name: replace(a, lower=computed.lower, upper=computed.upper) for name, a in derived.items()}
         if (
-            not super().fits(known, widest)
+            not super().fits(inputs, widest)
             or len(high.lower) != 1
             or (sdtype_of(low) in CATEGORIES) != (sdtype_of(distance) in CATEGORIES)
         ):

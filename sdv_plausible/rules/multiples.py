@@ -58,13 +58,13 @@ class Multiple(DerivingRule):
         """The number of steps."""
         return (self.steps,)
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if the column is not numerical."""
-        check_sdtypes(self, words, "numerical")
+        check_sdtypes(self, specs, "numerical")
 
-    def surrogate_specs(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """Number of steps, in the declared range if any."""
-        spec = words.get(self.column, {})
+        spec = specs.get(self.column, {})
         self._check_fine(spec)
         steps: Words = {"sdtype": "numerical"}
         if spec.get("range_min") is not None:
@@ -114,10 +114,10 @@ class Multiple(DerivingRule):
         return {self.column: rule_cells.to_column(values, present, derived[self.column])}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin over all steps."""
-        steps = known[self.steps]
+        steps = inputs[self.steps]
         whole, places = float(self.step).is_integer(), 0
         while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
             places += 1

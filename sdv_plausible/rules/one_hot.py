@@ -80,21 +80,21 @@ class OneHot(DerivingRule):
         """Values of the flags."""
         return [(name, value) for name in self._columns for value in (self.off, self.on)]
 
-    def check(self, words: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, Words]) -> None:
         """Raise an error if flags are dates, or if their type cannot hold the values."""
-        check_sdtypes(self, words, "numerical", "categorical", "boolean")
-        numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
+        check_sdtypes(self, specs, "numerical", "categorical", "boolean")
+        numbers = [name for name in self._columns if specs[name]["sdtype"] == "numerical"]
         if numbers and not all(map(rule_cells.is_number, (self.off, self.on))):
             raise Refused.saying(
                 "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
             )
 
-    def resolve(self, words: Mapping[str, Words]) -> OneHot:
+    def resolve(self, specs: Mapping[str, Words]) -> OneHot:
         """Return the rule with boolean values, if all columns are boolean."""
-        all_boolean = all(words.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
+        all_boolean = all(specs.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
         return OneHot(self._columns, (bool(self.off), bool(self.on))) if all_boolean else self
 
-    def surrogate_specs(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """One category: the names of the columns."""
         return {
             self.which: {
@@ -122,7 +122,7 @@ class OneHot(DerivingRule):
         }
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """Off and on."""
         values = (self.off, self.on)

@@ -21,10 +21,10 @@ Words = dict[str, Any]
 Columns = dict[str, "pd.Series[Any]"]
 
 
-def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
+def check_sdtypes(rule: Rule, specs: Mapping[str, Words], *allowed: str) -> None:
     """Raise an error if a column of the rule has another sdtype."""
     for name in rule.columns:
-        sdtype = words[name].get("sdtype")
+        sdtype = specs[name].get("sdtype")
         if sdtype not in allowed:
             raise Refused.saying(
                 "rules",
@@ -76,12 +76,12 @@ class Rule(ABC):
         """Values named by the rule, each with its column; None is missing."""
         return []
 
-    def check(self, words: Mapping[str, Words]) -> None:  # noqa: B027  most rules take any column
+    def check(self, specs: Mapping[str, Words]) -> None:  # noqa: B027  most rules take any column
         """Raise an error if the rule does not fit its columns.
 
         Parameters
         ----------
-        words : mapping
+        specs : mapping
             Specification of every column of the table: sdtype, format and declaration.
 
         Raises
@@ -139,17 +139,17 @@ class DerivingRule(Rule):
         """Names of the surrogate columns."""
         return ()
 
-    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
         """Whether derived columns with these attributes can be computed from those inputs.
 
         Parameters
         ----------
-        known : mapping
+        inputs : mapping
             Attributes of sources and surrogates.
-        made : mapping
+        derived : mapping
             Attributes of the derived columns, e.g. from a file.
         """
-        computed = self.attributes(known, attribute_words(made), {})
+        computed = self.attributes(inputs, attribute_words(derived), {})
         ignored = (
             "provenance",
             "unit",
@@ -160,21 +160,21 @@ class DerivingRule(Rule):
             "datetime_format",
             "number_format",
         )
-        return len(computed) == len(made) and all(
+        return len(computed) == len(derived) and all(
             replace(a, **{part: getattr(b, part) for part in ignored}) == b
-            for a, b in zip(computed, made.values(), strict=True)
+            for a, b in zip(computed, derived.values(), strict=True)
         )
 
-    def resolve(self, words: Mapping[str, Words]) -> DerivingRule:
+    def resolve(self, specs: Mapping[str, Words]) -> DerivingRule:
         """Return the rule completed from the specifications of its columns."""
         return self
 
-    def surrogate_specs(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """Declarations of the surrogate columns.
 
         Parameters
         ----------
-        words : mapping
+        specs : mapping
             Specification of every column of the table: sdtype, format and declaration.
         """
         return {}
@@ -184,20 +184,20 @@ class DerivingRule(Rule):
         return {}
 
     @abstractmethod
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
         """Compute derived columns from sources and surrogates."""
 
     @abstractmethod
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """Attributes of the derived columns, wide enough for all possible values.
 
         Parameters
         ----------
-        known : mapping
+        inputs : mapping
             Attributes of sources and surrogates.
-        words : mapping
+        specs : mapping
             As for :meth:`surrogate_specs`.
         styles : mapping
             How the dates of a derived column are written: ``time_zone``, ``datetime_format``.
@@ -221,9 +221,9 @@ def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
     return specs
 
 
-def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
+def date_formats(specs: Mapping[str, Words]) -> dict[str, str | None]:
     """Formats of the date columns."""
-    return {n: spec.get("datetime_format") for n, spec in words.items() if spec.get("sdtype") == "datetime"}
+    return {n: spec.get("datetime_format") for n, spec in specs.items() if spec.get("sdtype") == "datetime"}
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:

@@ -116,16 +116,17 @@ def to_column(values: np.ndarray, present: np.ndarray, attribute: Attribute) -> 
     return stamps
 
 
-def single_bin(name: str, ends: tuple[Any, Any], *, whole: bool, **words: Any) -> Attribute:
+def single_bin(
+    name: str, ends: tuple[Any, Any], *, whole: bool, nullable: bool, decimals: int | None = None
+) -> Attribute:
     """Attribute of a derived numeric column: one bin from its lowest to its highest value."""
     # Noisy ends may lie far from any cell. Ends beyond 64 bits become floats, and all ends are clipped to
     # the range of doubles.
     whole = whole and all(abs(end) < LARGEST_INTEGER for end in ends)
     low, high = (int(end) if whole else min(max(float(end), -LARGEST_NUMBER), LARGEST_NUMBER) for end in ends)
-    decimals = None if whole else words.pop("decimals", None)
-    options = {name_: value for name_, value in words.items() if name_ != "decimals"}
     kind: Any = "integer" if whole else "float"
-    return Attribute(name=name, kind=kind, lower=(low,), upper=(high,), decimals=decimals, **options)
+    decimals = None if whole else decimals
+    return Attribute(name=name, kind=kind, lower=(low,), upper=(high,), decimals=decimals, nullable=nullable)
 
 
 def round_decimals(values: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ from sdv_plausible.utils.json_schema import read
 
 def written(rule: Rule) -> dict[str, Any]:
     """JSON form of a rule."""
-    found: dict[str, Any] = _plain(rule.to_dict())
-    return found
+    form: dict[str, Any] = _plain(rule.to_dict())
+    return form
 
 
 def _plain(value: Any) -> Any:

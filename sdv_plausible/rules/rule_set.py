@@ -46,28 +46,28 @@ class RuleSet:
     seen: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, rules: Iterable[Rule], words: Mapping[str, Words], taken: Collection[str] = ()) -> RuleSet:
+    def make(cls, rules: Iterable[Rule], specs: Mapping[str, Words], taken: Collection[str] = ()) -> RuleSet:
         """Check rules against the columns and against each other, without reading rows.
 
-        ``words`` are the specifications of the modelled columns, ``taken`` the names of all columns.
+        ``specs`` are the specifications of the modelled columns, ``taken`` the names of all columns.
         """
         from sdv_plausible.rules.contradictions import check_possible  # only with rules
 
         rules = tuple(rules)
         for rule in rules:
-            unknown = sorted(set(rule.columns) - set(words))
+            unknown = sorted(set(rule.columns) - set(specs))
             if unknown:
                 raise Refused.saying(
                     "rules",
                     f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
-                    f"{sorted(words)}",
+                    f"{sorted(specs)}",
                 )
-        rules = [rule.resolve(words) if isinstance(rule, DerivingRule) else rule for rule in rules]
+        rules = [rule.resolve(specs) if isinstance(rule, DerivingRule) else rule for rule in rules]
         for rule in rules:
-            rule.check(words)
+            rule.check(specs)
         making = _in_order([rule for rule in rules if isinstance(rule, DerivingRule)])
         limiting = tuple(rule for rule in rules if not isinstance(rule, DerivingRule))
-        rule_set = cls(making, limiting, dict(words))
+        rule_set = cls(making, limiting, dict(specs))
         for name in rule_set.added:
             if len(name) > LONGEST_NAME:
                 raise Refused.saying(
@@ -75,11 +75,11 @@ class RuleSet:
                     f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would stand in for others, "
                     f"and no file holds names of more than {LONGEST_NAME:,}: shorten those of the table",
                 )
-            if name in {*words, *taken}:
+            if name in {*specs, *taken}:
                 raise Refused.saying(
                     "rules", f"rules: the table has a column {name!r}, which the rules need: rename it"
                 )
-        check_possible(rules, words)
+        check_possible(rules, specs)
         return rule_set
 
     def __bool__(self) -> bool:

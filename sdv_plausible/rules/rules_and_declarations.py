@@ -52,12 +52,12 @@ def rules_with_declarations(
         for name, spec in columns.items()
         if spec.get("sdtype") in MODELLED_SDTYPES
     }
-    found = read_rules(rules)
-    history = _history(found, file)
-    found += _implied(found, words, declared, split_dates=split_dates)
-    if not found:
+    all_rules = read_rules(rules)
+    history = _history(all_rules, file)
+    all_rules += _implied(all_rules, words, declared, split_dates=split_dates)
+    if not all_rules:
         return domain, known, replace(RuleSet(), **history)
-    rule_set = replace(RuleSet.make(found, words, columns), **history)
+    rule_set = replace(RuleSet.make(all_rules, words, columns), **history)
     seen = [name for rule in rule_set.making for name in rule.columns if _was_seen(declared.get(name))]
     rule_set = replace(rule_set, seen=tuple(dict.fromkeys(seen)))
     for name in rule_set.made:

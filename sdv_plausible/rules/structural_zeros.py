@@ -23,23 +23,23 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     A pair of codes is possible if the rule allows any pair of their values. A bin that a rule divides is
     checked on both sides. The result is ``possible`` of :class:`~sdv_plausible.table.columns.domain.Domain`.
     """
-    found: dict[tuple[int, int], np.ndarray] = {}
+    possible: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
     for rule in chain.from_iterable(map(_about_pairs, rule_set.limiting)):
         if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
-        cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
+        cells = _possible_cells(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
-            found[i, j] = cells & found[i, j] if (i, j) in found else cells
+            possible[i, j] = cells & possible[i, j] if (i, j) in possible else cells
     for making in rule_set.making:
         for pair in combinations(sorted(map(names.index, set(making.together) & set(names))), 2):
             missing, other = (domain.attributes[i].missing_code for i in pair)
             if missing is not None and other is not None:
                 cells = np.ones([domain.cardinalities[i] for i in pair], dtype=bool)
                 cells[missing], cells[:, other], cells[missing, other] = False, False, True
-                found[pair] = cells & found[pair] if pair in found else cells
-    return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
+                possible[pair] = cells & possible[pair] if pair in possible else cells
+    return {pair: cells for pair, cells in possible.items() if not cells.all() and cells.any()}
 
 
 def _about_pairs(rule: Rule) -> list[Rule]:
@@ -57,7 +57,7 @@ def _about_pairs(rule: Rule) -> list[Rule]:
     return [rule] if len(rule.columns) == 2 else []
 
 
-def _possible(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:
+def _possible_cells(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:
     (a, left), (b, right) = (_representatives(attribute, rule) for attribute in (first, second))
     if len(a) * len(b) > MAX_PAIRS:
         return None

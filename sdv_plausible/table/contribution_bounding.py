@@ -36,11 +36,11 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: KeyedRNG) -> np.ndarr
     return smallest(numbers, coins.uniform(len(numbers)), most)
 
 
-def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
+def smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
     """Positions of each person's rows with the smallest secret numbers, increasing."""
-    # ``whose``: number of each row's person; -1 is no person, and such rows are left out.
-    by_person = np.lexsort((secret, whose))
-    ranked = whose[by_person]
+    # ``persons``: number of each row's person; -1 is no person, and such rows are left out.
+    by_person = np.lexsort((secret, persons))
+    ranked = persons[by_person]
     rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
     return np.sort(by_person[(ranked >= 0) & (rank < most)])
 

@@ -53,13 +53,13 @@ def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
     return np.fromiter(codes, dtype=np.int64, count=len(cells)), [form for _, form in number]
 
 
-def _canonicalised(where: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
+def _canonicalised(indices: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
     """Replace values by canonical forms; values that are missing in Python get index -1."""
     forms = list(map(canonical, values))
-    gone = np.array([*map(is_missing, forms), True])
-    if not gone[:-1].any():
-        return where.astype(np.int64), forms
-    return np.where(gone[where], -1, where).astype(np.int64), forms
+    missing = np.array([*map(is_missing, forms), True])
+    if not missing[:-1].any():
+        return indices.astype(np.int64), forms
+    return np.where(missing[indices], -1, indices).astype(np.int64), forms
 
 
 def is_arrow(column: pd.Series[Any]) -> bool:

@@ -179,24 +179,24 @@ def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str
         own = sum(n for shown, n in by_format.items() if (shown.before, shown.after) == (before, after))
         if not own:
             continue
-        alike = {shown: count for shown, count in by_format.items() if shown.marks == place.marks}
-        if place.is_money and sum(alike.values()) > ALONE * present:  # then bare numbers count, too
-            alike |= {shown: count for shown, count in by_format.items() if shown.marks == ("", "")}
-        form = _digits(place, alike, present)
-        if any(shown.brackets and form.reads(shown) for shown in alike):
+        similar = {shown: count for shown, count in by_format.items() if shown.marks == place.marks}
+        if place.is_money and sum(similar.values()) > ALONE * present:  # then bare numbers count, too
+            similar |= {shown: count for shown, count in by_format.items() if shown.marks == ("", "")}
+        form = _digits(place, similar, present)
+        if any(shown.brackets and form.reads(shown) for shown in similar):
             form = form._replace(brackets=True)
-        read = sum(count for shown, count in alike.items() if form.reads(shown))
-        if (read, own) > most:
-            best, most = str(form), (read, own)
+        parsed = sum(count for shown, count in similar.items() if form.reads(shown))
+        if (parsed, own) > most:
+            best, most = str(form), (parsed, own)
     return best, most[0]
 
 
-def _digits(place: NumberFormat, alike: Mapping[NumberFormat, float], present: float) -> NumberFormat:
+def _digits(place: NumberFormat, similar: Mapping[NumberFormat, float], present: float) -> NumberFormat:
     """Thousands and decimal marks of cells that have the same prefix and suffix."""
 
     def count(thousands: Collection[str], decimals: Collection[str]) -> float:
         return sum(
-            n for shown, n in alike.items() if shown.thousands in thousands and shown.decimal in decimals
+            n for shown, n in similar.items() if shown.thousands in thousands and shown.decimal in decimals
         )
 
     def order(decimal: str) -> tuple[float, float, float]:

@@ -249,10 +249,10 @@ def _read(
     return readers, _blocks(lines, [header.index(name) for name in readers])
 
 
-def _blocks(lines: Iterator[list[str]], wanted: Sequence[int]) -> Iterator[list[Sequence[str]]]:
+def _blocks(lines: Iterator[list[str]], indices: Sequence[int]) -> Iterator[list[Sequence[str]]]:
     while block := list(itertools.islice(lines, BLOCK)):
         columns = list(zip(*block, strict=True))
-        yield [columns[j] for j in wanted]
+        yield [columns[j] for j in indices]
 
 
 def _lines(path: PathLike, encoding: str, separator: str | None, quote: str) -> Any:

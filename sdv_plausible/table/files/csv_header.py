@@ -32,11 +32,11 @@ def begin(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], 
     header = "".join(lines_read[-1:]).removeprefix("\ufeff")
     is_whole = all(ends for _, ends in name.findall(header))
     counts = dict(zip(candidates, map(name.sub(r"\1", header).count, candidates), strict=True))
-    found = [mark for mark, count in counts.items() if count == max(counts.values())]
-    if is_whole and (len(found) == 1 or not counts[found[0]]):
-        return lines_read, found[0]
+    best = [mark for mark, count in counts.items() if count == max(counts.values())]
+    if is_whole and (len(best) == 1 or not counts[best[0]]):
+        return lines_read, best[0]
     why = (
-        f"{' and '.join(map(repr, found))} stand in it equally often" if is_whole else f"{quote} is left open"
+        f"{' and '.join(map(repr, best))} stand in it equally often" if is_whole else f"{quote} is left open"
     )
     raise ValueError(f"{path}: the header line does not tell the separator, as {why}: give it (separator)")
 

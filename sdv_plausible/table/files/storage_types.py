@@ -75,8 +75,8 @@ def _unread(column: pd.Series[Any]) -> str | None:
         return None
     if len(present) < _MIN_CELLS or len(classes) != 1:
         return None
-    (found,) = classes
-    return next((name for known, name in _UNREADABLE.items() if found is known), None)
+    (cell_class,) = classes
+    return next((name for class_, name in _UNREADABLE.items() if cell_class is class_), None)
 
 
 def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
