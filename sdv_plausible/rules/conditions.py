@@ -73,8 +73,8 @@ class Condition:
             ends = [f"{_value_text(self.low)} <= " if self.low is not None else "", self.column,
                     f" <= {_value_text(self.high)}" if self.high is not None else ""]  # fmt: skip
             return "".join(ends)
-        specs = ["missing" if pd.isna(v) else _value_text(v) for v in self.values]
-        return f"{self.column} is {' or '.join(specs)}"
+        texts = ["missing" if pd.isna(v) else _value_text(v) for v in self.values]
+        return f"{self.column} is {' or '.join(texts)}"
 
 
 def _value_text(value: Any) -> str:
@@ -85,7 +85,7 @@ def _value_text(value: Any) -> str:
 
 
 def read_conditions(label: str, conditions: Any) -> tuple[Condition, ...]:
-    """Read ``{column: condition}``, a conjunction."""
+    """Read ``{column: condition}``; all conditions must hold together."""
     if not isinstance(conditions, Mapping) or not conditions:
         raise ValueError(f"{label} ({shown(conditions)}) must be a mapping such as {{'age': {{'max': 15}}}}")
     return tuple(Condition.read(column, condition) for column, condition in conditions.items())

@@ -26,6 +26,11 @@ class Equal(DerivingRule):
         The derived column.
     other : str
         The modelled column.
+
+    Raises
+    ------
+    ValueError
+        If the names are equal.
     """
 
     column: str
@@ -90,6 +95,11 @@ class Sum(DerivingRule):
         The derived column.
     parts : sequence of str
         The summands, two or more.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two parts, or names repeat.
     """
 
     total: str

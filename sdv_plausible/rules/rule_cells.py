@@ -98,7 +98,7 @@ def are_equal(table: pd.DataFrame, first: str, second: str, formats: Formats) ->
 
 
 def to_column(values: np.ndarray, present: np.ndarray, attribute: Attribute) -> pd.Series[Any]:
-    """Column of an attribute from numbers or nanoseconds; missing where ``there`` is False."""
+    """Column of an attribute from numbers or nanoseconds; missing where ``present`` is False."""
     if attribute.kind != "datetime":
         if attribute.kind == "integer":
             values = np.round(values)

@@ -47,17 +47,17 @@ def rules_with_declarations(
     known = {name: dict(spec) for name, spec in columns.items()}
     is_trusted, file = says_written(domain), given_file(domain) or DomainFile(columns={})
     declared = file.declarations()
-    words = {
-        name: _words(spec if is_trusted else _types(spec), declared.get(name))
+    specs = {
+        name: _known_spec(spec if is_trusted else _type_spec(spec), declared.get(name))
         for name, spec in columns.items()
         if spec.get("sdtype") in MODELLED_SDTYPES
     }
     all_rules = read_rules(rules)
     history = _history(all_rules, file)
-    all_rules += _implied(all_rules, words, declared, split_dates=split_dates)
+    all_rules += _implied(all_rules, specs, declared, split_dates=split_dates)
     if not all_rules:
         return domain, known, replace(RuleSet(), **history)
-    rule_set = replace(RuleSet.make(all_rules, words, columns), **history)
+    rule_set = replace(RuleSet.make(all_rules, specs, columns), **history)
     seen = [name for rule in rule_set.making for name in rule.columns if _was_seen(declared.get(name))]
     rule_set = replace(rule_set, seen=tuple(dict.fromkeys(seen)))
     for name in rule_set.made:
@@ -66,11 +66,11 @@ def rules_with_declarations(
             check_agreement(name, spec, known[name])
             says_values = not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS)
             if says_values and stated_of(name, spec, known[name]) is None:
-                declare(name, {**_types(known[name]), **spec}, known[name].get("sdtype"), max_bins)
+                declare(name, {**_type_spec(known[name]), **spec}, known[name].get("sdtype"), max_bins)
     model_columns = rule_set.model_columns(known)
     if not is_trusted:
         modelled = {name: spec for name, spec in file.columns.items() if name not in rule_set.made}
-        domain = replace(file, columns={**_surrogate_specs(rule_set, words), **modelled})
+        domain = replace(file, columns={**_surrogate_specs(rule_set, specs), **modelled})
     return domain, model_columns, rule_set
 
 
@@ -87,12 +87,12 @@ def _history(rules: Sequence[Any], file: DomainFile) -> dict[str, Any]:
 
 
 def _implied(
-    rules: Sequence[Any], words: Mapping[str, Words], declared: Mapping[str, Any], *, split_dates: bool
+    rules: Sequence[Any], specs: Mapping[str, Words], declared: Mapping[str, Any], *, split_dates: bool
 ) -> list[Rule]:
     """Rules implied by declarations and formats, for columns that no given rule derives."""
     derived = {name for rule in rules if isinstance(rule, DerivingRule) for name in rule.made}
     implied: list[Rule] = []
-    for name, spec in words.items():
+    for name, spec in specs.items():
         if name in derived or isinstance(declared.get(name), Attribute):
             continue
         check_words(name, {word: spec.get(word) for word in ("sdtype", *FORM_WORDS)})
@@ -105,9 +105,9 @@ def _implied(
 
 
 def _was_seen(declared: Any) -> bool:
-    """Whether a column's declaration was read off the rows, or edited after a comparison with them."""
-    origin = declared.provenance if isinstance(declared, Attribute) else origin_of(declared)
-    return origin in ("edited", "inferred")
+    """Whether a column's declaration was inferred from the rows, or edited after a comparison with them."""
+    provenance = declared.provenance if isinstance(declared, Attribute) else origin_of(declared)
+    return provenance in ("edited", "inferred")
 
 
 def _is_split(spec: Words, split_dates: bool) -> bool:
@@ -121,26 +121,26 @@ def _is_split(spec: Words, split_dates: bool) -> bool:
     return step != "D" if step is not None else shows_time(spec.get("datetime_format"))
 
 
-def _surrogate_specs(rule_set: RuleSet, words: Mapping[str, Words]) -> dict[str, Words]:
+def _surrogate_specs(rule_set: RuleSet, specs: Mapping[str, Words]) -> dict[str, Words]:
     """Declarations of surrogates with known values; they inherit the end of the privacy claim."""
-    specs = {}
+    surrogates = {}
     for rule in rule_set.making:
-        source_specs = [words[name] for name in rule.columns]
+        source_specs = [specs[name] for name in rule.columns]
         claim_end: Words = {"detected": True} if any(spec.get("detected") for spec in source_specs) else {}
         if any(spec.get("provenance") == "edited" for spec in source_specs):
             claim_end["provenance"] = "edited"
-        for name, spec in rule.surrogate_specs(words).items():
+        for name, spec in rule.surrogate_specs(specs).items():
             if _STATED & set(spec):
-                specs[name] = {**spec, **claim_end}
-    return specs
+                surrogates[name] = {**spec, **claim_end}
+    return surrogates
 
 
-def _types(spec: Mapping[str, Any]) -> Words:
-    """Metadata of a column that detection does not read off the rows: sdtype and date format."""
+def _type_spec(spec: Mapping[str, Any]) -> Words:
+    """Metadata of a column that is never inferred from the rows: sdtype and date format."""
     return {word: spec[word] for word in ("sdtype", "datetime_format") if spec.get(word) is not None}
 
 
-def _words(spec: Mapping[str, Any], declared: Any) -> Words:
+def _known_spec(spec: Mapping[str, Any], declared: Any) -> Words:
     """Everything known of a column, as a declaration."""
     if declared is None:
         return dict(spec)

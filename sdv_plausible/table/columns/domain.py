@@ -139,6 +139,15 @@ class Domain:
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
         """Read the output of :meth:`to_dict`.
 
+        Parameters
+        ----------
+        document : mapping
+            The JSON form of a domain.
+
+        Returns
+        -------
+        Domain
+
         Raises
         ------
         ValueError
@@ -180,6 +189,11 @@ class Domain:
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, atomically.
 
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
         Raises
         ------
         ValueError
@@ -192,6 +206,20 @@ class Domain:
         """Read a domain that :meth:`save` wrote.
 
         Inferred attributes stay inferred; :meth:`declared` marks them as declared.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Domain
+
+        Raises
+        ------
+        ValueError
+            If the file is not a domain of this schema.
         """
         text = read_given(path)
         try:
