@@ -59,7 +59,7 @@ def _check_named(rule: Rule, specs: Mapping[str, Words], formats: Formats) -> No
         elif name in known:
             outside = key not in known[name]
         else:
-            outside = _is_beyond(value, name, spec)
+            outside = _is_out_of_range(value, name, spec)
         if outside:
             what = "missing" if key == rule_cells.MISSING else repr(value)
             raise Refused.saying(
@@ -69,7 +69,7 @@ def _check_named(rule: Rule, specs: Mapping[str, Words], formats: Formats) -> No
             )
 
 
-def _is_beyond(value: Any, name: str, spec: Words) -> bool:
+def _is_out_of_range(value: Any, name: str, spec: Words) -> bool:
     """Whether a value is outside the declared range, and no special value."""
     low, high = spec.get("range_min"), spec.get("range_max")
     if low is None or high is None or value in (spec.get("special_values") or ()):

@@ -243,7 +243,7 @@ class Inequality(DerivingRule):
                 high = -(-high // unit) * unit  # round up to the unit that the text shows
         else:
             with np.errstate(over="ignore"):
-                high = np.maximum(_up(rule_cells.round_decimals(low + distance), attribute), low)
+                high = np.maximum(_ceil(rule_cells.round_decimals(low + distance), attribute), low)
         high = np.clip(high, attribute.lower[0], attribute.upper[-1])
         return {self.high: rule_cells.to_column(high, present, attribute)}
 
@@ -281,7 +281,7 @@ class Inequality(DerivingRule):
         dates = low.kind == "datetime"
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
         least, most = _distances(distance, scale, self._floor(scale, shape))
-        round_up = _up_to(shape)
+        round_up = _round_up_to(shape)
         lowest, highest = _ends_by_clock(low, shape)
         last = round_up(highest + most)
         first = min(lowest, last)  # a learned end may exceed what the format can write
@@ -361,13 +361,13 @@ def _own_places(spec: Words) -> int | None:
     return places
 
 
-def _up(values: Any, attribute: Attribute) -> Any:
+def _ceil(values: Any, attribute: Attribute) -> Any:
     """Round numbers up to the digits of an attribute."""
     places = 0 if attribute.kind == "integer" else attribute.decimals
     return values if places is None else np.ceil(np.round(values * 10.0**places, 6)) / 10.0**places
 
 
-def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
+def _round_up_to(attribute: Attribute) -> Callable[[Any], Any]:
     """Function that rounds an end up to the next value that the attribute's form can show."""
     unit = format_unit(attribute.datetime_format)
     last = LAST if attribute.datetime_format is None or "%y" not in attribute.datetime_format else LAST_SHORT
@@ -376,5 +376,5 @@ def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
     if attribute.kind == "datetime":
         return lambda end: min(-(-int(end) // unit) * unit, last // unit * unit)
     if attribute.kind == "integer":
-        return lambda end: int(_up(end, attribute))
-    return lambda end: float(_up(end, attribute))
+        return lambda end: int(_ceil(end, attribute))
+    return lambda end: float(_ceil(end, attribute))

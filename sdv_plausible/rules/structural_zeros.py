@@ -25,7 +25,7 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """
     possible: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
-    for rule in chain.from_iterable(map(_about_pairs, rule_set.limiting)):
+    for rule in chain.from_iterable(map(_pairwise_rules, rule_set.limiting)):
         if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
@@ -42,7 +42,7 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     return {pair: cells for pair, cells in possible.items() if not cells.all() and cells.any()}
 
 
-def _about_pairs(rule: Rule) -> list[Rule]:
+def _pairwise_rules(rule: Rule) -> list[Rule]:
     """The parts of a rule about two columns: each conclusion alone, each pair of columns of a table."""
     if isinstance(rule, Implies) and len(rule.when) == 1:
         (when,) = rule.when

@@ -105,7 +105,7 @@ class Codec:
             raise ValueError(
                 f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
             )
-        if is_written and (rule := _other_form(attribute, value, number)) is not None:
+        if is_written and (rule := _required_form(attribute, value, number)) is not None:
             raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
 
     def encode_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
@@ -134,7 +134,7 @@ class Codec:
         return codes
 
 
-def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
+def _required_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
     """Description of the form that a value in the range must have in the output; None if it has it."""
     if attribute.kind in ("integer", "float") and isinstance(value, str) and not attribute.number_format:
         return "a number"
@@ -171,7 +171,7 @@ class ColumnCodec:
         number = np.float64 if attribute.kind == "float" else np.int64
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
-        self._wide = self._lower < self._upper
+        self._is_wide = self._lower < self._upper
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
@@ -276,9 +276,9 @@ class ColumnCodec:
         missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
         bins = np.minimum(codes, len(self._lower) - 1)
         numbers = self._lower.take(bins)
-        if self._wide.any() and len(wide := np.flatnonzero(self._wide.take(bins))):
+        if self._is_wide.any() and len(wide := np.flatnonzero(self._is_wide.take(bins))):
             draw = self._draw if attribute.rounding is None else self._draw_rounded
-            draw = draw if attribute.time_zone is None else self._draw_on_clocks
+            draw = draw if attribute.time_zone is None else self._draw_in_local_time
             numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
@@ -307,7 +307,7 @@ class ColumnCodec:
         steps_drawn = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
         return (first + steps_drawn * unit).view(np.int64)
 
-    def _draw_on_clocks(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _draw_in_local_time(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw dates in local time, so that midnights stay midnights."""
         first, last = (on_clocks(ends, self.attribute.time_zone) for ends in (low, high))
         drawn = self._draw(first, np.maximum(first, last), coins)

@@ -32,7 +32,7 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: KeyedRNG) -> np.ndarr
     """Positions of the rows that are used, increasing."""
     # All choices of ``most`` of a person's rows are equally likely. Rows without a person (missing) are not
     # used.
-    numbers = _numbered(persons)
+    numbers = _person_numbers(persons)
     return smallest(numbers, coins.uniform(len(numbers)), most)
 
 
@@ -72,11 +72,12 @@ def _is_rounded(cell: Any, name: Any, exact: float) -> bool:
     """Whether a name is, or contains, a float that stands for several whole numbers."""
     pairs = zip(tuple.__iter__(cell), name, strict=True) if type(name) is tuple else ((cell, name),)
     return any(
-        type(entry) in (int, float) and abs(entry) >= _exact(type(stored), exact) for stored, entry in pairs
+        type(entry) in (int, float) and abs(entry) >= _exact_limit(type(stored), exact)
+        for stored, entry in pairs
     )
 
 
-def _exact(stored: type, exact: float) -> float:
+def _exact_limit(stored: type, exact: float) -> float:
     """Smallest whole number that a cell's own type cannot distinguish from its successor."""
     if issubclass(stored, np.inexact):
         return float(2 ** (np.finfo(stored).nmant + 1))  # type: ignore[type-var]
@@ -127,7 +128,7 @@ def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
     ]
 
 
-def _numbered(persons: pd.Series[Any]) -> np.ndarray:
+def _person_numbers(persons: pd.Series[Any]) -> np.ndarray:
     """Number of each row's person; -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])

@@ -118,7 +118,7 @@ def _column_findings(
     if outside.any():
         values = [value for value, _ in Counter(column[outside].tolist()).most_common(NUM_EXAMPLES)]
         cells = int(outside.sum())
-        yield Finding(name, _why(column[outside], attribute), cells, cells / max(present, 1)), values
+        yield Finding(name, _explain(column[outside], attribute), cells, cells / max(present, 1)), values
     if missing and nullable is False:
         problem = "are missing, which was not declared: they get random values. Say range_is_nullable"
         yield Finding(name, problem, missing, missing / len(column)), []
@@ -131,7 +131,7 @@ def _column_findings(
             yield Finding(name, problem, num_fractions, num_fractions / present), []
 
 
-def _why(cells: pd.Series[Any], attribute: Attribute) -> str:
+def _explain(cells: pd.Series[Any], attribute: Attribute) -> str:
     """Explanation for cells outside the declaration: another type, another spelling, or other values."""
     if attribute.kind in ("categorical", "ordinal"):
         texts = {str(value): value for value in attribute.values}

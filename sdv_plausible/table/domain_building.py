@@ -83,23 +83,23 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
                 losses=(),
                 scope="the domain",
                 parts=("domain",),
-                note=_cited(sources),
+                note=_source_note(sources),
             )
         )
     entries += _edited_entry(domain, declarations)
     if domain.inferred:
         names = listed(domain.inferred)
         entries.append(
-            _no_claim(
+            _no_claim_entry(
                 f"inferred from the rows: {names}",
                 f"the value sets of {names} were read from the rows without noise; declare them with "
                 'domain=..., or learn them under the budget with undeclared="private"',
             )
         )
-    if others := [n for n in _of_origin("inferred", domain, declarations) if n not in domain.inferred]:
+    if others := [n for n in _with_provenance("inferred", domain, declarations) if n not in domain.inferred]:
         names = listed(others)
         entries.append(
-            _no_claim(
+            _no_claim_entry(
                 f"detected in the rows: {names}",
                 f"semantic types and patterns of {names} were detected in the rows, and single rows may "
                 "decide them: say yourself what these columns are, without the word detected",
@@ -110,11 +110,11 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
 
 def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
     """Entry for declarations that were changed after a comparison with the rows."""
-    if not (edited := _of_origin("edited", domain, declarations)):
+    if not (edited := _with_provenance("edited", domain, declarations)):
         return []
     names = listed(edited)
     return [
-        _no_claim(
+        _no_claim_entry(
             f"declared, and edited after looking at the rows: {names}",
             f"the declarations of {names} were changed after they were compared with the rows, and may "
             "repeat what was seen; cite a public source for each column (source), or have it learned under "
@@ -123,14 +123,14 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     ]
 
 
-def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
+def _with_provenance(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
     """Columns of one provenance, modelled or not: the pattern of an id is released, too."""
     origins = declarations.origins if declarations else {}
     names = [attribute.name for attribute in domain if attribute.provenance == origin]
     return names + [name for name, source in origins.items() if source == origin and name not in names]
 
 
-def _no_claim(how: str, why: str) -> LedgerEntry:
+def _no_claim_entry(how: str, why: str) -> LedgerEntry:
     """Entry for value sets that may depend on single rows."""
     return LedgerEntry(
         name="domain",
@@ -142,7 +142,7 @@ def _no_claim(how: str, why: str) -> LedgerEntry:
     )
 
 
-def _cited(sources: Mapping[str, str]) -> str:
+def _source_note(sources: Mapping[str, str]) -> str:
     """Columns by public source, as one text."""
     columns: dict[str, list[str]] = {}
     for name, source in sources.items():

@@ -21,7 +21,7 @@ import pandas as pd
 
 ODD: Final = ...
 """Marks a cell that cannot be a column's value: a list, a duration, an object of an unknown class."""
-_INT64, _MOST, _NAME = 2**63, 10**100, "__module__"
+_INT64, _LARGEST_INTEGER, _NAME = 2**63, 10**100, "__module__"
 LONGEST_TEXT, LONGEST_NAME = 100_000, 1_000
 """Maximum number of characters of a text, and of a name, in a file."""
 _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules whose time zones are trusted
@@ -37,7 +37,7 @@ def plain(cell: Any) -> Any:
         return cell
     if cell is pd.NaT or cell is pd.NA:
         return None
-    for known, rebuilt in _REBUILT:
+    for known, rebuilt in _REBUILDERS:
         # Fraction's own subclass check would call code of the cell's class
         if kind is known or (known is not Fraction and issubclass(kind, known)):
             try:
@@ -85,7 +85,7 @@ def has_form(form: Any) -> bool:
         return is_text(form)
     if isinstance(form, float):
         return math.isfinite(form)
-    return isinstance(form, dt.date) or (isinstance(form, int) and abs(form) <= _MOST)
+    return isinstance(form, dt.date) or (isinstance(form, int) and abs(form) <= _LARGEST_INTEGER)
 
 
 def is_text(form: Any, most: int = LONGEST_TEXT) -> bool:
@@ -143,9 +143,9 @@ def _moment(cell: Any) -> Any:
             return ODD
     stamp = pd.Timestamp(cell)
     if stamp.tz is None:
-        return _in_one_unit(stamp)
+        return _normalize_unit(stamp)
     stamp = stamp.tz_convert("UTC")
-    return ODD if out_of_zones(stamp) else _in_one_unit(stamp)
+    return ODD if out_of_zones(stamp) else _normalize_unit(stamp)
 
 
 # Such a moment may fall in another year in some time zone, or outside 64 bits of nanoseconds. A column of
@@ -163,7 +163,7 @@ def out_of_zones(moments: Any) -> Any:
     return (moments < first) | (moments > last) | ((moments > low) & (moments <= high))
 
 
-def _in_one_unit(stamp: Any) -> Any:
+def _normalize_unit(stamp: Any) -> Any:
     if stamp is pd.NaT:
         return None
     if not dt.MINYEAR <= stamp.year <= dt.MAXYEAR:
@@ -171,26 +171,26 @@ def _in_one_unit(stamp: Any) -> Any:
     return stamp.as_unit("ns" if stamp.nanosecond else "us")
 
 
-def _entries(cell: Any) -> Any:
+def _tuple(cell: Any) -> Any:
     if any(issubclass(type(entry), tuple) for entry in tuple.__iter__(cell)):  # reads no entry
         return ODD
     entries = tuple(None if is_missing(entry) else entry for entry in map(plain, tuple.__iter__(cell)))
     return ODD if any(entry is ODD for entry in entries) else entries
 
 
-_REBUILT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+_REBUILDERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
     (int, int.__int__),
     (float, float.__float__),
     (complex, _complex),
     (bytes, lambda cell: bytes.__getitem__(cell, slice(None))),
-    (np.datetime64, lambda cell: _in_one_unit(pd.Timestamp(cell))),
+    (np.datetime64, lambda cell: _normalize_unit(pd.Timestamp(cell))),
     (np.timedelta64, lambda cell: None if np.isnat(cell) else ODD),
     (np.generic, _numpy),
     (Decimal, _decimal),
     (dt.datetime, _moment),
     (dt.date, lambda cell: dt.date.fromordinal(dt.date.toordinal(cell))),
-    (tuple, _entries),
+    (tuple, _tuple),
     (uuid.UUID, _uuid),
     (Fraction, _fraction),
 )

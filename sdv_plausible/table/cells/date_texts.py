@@ -137,22 +137,22 @@ def in_figures(text: Any, form: str) -> Any:
     if not isinstance(text, str):
         return text
     for code in (code for code in _CODE.findall(form) if code in _NAMED):
-        text = _NAMED[code].sub(_in_number, text, count=1)
-    return _HALF.sub(_in_hours, text) if _HALVES.search(form) else text
+        text = _NAMED[code].sub(_name_to_digits, text, count=1)
+    return _HALF.sub(_to_24_hours, text) if _HALVES.search(form) else text
 
 
-def _in_number(name: re.Match[str]) -> str:
+def _name_to_digits(name: re.Match[str]) -> str:
     code = str(name.lastgroup)
     return f"<{code}{_NUMBERS[code][name[0].lower()]:02}>"
 
 
-def _in_hours(clock: re.Match[str]) -> str:
+def _to_24_hours(clock: re.Match[str]) -> str:
     hour = int(clock[1])
     hours = 24 if not 1 <= hour <= 12 else hour % 12 + 12 * (clock[3] in "Pp")  # 24 is no hour
     return f"<I{hours:02}>{clock[2]}"
 
 
-def _in_words(text: str) -> str:
+def _digits_to_names(text: str) -> str:
     with_months = _FIGURES.sub(lambda match: _NAMES[match[1]][int(match[2]) - 1], text)
     return _HOURS.sub(
         lambda match: f"{(int(match[1]) - 1) % 12 + 1:02}{match[2]} {'AP'[int(match[1]) // 12]}M", with_months
@@ -179,7 +179,7 @@ def read_date(text: str, form: str) -> dt.datetime:
 
 def write_date(moment: dt.datetime, form: str) -> str:
     """Return a moment as text in a format."""
-    return _in_words(moment.strftime(figures_format(form)))
+    return _digits_to_names(moment.strftime(figures_format(form)))
 
 
 def far_dates(form: str | None) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def write_dates(moments: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Moments as texts; missing stays missing."""
     if not has_words(form):
         return moments.dt.strftime(form)
-    return moments.dt.strftime(figures_format(form)).map(_in_words, na_action="ignore")
+    return moments.dt.strftime(figures_format(form)).map(_digits_to_names, na_action="ignore")
 
 
 _FORMS = {form: _pattern(form) for form in FORMATS}

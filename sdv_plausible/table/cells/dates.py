@@ -28,15 +28,15 @@ def as_nanoseconds(
     """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
     # ``row_by_row`` parses every row by itself. Text without a format must then be ISO 8601 (pandas would
     # guess a format from the first row and apply it to all others). Unreadable cells are missing.
-    column = _of_numpy(column)
+    column = _to_numpy(column)
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
         column.dtype
     ):
         try:
             if row_by_row:
-                column = _each_read(column, datetime_format or "ISO8601")
+                column = _parse_cells(column, datetime_format or "ISO8601")
             else:
-                cells, form = _in_figures(column, datetime_format)
+                cells, form = _with_digits(column, datetime_format)
                 column = pd.to_datetime(cells, format=form, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(
@@ -55,19 +55,19 @@ def as_nanoseconds(
         ) from error
 
 
-def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+def _parse_cells(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Moments in UTC, each distinct cell parsed by itself; "now" and "today" are missing."""
     where, forms = distinct_values(column)
     dates = [form if type(form) in _READ and form not in ("now", "today") else None for form in forms]
     cells = pd.Series(dates, dtype=object)
     if form == "ISO8601":  # parsed together, cells without an offset would take another cell's
-        cells = pd.Series([_alone(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
-    cells, figures = _in_figures(cells, form)
+        cells = pd.Series([_parse(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
+    cells, figures = _with_digits(cells, form)
     read = pd.to_datetime(cells, format=figures, utc=True, errors="coerce", cache=False)
     return read.reindex(where).set_axis(column.index)  # index -1 (missing) gives NaT
 
 
-def _in_figures(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
+def _with_digits(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
     """Cells and format with month numbers in place of names, which pandas parses by the locale."""
     if form is None or not has_words(form):
         return column, form
@@ -75,16 +75,16 @@ def _in_figures(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any
     return pd.Series(cells, index=column.index, dtype=object), figures_format(form)
 
 
-def _alone(text: str, form: str) -> Any:
+def _parse(text: str, form: str) -> Any:
     return pd.to_datetime(text, format=form, utc=True, errors="coerce")
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
     """Column with moments beyond the years 1 to 9999 (in UTC or local time) set to missing."""
     # pandas raises an error or crashes on such moments.
-    if not holds_dates(column) and not _holds_days(column):
+    if not holds_dates(column) and not _is_arrow_date(column):
         return column
-    moments = _of_numpy(column)
+    moments = _to_numpy(column)
     if isinstance(moments.dtype, pd.DatetimeTZDtype):
         beyond = np.asarray(out_of_zones(moments))
     else:
@@ -107,14 +107,14 @@ def holds_dates(column: pd.Series[Any]) -> bool:
     return is_arrow or isinstance(dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(dtype)
 
 
-def _holds_days(column: pd.Series[Any]) -> bool:
+def _is_arrow_date(column: pd.Series[Any]) -> bool:
     """Whether a column has Arrow's date type."""
     return isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype.pyarrow_dtype).startswith("date")
 
 
-def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
+def _to_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
     """Arrow dates as numpy dates; other columns unchanged."""
-    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _holds_days(column)):
+    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _is_arrow_date(column)):
         return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
     return column
 
@@ -123,7 +123,7 @@ def on_clocks(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
     """Convert UTC nanoseconds to local time; missing stays missing. Without a time zone, return the same."""
     if time_zone is None:
         return moments
-    stamps = pd.Series(_kept_inside(moments).view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
+    stamps = pd.Series(_clip(moments).view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
     return stamps.dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
 
 
@@ -131,13 +131,13 @@ def from_clocks(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
     """Convert local nanoseconds to UTC; ambiguous times are winter time, skipped times move forward."""
     if time_zone is None:
         return shown
-    stamps = pd.Series(_kept_inside(shown).view("M8[ns]")).dt.tz_localize(
+    stamps = pd.Series(_clip(shown).view("M8[ns]")).dt.tz_localize(
         time_zone, ambiguous=np.zeros(len(shown), dtype=bool), nonexistent="shift_forward"
     )
     return stamps.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
 
 
-def _kept_inside(moments: np.ndarray) -> np.ndarray:
+def _clip(moments: np.ndarray) -> np.ndarray:
     """Clip moments so that a day before and after fits 64 bits in every time zone; missing stays missing."""
     first, last = (int(end.value) for end in _NANOSECONDS_OF_ZONES)
     missing = moments == np.iinfo(np.int64).min
@@ -164,7 +164,7 @@ def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str,
     # would change it.
     if datetime_format is not None:
         return {"datetime_format": datetime_format}
-    zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
+    zone = getattr(_to_numpy(column.iloc[:0]).dtype, "tz", None)
     return {"datetime_format": None} if zone is None else {"time_zone": str(zone)}
 
 
@@ -173,7 +173,7 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
     # Text needs a format: pandas would parse all rows as the first one suggests. Dates with a time zone
     # have none.
     for name, form in formats.items():
-        column = _of_numpy(table[name].iloc[:0])
+        column = _to_numpy(table[name].iloc[:0])
         check_style(name, date_style(column, form).get("time_zone"), form)
         if form is None and not holds_dates(column):
             raise ValueError(

@@ -35,7 +35,7 @@ from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_w
 
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
-_REMEMBERED = 1 << 14  # parsed texts cached per column
+_CACHE_SIZE = 1 << 14  # parsed texts cached per column
 FIRST_YEAR = 1000  # earlier years are written with fewer digits
 CODE, PHONE = "0123", "+123"  # kinds of non-canonical number texts
 UPPER = "TRUE"  # kind of upper-case booleans
@@ -238,8 +238,8 @@ class CellReader:
         others = [v for v in values if not isinstance(v, (str, bool, int, float))]
         self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
         self._check()
-        self._place: dict[str, int] = {}  # cache: text -> index into the parsed values
-        self._known, self._odd = self._values([]), np.zeros(0, dtype=bool)
+        self._cache_index: dict[str, int] = {}  # cache: text -> index into the parsed values
+        self._cached_values, self._unreadable = self._values([]), np.zeros(0, dtype=bool)
 
     def _check(self) -> None:
         column = self.column
@@ -269,18 +269,19 @@ class CellReader:
         A numeric column with texts gives objects, too. Cells of a category outside its declared values stay
         as they are: the codec handles them.
         """
-        if len(self._place) > _REMEMBERED:
-            self._place, self._known, self._odd = {}, self._known[:0], self._odd[:0]
-        if new := [text for text in dict.fromkeys(texts) if text not in self._place]:
+        if len(self._cache_index) > _CACHE_SIZE:
+            self._cache_index, self._cached_values = {}, self._cached_values[:0]
+            self._unreadable = self._unreadable[:0]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._cache_index]:
             missing = np.fromiter(map(self.spelling.is_missing, new), dtype=bool, count=len(new))
             values = self._values(new)
             values[missing] = np.nan if self.column.is_number else None
-            self._place.update((text, len(self._known) + i) for i, text in enumerate(new))
-            self._known = np.concatenate([self._known, values])
-            self._odd = np.concatenate([self._odd, pd.isna(values) & ~missing])
-        where = np.fromiter(map(self._place.__getitem__, texts), dtype=np.int64, count=len(texts))
-        self.unread += int(self._odd[where].sum())
-        return self._known[where]
+            self._cache_index.update((text, len(self._cached_values) + i) for i, text in enumerate(new))
+            self._cached_values = np.concatenate([self._cached_values, values])
+            self._unreadable = np.concatenate([self._unreadable, pd.isna(values) & ~missing])
+        where = np.fromiter(map(self._cache_index.__getitem__, texts), dtype=np.int64, count=len(texts))
+        self.unread += int(self._unreadable[where].sum())
+        return self._cached_values[where]
 
     def _values(self, texts: list[str]) -> np.ndarray:
         if self.column.is_number:

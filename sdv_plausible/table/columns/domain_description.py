@@ -24,14 +24,14 @@ def title(domain: Collection[Any]) -> str:
 
 def lines(domain: Collection[Any]) -> tuple[tuple[str, str, str], ...]:
     """Return name, values and provenance of each column as text."""
-    return tuple((attribute.name, _held(attribute), _WORDS[attribute.provenance]) for attribute in domain)
+    return tuple((attribute.name, _describe(attribute), _WORDS[attribute.provenance]) for attribute in domain)
 
 
-def _held(attribute: Any) -> str:
+def _describe(attribute: Any) -> str:
     parts = []
     if len(attribute.lower):
         ends = (attribute.lower[0], attribute.upper[-1])
-        low, high = (_end(attribute, end) for end in ends)
+        low, high = (_format_end(attribute, end) for end in ends)
         bins = len(attribute.lower)
         parts.append(f"{low} to {high} in {bins} bin{'' if bins == 1 else 's'}")
     if attribute.values:
@@ -43,7 +43,7 @@ def _held(attribute: Any) -> str:
     return "; ".join(parts)
 
 
-def _end(attribute: Any, end: float) -> str:
+def _format_end(attribute: Any, end: float) -> str:
     if attribute.kind == "datetime":
         stamp = pd.Timestamp(int(end))
         return str(stamp.date()) if stamp == stamp.normalize() else str(stamp.floor("s"))

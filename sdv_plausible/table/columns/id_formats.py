@@ -18,7 +18,7 @@ ID_FORMAT = (
     "them for [a-z]{n}, and 1 + 2 + ... + n for [a-z]{1,n}. It makes texts of letters, sets, groups and what "
     "repeats one of them, and of no [^a], ab|cd, a+?, a{0}, (?:ab){2} or look-around; try [A-Z0-9]{8}"
 )
-_ENDLESS_TIMES = 16  # SDV's limit for unbounded repeats
+_UNBOUNDED_REPEATS = 16  # SDV's limit for unbounded repeats
 _DIGIT = re.compile(r"(\\d|[0-9]|\[[0-9](?:-[0-9]|[0-9]*)\])(?:\{([0-9]{1,2})\})?")
 _MOST_DIGITS = 18  # any whole number of 18 digits fits 64 bits
 
@@ -36,7 +36,7 @@ def is_short_format(form: Any) -> bool:
     if not isinstance(form, str) or len(form) > LONGEST_PATTERN:
         return False
     try:
-        return _parts(_parser.parse(form)) <= MOST_PARTS
+        return _count_generators(_parser.parse(form)) <= MOST_PARTS
     except (re.error, OverflowError, RecursionError):
         return False
 
@@ -51,10 +51,10 @@ def makes_numbers(form: str) -> bool:
     return 0 < digits <= _MOST_DIGITS and (digits == 1 or re.fullmatch(first, "0") is None)
 
 
-def _parts(pattern: Any) -> int:
+def _count_generators(pattern: Any) -> int:
     """Number of generators that SDV creates for a pattern: one per character, with all repeats at once."""
     if isinstance(pattern, (tuple, list)):
-        return sum(map(_parts, pattern))
+        return sum(map(_count_generators, pattern))
     if not isinstance(pattern, _parser.SubPattern):
         return 0
     total, pieces = 0, list[Any](pattern.data)
@@ -62,27 +62,27 @@ def _parts(pattern: Any) -> int:
         times, inner = 1, piece
         if str(kind).endswith("_REPEAT"):
             low, high, inner = piece
-            high = max(low, _ENDLESS_TIMES) if high is _parser.MAXREPEAT else high
+            high = max(low, _UNBOUNDED_REPEATS) if high is _parser.MAXREPEAT else high
             times = (low + high) * (high - low + 1) // 2
-        total += max(1, times * _parts(inner))
+        total += max(1, times * _count_generators(inner))
     return total
 
 
 def _texts(pieces: Any) -> int:
     """Number of ids that SDV counts for a pattern, which it sums in doubles; 0 if unbounded."""
-    counts = [_texts_of(str(kind), piece) for kind, piece in pieces if str(kind) != "AT"]
+    counts = [_count_piece_ids(str(kind), piece) for kind, piece in pieces if str(kind) != "AT"]
     return math.prod(counts) if counts else 0
 
 
-def _texts_of(kind: str, piece: Any) -> int:
+def _count_piece_ids(kind: str, piece: Any) -> int:
     """Number of ids of one piece; LookupError or ValueError if SDV cannot generate it."""
     if kind == "SUBPATTERN":
         return _texts(piece[-1])
     if kind == "IN":
-        return sum(_texts_of(str(inner), base) for inner, base in piece)
+        return sum(_count_piece_ids(str(inner), base) for inner, base in piece)
     if kind == "MAX_REPEAT":
         low, high, inner = piece
-        high = _ENDLESS_TIMES if high is _parser.MAXREPEAT else high
+        high = _UNBOUNDED_REPEATS if high is _parser.MAXREPEAT else high
         base = _texts(inner) if len(inner) == 1 else 0  # SDV expands (?:ab){2} to "aa"
         return (high - max(low, 1) + 1) * min(base ** min(high, 63), 2**63) if low <= high else 0
     first, last = {"LITERAL": (piece, piece), "RANGE": piece, "ANY": (1, 100), "CATEGORY": (1, 100)}[kind]

@@ -54,7 +54,7 @@ def invented_type(spec: Mapping[str, Any]) -> Any:
     return np.dtype(np.int64 if sdtype == "id" and (not form or makes_numbers(form)) else object)
 
 
-def _spelled(attribute: Attribute, cell: Any) -> Any:
+def _formatted(attribute: Attribute, cell: Any) -> Any:
     """Number as text in its column's format; texts stay as they are."""
     if isinstance(cell, str):
         return cell
@@ -71,7 +71,7 @@ def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) ->
     for attribute in domain:
         kind, name = _usual_type(attribute), by_text.get(attribute.name)
         if attribute.number_format is not None and name is not None:
-            table[name] = table[name].map(partial(_spelled, attribute), na_action="ignore").astype(object)
+            table[name] = table[name].map(partial(_formatted, attribute), na_action="ignore").astype(object)
             continue
         if kind is None or name is None or attribute.provenance == "inferred":
             continue

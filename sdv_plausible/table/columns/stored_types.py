@@ -62,7 +62,7 @@ def in_storage(table: pd.DataFrame, storage: Mapping[str, str], domain: Domain) 
     for attribute in domain:
         stored, label = storage.get(attribute.name), labels.get(attribute.name)
         if stored is not None and label is not None:
-            table[label] = _stored(table[label], attribute, stored)
+            table[label] = _to_storage(table[label], attribute, stored)
     return table
 
 
@@ -70,7 +70,7 @@ def arrow_type(attribute: Attribute, stored: str) -> Any:
     """Arrow type of a column for its storage kind; None if another type holds it."""
     import pyarrow as pa
 
-    if not _is_held(attribute, stored):
+    if not _fits_storage(attribute, stored):
         return None
     if stored == "date":
         return pa.date32()
@@ -82,12 +82,12 @@ def arrow_type(attribute: Attribute, stored: str) -> Any:
     return {"number": pa.int64(), "bool": pa.bool_(), "float32": pa.float32()}.get(stored)
 
 
-def _stored(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Series[Any]:
+def _to_storage(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Series[Any]:
     missing = column.isna()
-    if not _is_held(attribute, stored):
+    if not _fits_storage(attribute, stored):
         return column
     if attribute.kind == "datetime" and attribute.datetime_format is not None:
-        column = _moments(column, attribute.datetime_format)
+        column = _to_moments(column, attribute.datetime_format)
     if stored == "date":
         return column.dt.date.astype(object).mask(missing, None)
     if stored.startswith("timestamp"):
@@ -111,7 +111,7 @@ def _stored(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Ser
     )
 
 
-def _moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+def _to_moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Moments of texts in a detected format; in UTC if the format has an offset."""
     moments = pd.Series(as_nanoseconds(column, form).view("M8[ns]"), index=column.index, name=column.name)
     return moments.dt.tz_localize("UTC") if re.search(_OFFSET, form) else moments
@@ -122,7 +122,7 @@ def keeps_storage(words: Mapping[str, Any], *, voted: bool) -> bool:
     return voted or words.get("datetime_format") is None
 
 
-def _is_held(attribute: Attribute, stored: str) -> bool:
+def _fits_storage(attribute: Attribute, stored: str) -> bool:
     """Whether a storage type can hold a column's whole domain."""
     if attribute.texts or attribute.number_format is not None or attribute.provenance == "inferred":
         return False

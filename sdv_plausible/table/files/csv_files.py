@@ -100,7 +100,9 @@ def read_csv(
         true_values=true_values,
         false_values=false_values,
     )
-    readers, blocks = _read(path, column_types(domain, metadata), spelling, encoding, separator, quote)
+    readers, blocks = _open_columns(
+        path, column_types(domain, metadata), spelling, encoding, separator, quote
+    )
     columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
     for block in blocks:
         for (name, reader), texts in zip(readers.items(), block, strict=True):
@@ -118,7 +120,7 @@ def csv_texts(
     quote: str = '"',
 ) -> Iterator[dict[str, list[Sequence[str]]]]:
     """Texts of the declared columns of a CSV file, in batches of about ``rows`` records."""
-    readers, blocks = _read(path, types, PLAIN, encoding, separator, quote)
+    readers, blocks = _open_columns(path, types, PLAIN, encoding, separator, quote)
     while batch := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
         yield dict(zip(readers, map(list, zip(*batch, strict=True)), strict=True))
 
@@ -139,7 +141,7 @@ def check_csv(
     path: PathLike, encoding: str = "utf-8", separator: str | None = None, quote: str = '"'
 ) -> None:
     """Raise ValueError if :func:`csv_texts` cannot read a file; the cells' contents do not matter."""
-    for _ in _lines(path, encoding, separator, quote):
+    for _ in _checked_records(path, encoding, separator, quote):
         pass
 
 
@@ -175,7 +177,7 @@ def count_unreadable(
         As for :func:`read_csv`.
     """
     counts = Counter[str]()
-    for reader, texts in _cells(path, domain, metadata, options):
+    for reader, texts in _reader_blocks(path, domain, metadata, options):
         before = reader.unread
         reader.read(texts)
         counts[reader.column.name] += reader.unread - before
@@ -185,7 +187,7 @@ def count_unreadable(
 def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
     """Count the cells of numeric columns that are written as codes, such as 007: for the data owner only."""
     counts = Counter[str]()
-    for reader, texts in _cells(path, types, None, options):
+    for reader, texts in _reader_blocks(path, types, None, options):
         if reader.column.sdtype == "numerical" and reader.column.number_format is None:
             cells, codes = Counter(texts), (CODE, PHONE)
             counts[reader.column.name] += sum(
@@ -194,14 +196,14 @@ def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
     return dict(+counts)
 
 
-def _cells(
+def _reader_blocks(
     path: PathLike, domain: Any, metadata: Any, options: dict[str, Any]
 ) -> Iterator[tuple[CellReader, Sequence[str]]]:
     """Pairs of a declared column's reader and a block of its texts."""
     from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
 
     marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
-    readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
+    readers, blocks = _open_columns(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
         yield from zip(readers.values(), block, strict=True)
 
@@ -220,7 +222,7 @@ def csv_columns(
     Options and errors as for :func:`read_csv`. Unless a ``known`` or declared name occurs, a number or a date
     in the line is an error: it may be a record. So is a single name that contains a separator.
     """
-    lines = _lines(path, encoding, separator, quote)
+    lines = _checked_records(path, encoding, separator, quote)
     header = check_names(path, next(lines, None), declared, known)
     lines.close()
     if not {*known, *declared}.intersection(header):
@@ -228,7 +230,7 @@ def csv_columns(
     return header
 
 
-def _read(
+def _open_columns(
     path: PathLike,
     types: Mapping[str, ColumnType],
     spelling: Spelling,
@@ -243,7 +245,7 @@ def _read(
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
             "'numerical'}}",
         )
-    lines = _lines(path, encoding, separator, quote)
+    lines = _checked_records(path, encoding, separator, quote)
     header = check_names(path, next(lines, None), types)
     readers = {name: CellReader(types[name], spelling) for name in header if name in types}
     return readers, _blocks(lines, [header.index(name) for name in readers])
@@ -255,7 +257,7 @@ def _blocks(lines: Iterator[list[str]], indices: Sequence[int]) -> Iterator[list
         yield [columns[j] for j in indices]
 
 
-def _lines(path: PathLike, encoding: str, separator: str | None, quote: str) -> Any:
+def _checked_records(path: PathLike, encoding: str, separator: str | None, quote: str) -> Any:
     """Records of a CSV file, the header line first; all have the same number of cells."""
     for name, mark in (("quote", quote), *([] if separator is None else [("separator", separator)])):
         if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
@@ -281,7 +283,7 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGED as error:
                 raise ValueError(
-                    f"{path}: after line {_at(reader)} it cannot be read ({type(error).__name__}): is it "
+                    f"{path}: after line {_line(reader)} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"
                 ) from None
             except UnicodeError:  # it quotes bytes of the file: raise another error outside
@@ -289,7 +291,7 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             if record is _NO_TEXT:
                 encoding_name = encoding.removesuffix("-sig")  # "-sig" was added here
                 raise ValueError(
-                    f"{path}: line {_at(reader) + 1}, or one after it, holds no text in the encoding "
+                    f"{path}: line {_line(reader) + 1}, or one after it, holds no text in the encoding "
                     f"{encoding_name!r}; name the file's own, such as 'cp1252'"
                 )
             if record is None:
@@ -306,7 +308,7 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             yield record
 
 
-def _at(reader: Any) -> int:
+def _line(reader: Any) -> int:
     """Number of lines read; 0 before the separator is known."""
     return 0 if reader is None else int(reader.line_num)
 

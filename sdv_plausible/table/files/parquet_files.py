@@ -95,12 +95,12 @@ def with_short_floats(table: pa.Table) -> pa.Table:
 
     for place, field in enumerate(table.schema):
         if field.type == float32():
-            doubles = _shortest(table.column(place).to_numpy())
+            doubles = _shortest_doubles(table.column(place).to_numpy())
             table = table.set_column(place, field.name, array(doubles, from_pandas=True))
     return table
 
 
-def _shortest(numbers: np.ndarray) -> np.ndarray:
+def _shortest_doubles(numbers: np.ndarray) -> np.ndarray:
     doubles = numbers.astype(float)
     unresolved = np.isfinite(doubles)
     for digits in range(_FLOAT_DIGITS):
@@ -119,7 +119,8 @@ def frame_of(
     # read-only Arrow memory.
     names = table.column_names
     columns = {
-        name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
+        name: _parse_column(table.column(name), types[name], spelling, categories=categories)
+        for name in names
     }
     return pd.DataFrame(columns, copy=False)
 
@@ -160,7 +161,7 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _column(
+def _parse_column(
     cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling, *, categories: bool
 ) -> pd.Series[Any]:
     from pyarrow import decimal128
@@ -172,10 +173,10 @@ def _column(
     if is_.is_decimal(kind) and kind.bit_width < 128:  # Arrow cannot dictionary-encode these
         cells = cells.cast(decimal128(kind.precision, kind.scale))
     if not column.is_modelled and (is_.is_float32(kind) or is_.is_float16(kind)):
-        cells = _exact(cells)
+        cells = _mask_inexact(cells)
     number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
     if column.sdtype == "numerical" and number:
-        return _numbers(cells, is_read_only=categories)
+        return _to_doubles(cells, is_read_only=categories)
     if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
         return within_years(of_arrow(cells))
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
@@ -184,11 +185,11 @@ def _column(
         raise refused_storage(column.name, kind, column.sdtype)
     # Arrow lacks empty dictionaries of some types, and pyarrow <= 25 dictionaries of half floats.
     if is_.is_null(kind) or is_.is_float16(kind) or not single or not len(cells):
-        return _by_text(as_objects(cells), column, spelling)
-    return _spread(cells, column, spelling, categories=categories and text)
+        return _parse_as_text(as_objects(cells), column, spelling)
+    return _parse_distinct(cells, column, spelling, categories=categories and text)
 
 
-def _exact(cells: Any) -> Any:
+def _mask_inexact(cells: Any) -> Any:
     """Narrow floats as doubles; missing where a float stands for several whole numbers."""
     from pyarrow import compute, float32, float64, scalar
 
@@ -197,7 +198,9 @@ def _exact(cells: Any) -> Any:
     return compute.if_else(compute.less(compute.abs(doubles), most), doubles, scalar(None, float64()))
 
 
-def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: bool) -> pd.Series[Any]:
+def _parse_distinct(
+    cells: Any, column: ColumnType, spelling: Spelling, *, categories: bool
+) -> pd.Series[Any]:
     """Parse each distinct cell once."""
     from pyarrow import types as is_
 
@@ -206,7 +209,7 @@ def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: b
     coded = cells.dictionary_encode().unify_dictionaries().combine_chunks()
     if hasattr(coded, "chunks"):
         coded = coded.chunk(0)
-    distinct = _by_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
+    distinct = _parse_as_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
     indices = coded.indices.fill_null(len(coded.dictionary)) if coded.null_count else coded.indices
     where = indices.to_numpy(zero_copy_only=False)
     number_of, values = pd.factorize(distinct)  # missing is -1
@@ -219,7 +222,7 @@ def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: b
     return pd.Series(distinct[where], dtype=distinct.dtype)
 
 
-def _numbers(cells: pa.ChunkedArray, *, is_read_only: bool) -> pd.Series[Any]:
+def _to_doubles(cells: pa.ChunkedArray, *, is_read_only: bool) -> pd.Series[Any]:
     import pyarrow as pa
 
     if pa.types.is_boolean(cells.type):
@@ -231,7 +234,7 @@ def _numbers(cells: pa.ChunkedArray, *, is_read_only: bool) -> pd.Series[Any]:
     return pd.Series(values if is_read_only and finite.all() else np.where(finite, values, np.nan))
 
 
-def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
+def _parse_as_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
     """Parse cells by the rules for text."""
     # Numbers and dates are converted to text first. Booleans and generated columns are kept.
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing

@@ -49,22 +49,22 @@ def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells
     # Only the table's types are used, unless ``sees_cells`` is set for the data owner: no fit may fail
     # because of cells. Sdtype "id" marks the person column.
     for name, sdtype in sdtypes.items():
-        stored = _stored(table[name].dtype)
-        if _kind(stored) in _READABLE[sdtype]:
+        stored = _type_name(table[name].dtype)
+        if _type_kind(stored) in _READABLE[sdtype]:
             inspects_cells = sees_cells and stored == "object" and sdtype != PERSON
-            unread_class = _unread(table[name]) if inspects_cells else None
+            unread_class = _unreadable_class(table[name]) if inspects_cells else None
             if unread_class is None:
                 continue
             stored = unread_class
         raise refused_storage(name, stored, sdtype)
 
 
-def _kind(stored: str) -> str | None:
+def _type_kind(stored: str) -> str | None:
     matches = (kind for kind, names in _TYPE_NAMES.items() if re.fullmatch(names, stored, re.IGNORECASE))
     return next(matches, None)
 
 
-def _unread(column: pd.Series[Any]) -> str | None:
+def _unreadable_class(column: pd.Series[Any]) -> str | None:
     """Class of an object column whose cells, at least ``_MIN_CELLS``, all have one unreadable class."""
     if len(column) < _MIN_CELLS:
         return None
@@ -87,7 +87,7 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
             f"column {name!r} is stored as {stored}: a cell must be one value. Make columns of it first, or "
             "leave it out of metadata and domain"
         )
-    if stored in _UNREADABLE.values() or _kind(stored) in ("intervals", "others", None):
+    if stored in _UNREADABLE.values() or _type_kind(stored) in ("intervals", "others", None):
         return ValueError(
             f"column {name!r} is stored as {stored}, which is not read: store it as text, such as "
             "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or leave it out of "
@@ -99,9 +99,9 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
     )
 
 
-def _stored(dtype: Any) -> str:
+def _type_name(dtype: Any) -> str:
     """Name of a type; for a dictionary, the type of its values."""
-    if isinstance(dtype, pd.CategoricalDtype) and _kind(str(dtype.categories.dtype)) == "intervals":
+    if isinstance(dtype, pd.CategoricalDtype) and _type_kind(str(dtype.categories.dtype)) == "intervals":
         return str(dtype.categories.dtype)
     if not isinstance(dtype, pd.ArrowDtype):
         return str(dtype)
