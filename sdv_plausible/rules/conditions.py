@@ -101,7 +101,21 @@ def _phrase(conditions: Iterable[Condition]) -> str:
     return " and ".join(map(str, conditions))
 
 
-class Implies(Rule):
+class _ConditionalRule(Rule):
+    """A rule whose columns and values are those of its conditions."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the conditions."""
+        return tuple(dict.fromkeys(condition.column for condition in self.conditions))
+
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Values of the conditions."""
+        return [(c.column, value) for c in self.conditions for value in c.values or ()]
+
+
+class Implies(_ConditionalRule):
     """If a row meets some conditions, it meets others.
 
     Parameters
@@ -130,16 +144,6 @@ class Implies(Rule):
         """All conditions."""
         return (*self.when, *self.then)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the conditions."""
-        return tuple(dict.fromkeys(condition.column for condition in self.conditions))
-
-    @property
-    def named(self) -> list[tuple[str, Any]]:
-        """Values of the conditions."""
-        return [(c.column, value) for c in self.conditions for value in c.values or ()]
-
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Mask of rows that do not meet ``when``, or that meet ``then``."""
         return ~self.applies(table, formats) | all_met(self.then, table, formats)
@@ -160,7 +164,7 @@ class Implies(Rule):
         return f"if {_phrase(self.when)}, then {_phrase(self.then)}"
 
 
-class Forbidden(Rule):
+class Forbidden(_ConditionalRule):
     """Conditions that no row meets together.
 
     Parameters
@@ -183,16 +187,6 @@ class Forbidden(Rule):
     def conditions(self) -> tuple[Condition, ...]:
         """All conditions."""
         return self.when
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the conditions."""
-        return tuple(condition.column for condition in self.when)
-
-    @property
-    def named(self) -> list[tuple[str, Any]]:
-        """Values of the conditions."""
-        return [(c.column, value) for c in self.conditions for value in c.values or ()]
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Mask of rows that do not meet all conditions."""

@@ -143,8 +143,7 @@ class Sum(DerivingRule):
             common: Words = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
             return (Attribute(kind="integer", **common),)
         whole = all(part.kind == "integer" for part in parts)
-        places = [0 if part.kind == "integer" else part.decimals for part in parts]
-        decimals = None if None in places else max(p for p in places if p is not None)
+        decimals = rule_cells.common_decimals(parts)
         ends = sum(part.lower[0] for part in parts), sum(part.upper[-1] for part in parts)
         nullable = any(part.nullable for part in parts)
         return (rule_cells.single_bin(self.total, ends, whole=whole, decimals=decimals, nullable=nullable),)

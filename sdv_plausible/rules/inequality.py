@@ -159,9 +159,8 @@ class Inequality(DerivingRule):
 
     def _places(self, low: Words, high: Words) -> int | None:
         """Digits after the point of the distance, if known for both columns."""
-        places_ = [_own_places(spec) for spec in (low, high)]
-        known_places = [places for places in places_ if places is not None]
-        return max(known_places) if len(known_places) == len(places_) else None
+        first, second = _own_places(low), _own_places(high)
+        return None if first is None or second is None else max(first, second)
 
     def _least(self, low: Words, high: Words) -> float:
         if not self.strict:
@@ -259,8 +258,7 @@ class Inequality(DerivingRule):
             unit = math.gcd(low.unit, NANOSECONDS[self.unit or "s"])
             common |= {**style, "unit": unit}
         else:
-            places = [0 if a.kind == "integer" else a.decimals for a in (low, distance)]
-            decimals = None if None in places else max(p for p in places if p is not None)
+            decimals = rule_cells.common_decimals((low, distance))
             if decimals is not None:
                 own = _own_places(spec)
                 decimals = decimals if own is None else own

@@ -129,6 +129,12 @@ def single_bin(
     return Attribute(name=name, kind=kind, lower=(low,), upper=(high,), decimals=decimals, nullable=nullable)
 
 
+def common_decimals(attributes: Iterable[Attribute]) -> int | None:
+    """Largest number of digits after the point of numeric columns; None if one keeps all digits."""
+    decimals = [0 if a.kind == "integer" else a.decimals for a in attributes]
+    return None if None in decimals else max(d for d in decimals if d is not None)
+
+
 def round_decimals(values: np.ndarray) -> np.ndarray:
     """Sums and differences of decimals without floating-point noise in the last digits."""
     return values if values.dtype.kind == "i" else np.round(values, 12)

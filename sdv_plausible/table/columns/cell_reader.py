@@ -47,7 +47,7 @@ _NO_DATE = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """Type of a column."""
+    """Declared type of a column."""
 
     name: str
     sdtype: str

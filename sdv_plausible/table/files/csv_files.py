@@ -239,16 +239,21 @@ def _open_columns(
     quote: str,
 ) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in file order, and blocks of texts with one sequence per reader."""
+    check_declared(types)
+    lines = _checked_records(path, encoding, separator, quote)
+    header = check_names(path, next(lines, None), types)
+    readers = {name: CellReader(types[name], spelling) for name in header if name in types}
+    return readers, _blocks(lines, [header.index(name) for name in readers])
+
+
+def check_declared(types: Collection[str]) -> None:
+    """Raise ValueError if no column is declared."""
     if not types:
         raise Refused.saying(
             "domain",
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
             "'numerical'}}",
         )
-    lines = _checked_records(path, encoding, separator, quote)
-    header = check_names(path, next(lines, None), types)
-    readers = {name: CellReader(types[name], spelling) for name in header if name in types}
-    return readers, _blocks(lines, [header.index(name) for name in readers])
 
 
 def _blocks(lines: Iterator[list[str]], indices: Sequence[int]) -> Iterator[list[Sequence[str]]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.parameter_checks import Refused, all_there
+from sdv_plausible.privacy.parameter_checks import all_there
 from sdv_plausible.table.cells.canonical_forms import canonical
 from sdv_plausible.table.cells.dates import of_arrow, within_years
 from sdv_plausible.table.cells.distinct import as_objects
@@ -24,7 +24,7 @@ from sdv_plausible.table.columns.cell_reader import (
     Spelling,
 )
 from sdv_plausible.table.columns.stored_types import with_storage
-from sdv_plausible.table.files.csv_files import PathLike
+from sdv_plausible.table.files.csv_files import PathLike, check_declared
 from sdv_plausible.table.files.storage_types import refused_storage
 
 if TYPE_CHECKING:
@@ -73,12 +73,7 @@ def read_parquet(
         false_values=false_values,
     )
     types = column_types(domain, metadata)
-    if not types:
-        raise Refused.saying(
-            "domain",
-            "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
-            "'numerical'}}",
-        )
+    check_declared(types)
     header = parquet_columns(path)
     all_there(f"{path}: the file", types, header)
     names = [name for name in header if name in types]
