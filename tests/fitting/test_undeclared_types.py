@@ -522,7 +522,7 @@ def test_the_fit_after_a_vote_states_one_total_whatever_was_found(model):
 
 def test_planted_losses_of_the_columns_that_were_found_make_totals_that_hang_on_the_vote(monkeypatch):
     monkeypatch.setattr(ReusedDomain, "voted", False)
-    monkeypatch.setattr(arguments, "_check_not_voted", lambda *_: None)
+    monkeypatch.setattr(arguments, "_check_not_inferred", lambda *_: None)
     for model in ("independent", "correlated", "gaussian_copula", CHAINED[-1]):
         assert len({later_total(model, outcome) for outcome in VOTED}) > 1
 
@@ -832,14 +832,14 @@ def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
 
 
 def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monkeypatch):
-    budget, honest = Budget(20.0, 1e-6, tmp_path / "b"), Fit._read_as
+    budget, honest = Budget(20.0, 1e-6, tmp_path / "b"), Fit._assuming
     seen = LedgerEntry(name="x", mechanism="x", losses=(InfiniteLoss(),), scope="x", note="seen")
 
     def ended(fit, found):
         return replace(honest(fit, found), side=(*fit.side, seen))
 
     synth = made(with_moments(), budget=budget)
-    monkeypatch.setattr(Fit, "_read_as", ended)
+    monkeypatch.setattr(Fit, "_assuming", ended)
     with pytest.raises(ValueError, match="the vote may end the claim"):
         synth.fit(with_moments())
     assert budget.charged()["epsilon"] == 0
@@ -905,14 +905,14 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
 
 def test_what_was_not_kept_is_never_charged(monkeypatch):
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
-    private, vote, voted = Fit._private, type_inference.vote_types, []
+    private, vote, voted = Fit._domain_plan, type_inference.vote_types, []
 
     def grown(fit, *told):
         plan = private(fit, *told)
         return replace(plan, mu=9 * plan.mu) if voted else plan
 
     monkeypatch.setattr(type_inference, "vote_types", lambda *told: voted.append(1) or vote(*told))
-    monkeypatch.setattr(Fit, "_private", grown)
+    monkeypatch.setattr(Fit, "_domain_plan", grown)
     with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
         fitted(table(300))
     assert voted

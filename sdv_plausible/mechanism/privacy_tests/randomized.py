@@ -119,7 +119,7 @@ class RandomizedTest(RowByRowTest):
         Returns
         -------
         RandomizedTest
-            The test, with the epsilon0 that makes its rows cheapest (docs/explanation/proofs/seed_test.md, Theorem 4).
+            The test, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
 
         Raises
         ------
