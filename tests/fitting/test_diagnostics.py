@@ -175,7 +175,9 @@ def not_listed(page: str) -> list[str]:
     """Warnings that hang on the rows, and of which the promise's list does not hold the words."""
     text = " ".join(page.partition("## Out of scope")[2].split())
     told = said_to_the_holder_alone()
-    free = [name for name in told if "noisy answers only" in getattr(diagnostics.HolderDiagnostics, name).__doc__]
+    free = [
+        name for name in told if "noisy answers only" in getattr(diagnostics.HolderDiagnostics, name).__doc__
+    ]
     assert not any(told[name] for name in free)
     return [
         name

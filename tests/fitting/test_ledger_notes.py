@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.fitting.ledger_notes import other_type_notes, deniability, other_type_shares, inferred_type_notes, sentences
+from sdv_plausible.fitting.ledger_notes import (
+    deniability,
+    inferred_type_notes,
+    other_type_notes,
+    other_type_shares,
+    sentences,
+)
 from sdv_plausible.fitting.plan import plan
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
