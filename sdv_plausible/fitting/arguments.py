@@ -105,9 +105,9 @@ class FitArguments:
         """The fit of a table with these columns; if types are inferred, only declared ones count."""
         domain, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
         if self.types == "voted":
-            from sdv_plausible.fitting.undeclared_types import left_open  # only if types are inferred
+            from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
 
-            columns, domain, open_ = left_open(columns, domain, self.settings.neighbours.person)
+            columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
         check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         column_specs = ColumnSpecs(
             columns=columns,
@@ -120,9 +120,9 @@ class FitArguments:
             spelling=spelling,
         )
         if open_:
-            from sdv_plausible.fitting.undeclared_types import check_vote
+            from sdv_plausible.fitting.undeclared_types import check_inference
 
-            check_vote(column_specs, self.settings, self.learner)
+            check_inference(column_specs, self.settings, self.learner)
         declared, rule_set, specs = column_specs.read()
         check_number_of_columns(self.learner, len(specs))
         check_public(public, columns, self.learner, rule_set)

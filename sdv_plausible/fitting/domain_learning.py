@@ -100,7 +100,7 @@ def learned_file(
     rows = InMemoryRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))
     if count:
         cells = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
-        row_count_check.counted_rows(cells, settings, plan.rows_needed, specs)
+        row_count_check.check_row_count(cells, settings, plan.rows_needed, specs)
         paid = paid.draw_pending()
     domain = build_domain(
         rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript

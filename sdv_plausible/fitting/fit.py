@@ -31,12 +31,12 @@ from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
 from sdv_plausible.fitting.worst_case_charge import (
-    after_a_vote,
     check_even,
     delta_too_small,
-    envelope_entry,
-    learned_domains,
-    with_more,
+    open_after_inference,
+    padded_domain,
+    possible_domains,
+    worst_case_entry,
 )
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
@@ -74,8 +74,7 @@ class FitResult:
     charge: Mapping[str, str] | None  # date and name of the charge in the budget
     types: Specs = field(default_factory=dict)  # inferred types by column; empty if all were declared
     public: str | None = None  # digest of the published table that learning started from
-    others: Mapping[str, float] = field(default_factory=dict)  # by column with an inferred type, the largest
-    # share of cells that may be of another type
+    others: Mapping[str, float] = field(default_factory=dict)  # upper bounds on shares of other types
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +171,7 @@ class Fit:
             *private.warnings(table_rows),
         ]
         if self.total_settings is not None:
-            warnings += row_count_check.plan_says(table_rows, private.rows_needed, self.rules)
+            warnings += row_count_check.plan_warnings(table_rows, private.rows_needed, self.rules)
         return replace(planned, warnings=tuple(warnings))
 
     @cached_property
@@ -210,7 +209,7 @@ class Fit:
         if math.isfinite(settings.epsilon) and any(a.provenance == "private" for a in domain):
             ledger = settings.empty_ledger()
             ledger.charge(*entries)
-            for possible in (domain, *learned_domains(domain)):
+            for possible in (domain, *possible_domains(domain)):
                 check_blind(self.learner, possible, settings.model_budget(ledger))
         if self.earlier.voted:
             check_even(settings, self.learner, domain)
@@ -223,14 +222,14 @@ class Fit:
             return (self.worst_case,)
         is_open, to_learn, earlier = self.told.open, self._undeclared.columns, self.earlier
         if earlier.voted and (is_open or (to_learn and not earlier.anew)):
-            raise after_a_vote(list(dict.fromkeys([*is_open, *to_learn])))
+            raise open_after_inference(list(dict.fromkeys([*is_open, *to_learn])))
         if not is_open and (not earlier.voted or math.isinf(self.settings.epsilon)):
             return ()
         parts: tuple[Part, ...] = ("structure", "parameters")
         if is_open or earlier.anew:
             parts = ("domain", *parts)
         reused, vote = _charged_losses(earlier.entries), _charged_losses(self.told.entries(self.settings))
-        entry = envelope_entry(self.settings, self.learner, self._worst_case_domains(), reused, vote, parts)
+        entry = worst_case_entry(self.settings, self.learner, self._worst_case_domains(), reused, vote, parts)
         return (entry,)
 
     def _worst_case_domains(self) -> list[Domain]:
@@ -238,12 +237,12 @@ class Fit:
         domain = self._planned_domain()
         if not self.told.open:
             names_columns = is_builtin(self.learner) and self.learner.names_columns
-            return [domain if names_columns else with_more(domain)]
+            return [domain if names_columns else padded_domain(domain)]
         most = self._assuming_all(MOMENTS[0])._planned_domain()
         fewest = self._assuming(self.told.fewest)._planned_domain()
         domains = [domain, most, fewest]
         if not is_builtin(self.learner):  # it may plan another kind of noise for a number in between
-            domains += [with_more(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
+            domains += [padded_domain(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
         return domains
 
     def with_types(self, types: Specs) -> Fit:
@@ -415,7 +414,7 @@ class Fit:
         specs = {**self.told.columns, **self.specs, **{name: {} for name in self.told.open}}
         columns = rows.columns(list(self.specs))
         cells = Queryable(columns, paid.ledger, self._row_count_entries, coins, transcript=transcript)
-        row_count_check.counted_rows(
+        row_count_check.check_row_count(
             cells, self.total_settings, needed, {name: specs.get(name, {}) for name in needed}
         )
 

@@ -186,7 +186,7 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
     """Specifications of the columns to read: the named ones, or all if types are inferred."""
     person = arguments.settings.neighbours.person
     if arguments.types == "voted":
-        from sdv_plausible.fitting.undeclared_types import left_open  # only if types are inferred
+        from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
 
         if metadata is not None:
             raise check.Refused.saying(
@@ -194,7 +194,7 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
                 'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
                 "you know in domain={...}, and leave metadata out",
             )
-        words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
+        words, file, _ = split_undeclared(() if person is None else (person,), arguments.domain, person)
         # Declared types help to tell a header line from a record.
         table = open_source(source, column_types(words) | column_types(file), rows)
         if odd := table.uneven:

@@ -47,7 +47,7 @@ MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released a
 
 def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[LedgerEntry, ...]:
     """The notes on plausible deniability, and on the paper's accounting where it applies."""
-    entries = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
+    entries = [_entry(SAID[0], deniability(settings, latent=settings.tests_latent_points(makes(learner))))]
     budget = settings.model_budget(settings.empty_ledger())
     if is_builtin(learner) and (printed := learner.as_printed(domain, budget)):
         entries.append(_entry(SAID[1], as_printed(settings, *printed)))
@@ -160,9 +160,9 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED if test.name != "deterministic" else NO_SEED_NO_EPSILON
-    says = test.says_of_seeds
+    says = test.seed_deniability
     if latent:
-        says = f"{test.says_of_points}. {FROM_POINTS}"
+        says = f"{test.point_deniability}. {FROM_POINTS}"
     return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 
 

@@ -74,7 +74,7 @@ def shown_in_parts(
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)
     _check_scratch(table, scratch)
-    if settings.parts_rows and scratch is None and not table.on_cluster:  # cached codes have fixed places
+    if settings.splits_rows and scratch is None and not table.on_cluster:  # cached codes have fixed places
         check_places(table)
     if is_paid:
         table.check_form()

@@ -56,7 +56,7 @@ class TooFewRowsError(ValueError):
         """The error for a noisy count, with the columns that would be lost and the ways out."""
         lines = {name: declaration(name, specs[name]) for name in needed}
         error = cls(
-            f"{of_few_rows(rows, needed)}. Nothing was learned, and only the count was spent (epsilon "
+            f"{few_rows_sentence(rows, needed)}. Nothing was learned, and only the count was spent (epsilon "
             f"{rounded_up(epsilon)}), which adds to what a next fit costs. Declare what you know without the "
             f"rows (domain=..., or the command declare): {{{', '.join([*lines.values()][:3])}"
             f"{', ...' if len(lines) > 3 else ''}}}; take more rows or a larger epsilon; or go on all the "
@@ -80,7 +80,7 @@ def declaration(name: str, words: Mapping[str, Any]) -> str:
     return f'"{name}": {{{text}}}'
 
 
-def of_few_rows(rows: int, needed: Mapping[str, int]) -> str:
+def few_rows_sentence(rows: int, needed: Mapping[str, int]) -> str:
     """Sentence on the columns that are lost at about ``rows`` rows, and on the rows they need."""
     each = sorted({*needed.values()})
     about = f"{each[0]:,}" if len(each) == 1 else f"{each[0]:,} to {each[-1]:,}"
@@ -168,7 +168,7 @@ def _exact(epsilon: float) -> Fraction:
     return Fraction(repr(float(epsilon)))
 
 
-def counted_rows(rows: Queryable, s: Settings, needed: Mapping[str, int], specs: Specs) -> None:
+def check_row_count(rows: Queryable, s: Settings, needed: Mapping[str, int], specs: Specs) -> None:
     """Raise TooFewRowsError if, by a noisy count alone, most undeclared columns would be lost."""
     epsilon = count_epsilon(s.epsilon)
     answer = rows.ask_laplace(RowCountQuery(), epsilon)
@@ -178,13 +178,13 @@ def counted_rows(rows: Queryable, s: Settings, needed: Mapping[str, int], specs:
         raise TooFewRowsError.of(count, lost_at(count, needed), epsilon, specs)
 
 
-def plan_says(rows: int | None, of_model: Mapping[str, int], rules: RuleSet) -> Sequence[str]:
+def plan_warnings(rows: int | None, of_model: Mapping[str, int], rules: RuleSet) -> Sequence[str]:
     """Warning of a plan on the columns that are lost at about ``rows`` rows."""
     needed = rows_needed(of_model, rules)
     if rows is None or not (lost := lost_at(rows, needed)):
         return ()
     if are_too_few(rows, needed):
-        return (f"{of_few_rows(rows, lost)}: declare them (domain=...), or raise epsilon or delta",)
+        return (f"{few_rows_sentence(rows, lost)}: declare them (domain=...), or raise epsilon or delta",)
     return (
         f"at about {rows:,} rows noise would hide most of {listed([*lost])}, which need about "
         f"{max(lost.values()):,} rows at this epsilon and delta: declare them (domain=...), or raise epsilon "

@@ -19,7 +19,7 @@ from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
-def left_open(
+def split_undeclared(
     names: Iterable[str], domain: Any, person: str | None
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
     """Specifications of all columns in order, the declarations, and the columns without a type."""
@@ -43,7 +43,7 @@ def left_open(
     return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
 
 
-def check_vote(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
+def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
     """Reject rules and structures that name columns with open types, and type inference without noise."""
     if not math.isfinite(s.epsilon):
         raise Refused.saying(

@@ -21,7 +21,7 @@ from sdv_plausible.table.learned.private_domain import FAILURE_SHARE
 EARLIER_SHARE = 0.5  # share of delta for a domain that an earlier fit learned
 
 
-def envelope_entry(
+def worst_case_entry(
     s: Settings,
     learner: Learner,
     domains: Iterable[Domain],
@@ -59,7 +59,7 @@ def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
-def learned_domains(domain: Domain) -> Iterator[Domain]:
+def possible_domains(domain: Domain) -> Iterator[Domain]:
     """Possible learned domains for a check of the learner: all columns alike, mixed, and one large."""
     forms: list[dict[str, Any]] = [
         {"provenance": "private", **parts}
@@ -92,8 +92,8 @@ def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
     arcs = learner.arcs or {}
     named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     declared = Domain(tuple(a for a in domain if a.provenance != "private" or a.name in named))
-    domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
-    costs = [gaussian_cost(_trial(s, learner, one)) for one in (with_more(domain), *domains)]
+    domains = [padded_domain(declared, n) for n in (*range(3, 13), 17, 33, 65)]
+    costs = [gaussian_cost(_trial(s, learner, one)) for one in (padded_domain(domain), *domains)]
     if len({None if cost is None else cost[1] for cost in costs}) > 1:
         raise Refused.saying(
             "model",
@@ -112,13 +112,13 @@ def _gaussian_costs(
     return gaussian if len(gaussian) == len(costs) else None
 
 
-def with_more(domain: Domain, columns: int = 3) -> Domain:
+def padded_domain(domain: Domain, columns: int = 3) -> Domain:
     """The domain padded to a number of columns; three are enough for queries of pairs."""
     names = [f"more {i}" for i in range(len(domain), columns)]
     return Domain((*domain, *map(Attribute.unknown, names)))
 
 
-def after_a_vote(names: Sequence[str]) -> Refused:
+def open_after_inference(names: Sequence[str]) -> Refused:
     """Error: columns that earlier type inference left open can be neither inferred nor learned."""
     return Refused.saying(
         "domain",

@@ -39,7 +39,7 @@ from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.reused_domain import ReusedDomain
-from sdv_plausible.fitting.undeclared_types import left_open
+from sdv_plausible.fitting.undeclared_types import split_undeclared
 from sdv_plausible.fitting.worst_case_charge import check_even
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
@@ -827,7 +827,7 @@ def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
     assert stand_in not in table(5)
     for looked, claims in ((stand_in, False), ("day: time (s)", True)):
         told = DomainFile(columns={"fee": fee}, looked={looked: digest({})})
-        assert (looked in left_open(table(5), told, None)[1].looked) == (not claims)
+        assert (looked in split_undeclared(table(5), told, None)[1].looked) == (not claims)
         assert made(table(5), domain=told).plan().ledger.claims_privacy == claims
 
 

@@ -43,7 +43,7 @@ class DeterministicTest(RowByRowTest):
     has_delta: ClassVar[bool] = False
 
     @property
-    def says_of_seeds(self) -> str:
+    def seed_deniability(self) -> str:
         """Sentence on the (k, gamma)-plausible deniability of each row."""
         least = f"at least {self.least_seeds} records"
         if self.hidden_omega:
@@ -59,7 +59,7 @@ class DeterministicTest(RowByRowTest):
         )
 
     @property
-    def says_of_points(self) -> str:
+    def point_deniability(self) -> str:
         """Sentence on the (k, gamma)-plausible deniability of each pair of latent point and row."""
         return (
             f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row with its latent "

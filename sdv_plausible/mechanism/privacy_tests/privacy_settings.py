@@ -77,7 +77,7 @@ class Settings:
         """Raise ValueError if a class of models does not fit the privacy test or omega."""
         self.test.check_model(made)
         kept = self.test.omega is not None and not self.test.omega.is_all
-        if self.looks_at_points(made) and kept:
+        if self.tests_latent_points(made) and kept:
             raise check.Refused.saying(
                 "omega",
                 f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
@@ -96,16 +96,16 @@ class Settings:
         # that no seed is used.
         if self.test.omega is not None:
             return self.test.omega
-        if self.looks_at_points(type(model)):
+        if self.tests_latent_points(type(model)):
             return Omega(0, 0)
         return self.test.default_omega([cardinalities[j] for j in model.order])
 
-    def looks_at_points(self, made: type[SeedModel]) -> bool:
+    def tests_latent_points(self, made: type[SeedModel]) -> bool:
         """Whether the privacy test compares latent points of these models, and not rows."""
         return made.in_latent_space and not isinstance(self.test, ReleaseTest)
 
     @property
-    def parts_rows(self) -> bool:
+    def splits_rows(self) -> bool:
         """Whether rows are assigned to parts by secret draws: by a split, or by a range of omega."""
         omega = self.test.omega
         return self.split is not None or (omega is not None and omega.low != omega.high)

@@ -138,14 +138,14 @@ class PrivacyTest(ABC):
         """Check declared numbers about the seeds, before they cost more; ValueError if one is wrong."""
 
     @property
-    def says_of_seeds(self) -> str:
+    def seed_deniability(self) -> str:
         """Sentence on the plausible deniability if seeds are used."""
         return ""
 
     @property
-    def says_of_points(self) -> str:
+    def point_deniability(self) -> str:
         """Sentence on the plausible deniability if the test compares latent points."""
-        return self.says_of_seeds
+        return self.seed_deniability
 
     def check_model(self, made: type[SeedModel]) -> None:  # noqa: B027  most tests take any model
         """Raise ValueError if a class of models does not fit the test."""

@@ -206,7 +206,7 @@ class RandomizedTest(RowByRowTest):
         return self.least_seeds + math.ceil(50 / self.epsilon0)
 
     @property
-    def says_of_seeds(self) -> str:
+    def seed_deniability(self) -> str:
         """Sentence: plausible deniability does not hold for certain."""
         return (
             "No (k, gamma)-plausible deniability holds for sure: the threshold is random, and a released row "

@@ -67,7 +67,7 @@ class ReleaseTest(PrivacyTest):
         return "any number of rows, the release file and the saved synthesizer"
 
     @property
-    def says_of_seeds(self) -> str:
+    def seed_deniability(self) -> str:
         """Sentence on the (k, 1)-plausible deniability of each row."""
         return (
             f"({self.k}, 1)-plausible deniability holds for every row, given which of its values are kept: "
