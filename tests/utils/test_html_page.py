@@ -19,7 +19,7 @@ import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
 import sdv_plausible.extensions.audit.results
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.sections import Distances
+from sdv_plausible.evaluation.page.sections import DistanceSection
 from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
@@ -60,7 +60,7 @@ def sections():
     known = {"not_covered": (HOSTILE,), "claimed": True, "covers_structure": False}
     guarantee = Guarantee(words=hostile(LedgerText), entries=(entry,), **known)
     others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not Guarantee]
-    (distances,) = [one for one in others if isinstance(one, Distances)]
+    (distances,) = [one for one in others if isinstance(one, DistanceSection)]
     return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
 
 

@@ -15,7 +15,7 @@ from sdv_plausible.utils.printable import visible
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threats(PageSection, template="audit.html"):
+class ThreatSection(PageSection, template="audit.html"):
     """One row per stage: threat, verdict, confidence (0 for none) and figures."""
 
     claim: str
@@ -149,7 +149,7 @@ class AuditResult:
             date=day or date.today().isoformat(),
             kind="public" if self.public else "private",
             banner=self.banner,
-            sections=(Threats(claim=self.claim, verdict=self.verdict, stages=stages),),
+            sections=(ThreatSection(claim=self.claim, verdict=self.verdict, stages=stages),),
         )
         write_whole(path, page.html(), owner_only=not self.public)
 
