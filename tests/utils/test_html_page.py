@@ -67,7 +67,7 @@ def sections():
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
     texts = dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE)
-    shown = HtmlPage(rooms=ROOMS, sections=sections(), **texts)
+    shown = HtmlPage(template_packages=ROOMS, sections=sections(), **texts)
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
             patch.setattr(html_templates, "environment", lambda *_, **__: templates)

@@ -147,7 +147,7 @@ def inspection_page(pair: TablePair, date: str) -> str:
         for j, name in enumerate(coded.columns)
     )
     return HtmlPage(
-        rooms=("sdv_plausible.evaluation.page",),
+        template_packages=("sdv_plausible.evaluation.page",),
         title="Inspection (private)",
         heading="A table before and after",
         date=date,

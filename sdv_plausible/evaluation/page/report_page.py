@@ -69,7 +69,7 @@ def public_page(
     # ``structure`` and ``margins`` must be covered by the guarantee, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return HtmlPage(
-        rooms=_TEMPLATE_PACKAGES,
+        template_packages=_TEMPLATE_PACKAGES,
         title="Synthetic data",
         heading="Synthetic data: what it is and what protects it",
         date=date,
@@ -100,7 +100,7 @@ def private_page(
         for name, details in failed.items()
     ]
     return HtmlPage(
-        rooms=_TEMPLATE_PACKAGES,
+        template_packages=_TEMPLATE_PACKAGES,
         title="Synthetic data report (private)",
         heading="Synthetic data: how good it is and what protects it",
         date=date,

@@ -143,7 +143,7 @@ class AuditResult:
         """
         stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
         page = HtmlPage(
-            rooms=("sdv_plausible.extensions.audit",),
+            template_packages=("sdv_plausible.extensions.audit",),
             title="Audit of synthetic data",
             heading=f"Audit of {self.synthesizer}",
             date=day or date.today().isoformat(),
