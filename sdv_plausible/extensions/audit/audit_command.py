@@ -10,7 +10,7 @@ from typing import Any
 
 from sdv_plausible.cli import files
 from sdv_plausible.cli.output import say, show
-from sdv_plausible.cli.undeclared_columns import filled_in
+from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.fitting.options import default_of, typed_default
 
 PURPOSE = "attack a synthesizer on a table: not private, for your eyes"
@@ -56,11 +56,11 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
     files.check_inputs(options)
-    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    files.check_distinct_outputs(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
         raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
-    options.domain = filled_in(options.domain)
+    options.domain = without_blank_columns(options.domain)
     types = files.declared_types(options)
     metadata, detected = files.metadata_and_detected(options, types)
     epsilon, delta = claim(options)
