@@ -25,8 +25,8 @@ def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
         If it does not exist or cannot be read.
     """
     check_given(path, name)
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
+    open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, open_mode), "rb")
     try:
         _check_kind(
             os.fstat(file.fileno()).st_mode, path, name

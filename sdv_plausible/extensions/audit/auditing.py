@@ -273,7 +273,7 @@ class _Audit:
         figures = {
             "distance": game.distance.to_dict(), "density": game.density.to_dict(), "by_kind": game.by_kind,
         }  # fmt: skip
-        return self._judged(best.epsilon, f"{best}. AUC by distance and density: {kinds}", figures)
+        return self._compare_with_claim(best.epsilon, f"{best}. AUC by distance and density: {kinds}", figures)
 
     def _shadow_models(self) -> StageOutcome:
         rows, plan = self._table.iloc[:SHADOW_ROWS], self._plan
@@ -285,7 +285,7 @@ class _Audit:
         )  # fmt: skip
         if bounds is None:
             return "not computed", 0.0, "no time for enough fits: 30 on each side are needed", {}
-        return self._judged(bounds.epsilon, str(bounds), bounds.to_dict())
+        return self._compare_with_claim(bounds.epsilon, str(bounds), bounds.to_dict())
 
     def _attributes(self) -> StageOutcome:
         bounds = worst_attribute(*self._halves(), false_alarm=self._plan.false_alarm)

@@ -73,7 +73,7 @@ class TableCoder:
         return distance, index
 
     def _blocks(self, at: FloatArray, table: FloatArray) -> Any:
-        """Yield blocks of distances: rank differences, and 1 for different categories or one missing value."""
+        """Yield blocks of distances: rank differences, 1 for different categories or one missing value."""
         step = max(1, BLOCK // max(len(table), 1))
         for start in range(0, len(at), step):
             part = slice(start, start + step)

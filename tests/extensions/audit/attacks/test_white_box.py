@@ -146,7 +146,7 @@ def test_each_answer_is_judged_by_its_own_noise() -> None:
         (HALF, DiscreteLaplaceLoss(epsilon=1.0)),
     )
     rows = _observed_fit(both, DOMAIN, TEN, both.plan(DOMAIN, TEN), absent)
-    gauss, laplace = (float(one.values[0]) - 1000 for one in rows.heard)
+    gauss, laplace = (float(one.values[0]) - 1000 for one in rows.recorded)
     score, mu = _score(rows, (absent, present))
     assert mu == pytest.approx(0.5)
     by_hand = (gauss**2 - (gauss - 1) ** 2) * 0.5**2 / 2 + abs(laplace) - abs(laplace - 1)
