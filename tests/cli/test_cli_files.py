@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tables import DOUBTFUL
-from test_on_disk import parsers
+from test_files import parsers
 from test_speaking import ANSWERS
 
 from sdv_plausible.cli.main import COMMANDS, main
