@@ -72,7 +72,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Raise UsageError for CSV format options if no table is a CSV file."""
     values = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in values for one in named_paths(path))
+    paths = (file for path in values for file in named_paths(path))
     files = [path for path in paths if path is not None and not _has_own_format(options, path)]
     if (format_options := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, value = next(iter(format_options.items()))
@@ -141,17 +141,19 @@ def check_distinct_outputs(options: argparse.Namespace, *more: Path) -> None:
     # Every text value counts as a path, so that no input option is forgotten. ``outputs`` names the command's
     # output options; ``more`` are files in an output folder.
     outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
-    written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
-    read = [
-        (name, Path(one))
-        for name, value in vars(options).items()
-        for one in named_paths(value)
-        if name not in dict(outputs) and one and isinstance(one, (str, Path))
+    outputs_and_more = [
+        (name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path
     ]
-    for number, (name, output) in enumerate(written):
+    inputs = [
+        (name, Path(entry))
+        for name, value in vars(options).items()
+        for entry in named_paths(value)
+        if name not in dict(outputs) and entry and isinstance(entry, (str, Path))
+    ]
+    for number, (name, output) in enumerate(outputs_and_more):
         if output.is_dir():  # such as ".", which may also be a decimal or separator
             continue  # reported by check_output
-        for other_name, other in (*read, *written[number + 1 :]):
+        for other_name, other in (*inputs, *outputs_and_more[number + 1 :]):
             if is_same(output, other):
                 raise UsageError(
                     f"{name} ({output}) and {other_name} ({other}) are the same file, and one would destroy "

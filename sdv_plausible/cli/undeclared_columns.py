@@ -75,7 +75,7 @@ class ColumnInfo:
     open: Sequence[str] = ()  # undeclared columns whose types are to be inferred
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # detected types
 
-    def found(self, synth: Any) -> InferredTypes:
+    def inferred_types(self, synth: Any) -> InferredTypes:
         """Return the inferred types, from the fitted synthesizer."""
         specs = metadata_columns(synth.metadata)
         formats = (

@@ -66,9 +66,11 @@ def pair_counts(
     return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
-def _pair_tables(one: Codes, other: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
+def _pair_tables(
+    first: Codes, second: Codes, cards: Sequence[int]
+) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *pair_counts(one, other, (i, j), (cards[i], cards[j]))
+        yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:

@@ -55,7 +55,7 @@ class NetworkLayout:
                 self.routes.append([parent, *lanes, child])
         self._order()
         self.width = max([least_width, *(self._extent(row) for row in self._rows)])
-        self.x = self._places()
+        self.x = self._x_coordinates()
 
     def _size(self, item: str) -> float:
         return NODE_WIDTH + GAP if item in self.depth else _LANE
@@ -85,12 +85,12 @@ class NetworkLayout:
                 row.sort(key=means.__getitem__)
                 rank.update({item: (i + 0.5) / len(row) for i, item in enumerate(row)})
 
-    def _places(self) -> dict[str, float]:
-        places = {}
+    def _x_coordinates(self) -> dict[str, float]:
+        coordinates = {}
         for row in self._rows:
             spacing = (self.width - self._extent(row)) / (len(row) + 1)
             x = GAP / 2 + spacing
             for item in row:
-                places[item] = x + self._size(item) / 2
+                coordinates[item] = x + self._size(item) / 2
                 x += self._size(item) + spacing
-        return places
+        return coordinates

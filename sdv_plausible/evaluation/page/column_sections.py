@@ -50,12 +50,16 @@ class ColumnSection(PageSection, template="columns.html"):
         cls, names: Sequence[str], compared: ComparisonSummary, tables: Sequence[tuple[str, str]]
     ) -> ColumnSection:
         """Sort table and charts by distance from the real columns, most distant first."""
-        known = len(compared.synthetic_columns) == len(names)
-        distances = compared.synthetic_columns.tolist() if known else [math.nan] * len(names)
-        chances = compared.reference_columns.tolist() if known else [math.nan] * len(names)
-        order = sorted(range(len(names)), key=lambda i: -distances[i] if known else i)
+        has_distances = len(compared.synthetic_columns) == len(names)
+        distances = compared.synthetic_columns.tolist() if has_distances else [math.nan] * len(names)
+        reference_distances = (
+            compared.reference_columns.tolist() if has_distances else [math.nan] * len(names)
+        )
+        order = sorted(range(len(names)), key=lambda i: -distances[i] if has_distances else i)
         by_column = {name: [h for h in compared.histograms if h.column == name] for name in names}
-        lines = tuple(_summary(names[i], distances[i], chances[i], by_column[names[i]]) for i in order)
+        lines = tuple(
+            _summary(names[i], distances[i], reference_distances[i], by_column[names[i]]) for i in order
+        )
         figures = tuple(_figure(histogram, tables) for i in order for histogram in by_column[names[i]])
         return cls(series=tuple(tables), lines=lines, figures=figures)
 
@@ -137,16 +141,16 @@ class NetworkSection(PageSection, template="network.html"):
         # unknown strength and sort last.
         if not structure:
             return ()
-        known = strengths or {}
+        known_strengths = strengths or {}
         links = [
-            (parent, child, known.get(frozenset((parent, child)), float("nan")))
+            (parent, child, known_strengths.get(frozenset((parent, child)), float("nan")))
             for child, parents in structure.items()
             for parent in parents
         ]
         links.sort(key=lambda link: -link[2] if link[2] == link[2] else 1.0)
         return (
             cls(
-                strongest=Figure(caption="Strongest links", picture=network_tree(structure, known)),
+                strongest=Figure(caption="Strongest links", picture=network_tree(structure, known_strengths)),
                 picture=network_graph(structure),
                 num_links=len(links),
                 links=tuple(links),

@@ -19,7 +19,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(PageSection, template="guarantee.html"):
+class GuaranteeSection(PageSection, template="guarantee.html"):
     """The guarantee of a release."""
 
     words: LedgerText  # the ledger's sentences, in order
@@ -30,7 +30,7 @@ class Guarantee(PageSection, template="guarantee.html"):
     covers_structure: bool = False
 
     @classmethod
-    def of(cls, ledger: Any) -> Guarantee:
+    def of(cls, ledger: Any) -> GuaranteeSection:
         """Copy the guarantee from a ledger, from its dict form, or from None."""
         if ledger is None:
             return cls(words=LedgerText(NO_GUARANTEE))
@@ -107,8 +107,8 @@ class Intervals(PageSection, template="intervals.html"):
 
 
 def _count_table(frame: pd.DataFrame) -> CountTable:
-    known = frame[frame["lower"].notna() & frame["upper"].notna()]
-    shown = known.sort_values("upper", ascending=False, kind="stable").head(MAX_LINES)
+    with_intervals = frame[frame["lower"].notna() & frame["upper"].notna()]
+    listed = with_intervals.sort_values("upper", ascending=False, kind="stable").head(MAX_LINES)
     lines = tuple(
         (
             " and ".join(map(str, value)) if isinstance(value, tuple) else str(value),
@@ -118,7 +118,7 @@ def _count_table(frame: pd.DataFrame) -> CountTable:
             if math.isnan(line["proportion_lower"])
             else f"{line['proportion_lower']:.2%} to {line['proportion_upper']:.2%}",
         )
-        for value, line in zip(shown.index, shown.to_dict("records"), strict=True)
+        for value, line in zip(listed.index, listed.to_dict("records"), strict=True)
     )
     names = [str(name) for name in frame.index.names if name is not None]
     num_left_out = len(frame) - len(lines)

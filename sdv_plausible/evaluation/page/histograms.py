@@ -49,22 +49,25 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
         return _category_histogram(column, tables)
     parsed = _numbers(tables, kind, fmt)
     spikes = _spikes(parsed)
-    rest = [values[~np.isin(values, spikes)] for values in parsed]
-    edges, labels, marks = _bars(np.concatenate(rest), kind, _NUM_BARS - len(spikes))
+    others = [values[~np.isin(values, spikes)] for values in parsed]
+    edges, labels, marks = _bars(np.concatenate(others), kind, _NUM_BARS - len(spikes))
     # Drop the first count: a column without readable values has only the bar "missing".
     binned = [
         np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:]
-        for x in rest
+        for x in others
     ]
     counts = [
         np.concatenate([[(x == spike).sum() for spike in spikes], count])
         for x, count in zip(parsed, binned, strict=True)
     ]
-    words = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
+    spike_texts = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
     return _ordered(
         column,
-        [*(f"exactly {word}" for word in words), *labels],
-        [*((i + 0.5, word) for i, word in enumerate(words)), *((len(spikes) + at, w) for at, w in marks)],
+        [*(f"exactly {word}" for word in spike_texts), *labels],
+        [
+            *((i + 0.5, word) for i, word in enumerate(spike_texts)),
+            *((len(spikes) + at, w) for at, w in marks),
+        ],
         counts,
         [int(np.isnan(x).sum()) for x in parsed],
         spikes=len(spikes),
@@ -134,9 +137,9 @@ def _bars(values: Floats, kind: Kind, max_bars: int) -> _Bars:
         return np.empty(0), [], []
     distinct = np.unique(present)
     if distinct.size <= max_bars:
-        words = _words(distinct, kind)
-        middle = len(words) // 2
-        return distinct[1:], words, [(i + 0.5, words[i]) for i in dict.fromkeys((0, middle, len(words) - 1))]
+        texts = _format_values(distinct, kind)
+        middle = len(texts) // 2
+        return distinct[1:], texts, [(i + 0.5, texts[i]) for i in dict.fromkeys((0, middle, len(texts) - 1))]
     low, high = np.quantile(present, [0.005, 0.995], method="nearest")
     low, high = (low, high) if low < high else (distinct[0], distinct[-1])
     is_integer = kind == "numerical" and bool((present == np.floor(present)).all())
@@ -147,13 +150,13 @@ def _bars(values: Floats, kind: Kind, max_bars: int) -> _Bars:
     if kind == "numerical" and distinct[0] > 0 and _crowded(present, bin_edges):
         bin_edges = np.geomspace(low, high + is_integer, max_bars + 1)
         bin_edges = np.unique(np.ceil(bin_edges)) if is_integer else bin_edges
-    words = _words(bin_edges, kind)
-    upper = words[1:]
+    texts = _format_values(bin_edges, kind)
+    upper = texts[1:]
     if is_integer:  # left-closed bins: [17, 21) is labelled "17 to 20"
-        upper = _words(bin_edges[1:] - 1, kind)
-    labels = [a if a == b else f"{a} to {b}" for a, b in zip(words[:-1], upper, strict=True)]
+        upper = _format_values(bin_edges[1:] - 1, kind)
+    labels = [a if a == b else f"{a} to {b}" for a, b in zip(texts[:-1], upper, strict=True)]
     last = len(labels)
-    return bin_edges[1:-1], labels, [(float(i), words[i]) for i in (0, last // 2, last)]
+    return bin_edges[1:-1], labels, [(float(i), texts[i]) for i in (0, last // 2, last)]
 
 
 def _crowded(values: Floats, bin_edges: Floats) -> bool:
@@ -166,7 +169,7 @@ def _stamp(second: float) -> str:
     return str(stamp.strftime("%Y-%m-%d" if second % _DAY == 0 else "%Y-%m-%d %H:%M"))
 
 
-def _words(values: Floats, kind: Kind) -> list[str]:
+def _format_values(values: Floats, kind: Kind) -> list[str]:
     if kind == "numerical":
         return [number(float(value)) for value in values]
     stamps = pd.to_datetime(values, unit="s")
@@ -178,15 +181,15 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
     codes, values = category_codes(tables)
     counts = np.array([np.bincount(code, minlength=len(values) + 1) for code in codes])
     # Most common in the first table first; break ties by text, which does not depend on row order.
-    words = [str(value) for value in values]
-    order = sorted(range(len(values)), key=lambda i: (-counts[0, 1 + i], words[i]))
-    shown, rest = order, []
+    texts = [str(value) for value in values]
+    order = sorted(range(len(values)), key=lambda i: (-counts[0, 1 + i], texts[i]))
+    listed, remaining = order, []
     if len(order) > _MAX_CATEGORIES:
-        shown, rest = order[: _MAX_CATEGORIES - 1], order[_MAX_CATEGORIES - 1 :]
-    labels, bars = [words[i] for i in shown], [counts[:, 1 + i] for i in shown]
-    if rest:
-        labels.append(f"other ({len(rest)})")
-        bars.append(counts[:, [1 + i for i in rest]].sum(axis=1))
+        listed, remaining = order[: _MAX_CATEGORIES - 1], order[_MAX_CATEGORIES - 1 :]
+    labels, bars = [texts[i] for i in listed], [counts[:, 1 + i] for i in listed]
+    if remaining:
+        labels.append(f"other ({len(remaining)})")
+        bars.append(counts[:, [1 + i for i in remaining]].sum(axis=1))
     if counts[:, 0].any():
         labels.append("missing")
         bars.append(counts[:, 0])

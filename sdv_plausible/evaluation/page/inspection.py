@@ -51,10 +51,10 @@ class RowSection(PageSection, template="inspected_rows.html"):
 
 
 def _ends(table: pd.DataFrame) -> list[tuple[str, ...]]:
-    shown = dict.fromkeys(
+    positions = dict.fromkeys(
         [*range(min(NUM_END_ROWS, len(table))), *range(max(len(table) - NUM_END_ROWS, 0), len(table))]
     )
-    return [tuple(map(_text, table.iloc[i].tolist())) for i in shown]
+    return [tuple(map(_text, table.iloc[i].tolist())) for i in positions]
 
 
 def _text(cell: Any) -> str:
@@ -121,11 +121,11 @@ def _strength(a: Floats, b: Floats, num_numerical: int) -> float:
 def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ...]]:
     """Return the maximum spanning tree of mutual information as a network (Chow and Liu 1968)."""
     parents: dict[str, tuple[str, ...]] = {columns[0]: ()}
-    inside, rest = [0], list(range(1, len(columns)))
-    while rest:
-        strengths = information[np.ix_(inside, rest)]
+    inside, outside = [0], list(range(1, len(columns)))
+    while outside:
+        strengths = information[np.ix_(inside, outside)]
         i, j = np.unravel_index(int(strengths.argmax()), strengths.shape)
-        child = rest.pop(int(j))
+        child = outside.pop(int(j))
         parents[columns[child]] = (columns[inside[int(i)]],)
         inside.append(child)
     return parents

@@ -168,8 +168,8 @@ def _closeness(distances: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.f
 
 def overall(scores: Sequence[RelativeScore]) -> float:
     """Return the mean relative score over the properties that could be computed."""
-    known = [item.relative for item in scores if not math.isnan(item.relative)]
-    return float(np.mean(known)) if known else math.nan
+    computed = [item.relative for item in scores if not math.isnan(item.relative)]
+    return float(np.mean(computed)) if computed else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)

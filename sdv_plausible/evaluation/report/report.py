@@ -93,6 +93,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     ) -> None:
         from sdv_plausible.evaluation.classifiers import check_classifier_names
         from sdv_plausible.evaluation.network_layout import as_structure, layers
+        from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, Intervals
+        from sdv_plausible.evaluation.page.sections import SeedDiagnostics
         from sdv_plausible.evaluation.report import report_properties
 
         super().__init__()
@@ -106,11 +108,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             num_bins=num_bins,
             random_state=random_state,
         )
-        self._guarantee = page.guarantee.Guarantee.of(ledger)
-        self._diagnostics = page.sections.SeedDiagnostics.of(diagnostics)
+        self._guarantee = GuaranteeSection.of(ledger)
+        self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
         layers(self._structure)  # raise on a cycle now, before any work
-        page.guarantee.Intervals.of(margins)  # likewise on an invalid table of margins
+        Intervals.of(margins)  # likewise on an invalid table of margins
         self._margins = tuple(margins)
         self._holdout = holdout
         self._release: dict[str, summary.ReleaseSummary] = {}
@@ -249,10 +251,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         means.
         """
         properties = super().get_properties()
-        all_scores = [one for scores in self._scores.values() for one in scores]
-        by_name = [[one for one in all_scores if one.name == name] for name in properties["Property"]]
-        properties["Real Against Real"] = [pd.Series([one.ceiling for one in row]).mean() for row in by_name]
-        properties["Relative"] = [pd.Series([one.relative for one in row]).mean() for row in by_name]
+        all_scores = [score for scores in self._scores.values() for score in scores]
+        by_name = [[score for score in all_scores if score.name == name] for name in properties["Property"]]
+        properties["Real Against Real"] = [
+            pd.Series([score.ceiling for score in scores]).mean() for scores in by_name
+        ]
+        properties["Relative"] = [
+            pd.Series([score.relative for score in scores]).mean() for scores in by_name
+        ]
         return properties
 
     def __repr__(self) -> str:

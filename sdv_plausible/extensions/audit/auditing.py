@@ -273,7 +273,9 @@ class _Audit:
         figures = {
             "distance": game.distance.to_dict(), "density": game.density.to_dict(), "by_kind": game.by_kind,
         }  # fmt: skip
-        return self._compare_with_claim(best.epsilon, f"{best}. AUC by distance and density: {kinds}", figures)
+        return self._compare_with_claim(
+            best.epsilon, f"{best}. AUC by distance and density: {kinds}", figures
+        )
 
     def _shadow_models(self) -> StageOutcome:
         rows, plan = self._table.iloc[:SHADOW_ROWS], self._plan

@@ -91,23 +91,23 @@ def attribute_inference(
     """
     if secret not in members.columns or len(members.columns) < 2:
         raise ValueError(f"secret ({secret!r}) must be one of at least two columns: {list(members.columns)}")
-    known = [name for name in members.columns if name != secret]
-    known_coder, secret_coder = TableCoder(others[known]), TableCoder(others[[secret]])
-    synthetic_ranks = known_coder.ranks(synthetic[known])
+    other_columns = [name for name in members.columns if name != secret]
+    known_coder, secret_coder = TableCoder(others[other_columns]), TableCoder(others[[secret]])
+    synthetic_ranks = known_coder.ranks(synthetic[other_columns])
     synthetic_secrets = secret_coder.ranks(synthetic[[secret]])[:, 0]
-    right, number = [], []
+    num_right, num_guesses = [], []
     for rows in (members, others):
-        _, nearest = known_coder.nearest(known_coder.ranks(rows[known]), synthetic_ranks)
+        _, nearest = known_coder.nearest(known_coder.ranks(rows[other_columns]), synthetic_ranks)
         truth, guess = secret_coder.ranks(rows[[secret]])[:, 0], synthetic_secrets[nearest]
         hit = np.abs(truth - guess) <= CLOSE if secret_coder.is_number[0] else truth == guess
-        right.append(int((hit | (np.isnan(truth) & np.isnan(guess))).sum()))
-        number.append(len(rows))
-    least, _ = clopper_pearson(right[0], number[0], false_alarm / 2)
-    _, most = clopper_pearson(right[1], number[1], false_alarm / 2)
+        num_right.append(int((hit | (np.isnan(truth) & np.isnan(guess))).sum()))
+        num_guesses.append(len(rows))
+    lower, _ = clopper_pearson(num_right[0], num_guesses[0], false_alarm / 2)
+    _, upper = clopper_pearson(num_right[1], num_guesses[1], false_alarm / 2)
     return AttributeBound(
-        secret=secret, members=right[0] / number[0], others=right[1] / number[1],
-        excess=max(0.0, float(least) - float(most)), false_alarm=false_alarm,
-        number_of_members=number[0], number_of_others=number[1],
+        secret=secret, members=num_right[0] / num_guesses[0], others=num_right[1] / num_guesses[1],
+        excess=max(0.0, float(lower) - float(upper)), false_alarm=false_alarm,
+        number_of_members=num_guesses[0], number_of_others=num_guesses[1],
     )  # fmt: skip
 
 

@@ -37,13 +37,17 @@ class TableCoder:
     def ranks(self, frame: pd.DataFrame) -> FloatArray:
         """Return shape (n, m): rank shares of numbers (NaN if missing), and category codes."""
         columns = []
-        for name, numeric, known in zip(self.columns, self.is_number, self._sorted, strict=True):
+        for name, numeric, reference in zip(self.columns, self.is_number, self._sorted, strict=True):
             if numeric:
                 values = _numbers(frame[name])
-                low, high = (np.searchsorted(known, values, side=s) for s in ("left", "right"))
-                columns.append(np.where(np.isnan(values), np.nan, (low + high) / (2 * max(len(known), 1))))
+                low, high = (np.searchsorted(reference, values, side=s) for s in ("left", "right"))
+                columns.append(
+                    np.where(np.isnan(values), np.nan, (low + high) / (2 * max(len(reference), 1)))
+                )
             else:
-                columns.append(np.array([known.get(v, -1) for v in _texts(frame[name])], dtype=np.float64))
+                columns.append(
+                    np.array([reference.get(v, -1) for v in _texts(frame[name])], dtype=np.float64)
+                )
         return np.column_stack(columns)
 
     def bins(self, frame: pd.DataFrame) -> np.ndarray:

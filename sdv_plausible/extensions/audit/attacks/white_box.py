@@ -39,9 +39,9 @@ class BudgetSpentError(Exception):
 class ObservedQueryable(RecordingQueryable):
     """A recording queryable that ends the fit once the budget is spent."""
 
-    def record(self, *heard: Any) -> None:
+    def record(self, *arguments: Any) -> None:
         """Record, and end the fit once no further query is possible."""
-        super().record(*heard)
+        super().record(*arguments)
         budget, spent = self.allowance, self._meter
         has_budget = (budget.mu > 0 and spent.share < ALL) or spent.epsilon < ALL * budget.epsilon
         if budget.is_private and not has_budget:
