@@ -113,9 +113,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     """Return whether a guarantee covers the synthetic rows; publishing without one must be allowed."""
-    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+    from sdv_plausible.evaluation.page.guarantee import Guarantee
 
-    guarantee = GuaranteeSection.of(ledger)
+    guarantee = Guarantee.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise files.UsageError(
             f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
@@ -146,10 +146,10 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
 
 def _quoted(path: Path, ledger: Any) -> Any:
     """Return a ledger from a file with its texts quoted; raise if it contradicts itself."""
-    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+    from sdv_plausible.evaluation.page.guarantee import Guarantee
     from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
 
-    if GuaranteeSection.of(ledger).claimed:
+    if Guarantee.of(ledger).claimed:
         LedgerRecord.of(ledger)
     try:
         return from_file(ledger)

@@ -19,7 +19,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuaranteeSection(PageSection, template="guarantee.html"):
+class Guarantee(PageSection, template="guarantee.html"):
     """The guarantee of a release."""
 
     words: LedgerText  # the ledger's sentences, in order
@@ -30,7 +30,7 @@ class GuaranteeSection(PageSection, template="guarantee.html"):
     covers_structure: bool = False
 
     @classmethod
-    def of(cls, ledger: Any) -> GuaranteeSection:
+    def of(cls, ledger: Any) -> Guarantee:
         """Copy the guarantee from a ledger, from its dict form, or from None."""
         if ledger is None:
             return cls(words=LedgerText(NO_GUARANTEE))

@@ -19,7 +19,7 @@ from sdv_plausible.evaluation.page.column_sections import (
     NetworkSection,
     strengths_of,
 )
-from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, Intervals
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     RelativeScore,
@@ -60,7 +60,7 @@ class TableResults:
 
 def public_page(
     date: str,
-    guarantee: GuaranteeSection,
+    guarantee: Guarantee,
     releases: Mapping[str, ReleaseSummary | None],
     structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
@@ -86,7 +86,7 @@ def public_page(
 
 def private_page(
     date: str,
-    guarantee: GuaranteeSection,
+    guarantee: Guarantee,
     tables: Sequence[TableResults],
     structure: Structure,
     diagnostics: sections.SeedDiagnostics | None,

@@ -93,7 +93,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     ) -> None:
         from sdv_plausible.evaluation.classifiers import check_classifier_names
         from sdv_plausible.evaluation.network_layout import as_structure, layers
-        from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, Intervals
+        from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
         from sdv_plausible.evaluation.page.sections import SeedDiagnostics
         from sdv_plausible.evaluation.report import report_properties
 
@@ -108,7 +108,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             num_bins=num_bins,
             random_state=random_state,
         )
-        self._guarantee = GuaranteeSection.of(ledger)
+        self._guarantee = Guarantee.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
         layers(self._structure)  # raise on a cycle now, before any work
