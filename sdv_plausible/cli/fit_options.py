@@ -76,8 +76,9 @@ def constructor_arguments(options: argparse.Namespace, **overrides: Any) -> dict
                 f"{OPTIONS[misused].flag} ({arguments[misused]}) plays no part under --{argument} {chosen}: "
                 f"leave it out, or take --{argument} {others}"
             )
-    if isinstance(arguments.get("structure"), str):
-        arguments["structure"] = _structure(arguments["structure"])
+    structure = arguments.get("structure")
+    if isinstance(structure, str) and (structure[:1] == "{" or structure.endswith(".json")):
+        arguments["structure"] = read_object(structure, "--structure")
     if "public" not in arguments and getattr(options, "public", None) is not None:
         arguments.pop("public_source", None)  # refers to a table that is not read yet
     if hasattr(options, "model_parameters"):
@@ -142,10 +143,6 @@ def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, A
 
 def _moved(text: str) -> str:
     raise argparse.ArgumentTypeError(f"this is --test {text} now")
-
-
-def _structure(text: str) -> Any:
-    return read_object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
 
 
 READERS = {"omega": _omega, "split": _split}

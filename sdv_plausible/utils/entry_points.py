@@ -21,15 +21,13 @@ KINDS = ("learner", "model", "sdv_model", "command", "source", "codebook", "rele
 def _registered() -> dict[str, dict[str, EntryPoint]]:
     """Return entry points by kind and name; for duplicate names this package's entry wins."""
     by_kind: dict[str, dict[str, EntryPoint]] = {kind: {} for kind in KINDS}
-    for point in sorted(entry_points(group=GROUP), key=lambda entry: (not _is_builtin(entry), entry.name)):
+    package = GROUP.partition(".")[0]
+    points = entry_points(group=GROUP)
+    for point in sorted(points, key=lambda entry: (entry.module.partition(".")[0] != package, entry.name)):
         kind, _, name = point.name.partition(".")
         if kind in by_kind and name:
             by_kind[kind].setdefault(name, point)
     return by_kind
-
-
-def _is_builtin(point: EntryPoint) -> bool:
-    return point.module.partition(".")[0] == GROUP.partition(".")[0]
 
 
 def extension_names(kind: str) -> tuple[str, ...]:

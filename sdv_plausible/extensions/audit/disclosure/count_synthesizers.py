@@ -135,10 +135,10 @@ def laplace(n: int, epsilon: float, categories: int = 2) -> TransitionMatrix:
     half = rate / 2
     log_sinh = half + math.log(-math.expm1(-2 * half)) - math.log(2)
 
-    def mass(z: IntArray) -> FloatArray:  # of noise that rounds to z
+    def mass(z: IntArray) -> FloatArray:  # log probability that the noise rounds to z
         return np.where(z == 0, math.log(-math.expm1(-half)), -rate * np.abs(z) + log_sinh)
 
-    def tail(z: IntArray) -> FloatArray:  # of noise that rounds to z or more
+    def tail(z: IntArray) -> FloatArray:  # log probability that it rounds to z or more
         far = math.log(0.5) - rate * np.maximum(z, 1) + half
         return np.where(z >= 1, far, np.log1p(-0.5 * np.exp(rate * np.minimum(z, 0) - half)))
 

@@ -74,7 +74,11 @@ def compare_learner(
     if neighbours.rows != 1:
         raise ValueError(f"budget.neighbours.rows ({neighbours.rows}) must be 1: tables here have no people")
     checked, table_list = checked_epsilons(epsilons), tuple(tables)
-    engines = {table: CodeArray(_codes(table, domain), domain.cardinalities) for table in table_list}
+    records = universe(domain.cardinalities)
+    engines = {
+        table: CodeArray(np.asfortranarray(np.repeat(records, table, axis=0)), domain.cardinalities)
+        for table in table_list
+    }
     entries = planned_entries(learner, domain, budget)
     best, worst = np.full(len(checked), -1.0), [(table_list[0], table_list[0])] * len(checked)
     pairs = neighbouring(table_list, "replace_one" if neighbours.replace else "add_remove")
@@ -94,10 +98,6 @@ def compare_learner(
     )
     claimed = claimed_deltas([loss for entry in entries for loss in entry.losses], checked)
     return Comparison(epsilons=checked, claimed=claimed, exact=best, worst_pairs=tuple(worst))
-
-
-def _codes(table: Counts, domain: Any) -> np.ndarray:
-    return np.asfortranarray(np.repeat(universe(domain.cardinalities), table, axis=0))
 
 
 def _deltas(
