@@ -64,10 +64,10 @@ def add_option(group: Any, option: Option) -> None:
         group.add_argument(option.flag, type=read, metavar=option.written or placeholder, **common)
 
 
-def constructor_arguments(options: argparse.Namespace, **overrides: Any) -> dict[str, Any]:
+def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[str, Any]:
     """Return the constructor's arguments from the given options."""
-    # ``overrides`` are arguments set by the command; given options take precedence.
-    arguments = {**overrides, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
+    # ``defaults`` are arguments set by the command; given options take precedence.
+    arguments = {**defaults, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
     for argument, names in NAMED.items():
         chosen = arguments.get(argument, default_of(argument))
         if (misused := misplaced(argument, chosen, arguments)) is not None:

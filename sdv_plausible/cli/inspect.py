@@ -40,9 +40,8 @@ def run(options: argparse.Namespace) -> None:
     files.check_output(options, "output", (".html",))
     options.rows_were_read = True
     page, names = inspection(options)
-    notes = record_shown_rows(
-        options.domain, options.rules, names
-    )  # record the access before anything is shown
+    # Record the access before anything is shown.
+    notes = record_shown_rows(options.domain, options.rules, names)
     write_whole(options.output, page, owner_only=True)
     say(
         options,

@@ -55,9 +55,8 @@ def run(options: argparse.Namespace) -> None:
         claimed = _claimed(options, ledger)
         domain_file, options.domain = options.domain, without_blank_columns(options.domain)
         types = files.declared_types(options)
-        type_source = (
-            options.synthetic if options.publishable else None
-        )  # else a single real cell could change the page
+        # Else a single real cell could change the page.
+        type_source = options.synthetic if options.publishable else None
         metadata, detected = files.metadata_and_detected(options, types, type_source)
         all_types = {**types, **detected}
         real, synthetic = (
@@ -106,9 +105,8 @@ def _check(options: argparse.Namespace) -> None:
             "the file that sample or synthesize wrote"
         )
     files.check_output(options, "output", (".html",))
-    read_rules(
-        options.rules or ()
-    )  # the access record needs valid rules: fail now rather than after the comparison
+    # The access record needs valid rules: fail now rather than after the comparison.
+    read_rules(options.rules or ())
 
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:

@@ -62,13 +62,13 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
 
 
 def make_synthesizer(
-    options: argparse.Namespace, metadata: Any, **overrides: Any
+    options: argparse.Namespace, metadata: Any, **defaults: Any
 ) -> PlausibleDeniabilitySynthesizer:
     """Return the synthesizer with the given options and the constructor's defaults."""
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-    overrides = {"domain": options.domain, "rules": options.rules or (), **overrides}
-    return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **overrides))
+    defaults = {"domain": options.domain, "rules": options.rules or (), **defaults}
+    return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
 
 def allow_no_claim(command: argparse.ArgumentParser) -> None:
@@ -119,11 +119,11 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
         )
 
 
-def write_release(options: argparse.Namespace, *, readable: bool, **overrides: Any) -> None:
+def write_release(options: argparse.Namespace, *, readable: bool, **defaults: Any) -> None:
     """Fit, write the release and its ledger, and print the result."""
     _check_signing(options)
     with steps("reading", "fitting", "writing") as begin:
-        synth, inferred = fit_synthesizer(options, begin, partial(check_claim, options), overrides)
+        synth, inferred = fit_synthesizer(options, begin, partial(check_claim, options), defaults)
         begin()
         ledger = synth.privacy_ledger()
         with save_on_failure(synth, options.output):
@@ -184,15 +184,15 @@ def fit_synthesizer(
     options: argparse.Namespace,
     begin: ProgressSteps,
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
-    overrides: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, InferredTypes]:
     """Return the fitted synthesizer and the inferred types."""
     # ``begin`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
-    # raise. ``overrides`` are arguments set by the command.
+    # raise. ``defaults`` are arguments set by the command.
     from sdv_plausible.table.declared.column_types import check_released
 
     files.check_largest_file()
-    overrides, domain_file = dict(overrides or {}), options.domain
+    defaults, domain_file = dict(defaults or {}), options.domain
     files.check_there(options, "public")
     if options.public is not None and any(
         files.is_same(options.public, file) for file in expand_paths(options.data)
@@ -206,9 +206,9 @@ def fit_synthesizer(
     if options.public is not None:  # its columns are a subset of the table's
         names = files.names_of(options, columns.types, options.public)
         shared_types = {name: kind for name, kind in columns.types.items() if name in names}
-        overrides["public"] = files.read(options, shared_types, options.public)
+        defaults["public"] = files.read(options, shared_types, options.public)
     synth = make_synthesizer(
-        options, columns.metadata, budget=opened_budget(options), **{**overrides, **columns.arguments}
+        options, columns.metadata, budget=opened_budget(options), **{**defaults, **columns.arguments}
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
-        synth, inferred = fit_synthesizer(options, begin, overrides=row_cap(options, options.rows))
+        synth, inferred = fit_synthesizer(options, begin, defaults=row_cap(options, options.rows))
         begin()
         ledger = synth.privacy_ledger()
         with save_on_failure(synth, options.output) as drawn:

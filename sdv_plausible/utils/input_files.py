@@ -28,9 +28,8 @@ def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
     open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, open_mode), "rb")
     try:
-        _check_kind(
-            os.fstat(file.fileno()).st_mode, path, name
-        )  # check the opened file, which may have been swapped
+        # Check the opened file, which may have been swapped.
+        _check_kind(os.fstat(file.fileno()).st_mode, path, name)
     except ValueError:
         file.close()
         raise

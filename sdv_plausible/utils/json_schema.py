@@ -27,11 +27,8 @@ class JsonSchemaError(ValueError):
 
     def __init__(self, place: str, rule: str, *, beyond: bool = False) -> None:
         super().__init__(f"{place.lstrip('.')} {rule}".strip())
-        self.place, self.rule, self.beyond = (
-            place,
-            rule,
-            beyond,
-        )  # ``beyond``: the rule is not expressible as a schema
+        # ``beyond``: whether the rule is not expressible as a schema.
+        self.place, self.rule, self.beyond = (place, rule, beyond)
 
 
 def ref(name: str) -> Form:

@@ -138,9 +138,8 @@ class ClassifierAgreementProperty(TableProperty):
 
     @staticmethod
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
-        return (
-            3 * len(options.classifiers) * options.num_runs
-        )  # trained on real, on synthetic and on other real rows
+        # Trained on real, on synthetic and on other real rows.
+        return 3 * len(options.classifiers) * options.num_runs
 
     def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options

@@ -102,9 +102,8 @@ def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy"
     figure.update_xaxes(title="epsilon", gridcolor="#DDDDDD")
     all_deltas = np.concatenate([comparison.claimed, comparison.exact])
     all_deltas = all_deltas[all_deltas > LEAST_SHOWN]
-    ticks = (
-        "D2" if len(all_deltas) and all_deltas.max() < 1000 * all_deltas.min() else None
-    )  # 1, 2, 5 of each decade
+    # 1, 2, 5 of each decade.
+    ticks = "D2" if len(all_deltas) and all_deltas.max() < 1000 * all_deltas.min() else None
     figure.update_yaxes(title="delta", type="log", tickformat=".1g", dtick=ticks, gridcolor="#DDDDDD")
     return figure
 
