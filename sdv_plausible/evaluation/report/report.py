@@ -221,7 +221,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             max_rows=options.max_rows_distances,
             random_state=options.random_state,
         )
-        if real.empty:  # computed last: the release's summary must not depend on real rows
+        if real.empty:  # the release's summary above does not depend on real rows
             return
         pair: table_pair.TablePair = table_pair.prepare(real, synthetic, document)
         self._comparison[name] = page.summary.summarise_comparison(
