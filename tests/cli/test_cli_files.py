@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from tables import DOUBTFUL
 from test_files import parsers
-from test_speaking import ANSWERS
+from test_output import ANSWERS
 
 from sdv_plausible.cli.main import COMMANDS, main
 from sdv_plausible.fitting.release_budget import Budget
