@@ -78,7 +78,7 @@ class TablePair:
     formats: dict[str, str]  # declared datetime formats, and number formats detected in the real table
 
 
-def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
+def select_frame(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
     """Return the frame in ``data``: a frame, or a dict ``{table name: frame}``."""
     if isinstance(data, pd.DataFrame):
         return data
@@ -152,7 +152,7 @@ def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[s
     }
 
 
-def formats_of(
+def column_formats(
     metadata: dict[str, Any] | None, kinds: Mapping[str, Kind], frame: pd.DataFrame
 ) -> dict[str, str]:
     """Return the declared datetime formats and the detected number formats of the compared columns."""
@@ -185,8 +185,10 @@ def prepare(
     Raises ValueError for absent, duplicated, unhashable or mostly unreadable columns, and
     ``IncomputableMetricError`` if there is nothing to compare.
     """
-    real = with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
-    synthetic = with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
+    real = with_text_column_names(select_frame(real_data, table_name, "real_data"), "real_data")
+    synthetic = with_text_column_names(
+        select_frame(synthetic_data, table_name, "synthetic_data"), "synthetic_data"
+    )
     table_document = table_metadata(metadata, table_name)
     kinds = column_kinds(table_document, real)
     for argument, frame in (("real_data", real), ("synthetic_data", synthetic)):
@@ -208,7 +210,7 @@ def prepare(
     for name in kinds:
         _check_cells("real_data", name, real[name])
         _check_cells("synthetic_data", name, synthetic[name])
-    formats = formats_of(table_document, kinds, synthetic) | formats_of(table_document, kinds, real)
+    formats = column_formats(table_document, kinds, synthetic) | column_formats(table_document, kinds, real)
     for name, kind in kinds.items():
         if kind != "categorical":
             check_readable(name, real[name], kind, formats.get(name))
@@ -220,14 +222,14 @@ def prepare(
     )
 
 
-def with_moments(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
+def with_parsed_datetimes(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
     """Return a table with its text datetimes parsed by their declared formats."""
     kinds: dict[str, Kind] = {
         name: kind
         for name, kind in column_kinds(metadata, frame).items()
         if kind == "datetime" and name in frame and not unhashable_types(frame[name])
     }
-    return _parse_columns(frame, kinds, formats_of(metadata, kinds, frame))
+    return _parse_columns(frame, kinds, column_formats(metadata, kinds, frame))
 
 
 def _parse_columns(
@@ -251,7 +253,7 @@ def _to_datetimes(seconds: Floats) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(np.where(missing, np.datetime64("NaT", "us"), microseconds.view("M8[us]")))
 
 
-def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
+def with_text_column_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
     """Convert column names to text, as SDV does; raise ValueError on duplicates."""
     names = frame.columns.map(str)
     duplicates = sorted(set(names[names.duplicated()]))
@@ -275,7 +277,7 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
     """Return the compared columns of held-out real rows, or None."""
     if holdout is None:
         return None
-    frame = with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
+    frame = with_text_column_names(select_frame(holdout, table_name, "holdout"), "holdout")
     absent = [name for name in pair.kinds if name not in frame.columns]
     if absent or frame.empty:
         raise ValueError(
@@ -286,7 +288,7 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
     return _parse_columns(frame[list(pair.kinds)], pair.kinds, pair.formats)
 
 
-def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
+def metadata_by_table(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
     """Return the metadata as ``{"tables": ...}``; a single unnamed table is called "table"."""
     document = as_metadata_dict(metadata)
     if document is None:
@@ -299,18 +301,18 @@ def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict
     return {"tables": {next(iter(named)) if named else "table": document}}
 
 
-def by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
+def frames_by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
     """Return ``{table name: frame}`` with text column names."""
     if isinstance(data, pd.DataFrame):
         if len(names) != 1:
             raise ValueError(
                 f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}"
             )
-        return {names[0]: with_text_names(data, argument)}
+        return {names[0]: with_text_column_names(data, argument)}
     if isinstance(data, Mapping):
         absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
         if not absent:
-            return {name: with_text_names(data[name], argument) for name in names}
+            return {name: with_text_column_names(data[name], argument) for name in names}
         raise ValueError(
             f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}"
         )

@@ -27,7 +27,7 @@ class _MovedLoader(Loader):
     def __init__(self, target: str) -> None:
         self.target = target
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002
         module = import_module(self.target)
         self.spec = module.__spec__
         return module
@@ -38,7 +38,10 @@ class _MovedLoader(Loader):
 
 class _MovedFinder(MetaPathFinder):
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         # Submodules are redirected too, so that no module is loaded twice under two names.
         old = next(

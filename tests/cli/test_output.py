@@ -97,7 +97,7 @@ def test_exit_codes(error, code, words, monkeypatch, capsys):
 
 PAGE = f"""
 import signal, sys
-from sdv_plausible.cli import cli
+from sdv_plausible.cli import main
 from sdv_plausible.cli import check
 from sdv_plausible.utils.atomic_files import write_whole
 
@@ -106,7 +106,7 @@ def half(path):
     {READY}
 
 check.run = lambda options: write_whole(options.data[0], half)
-sys.exit(cli.main(["check", sys.argv[1]]))
+sys.exit(main.main(["check", sys.argv[1]]))
 """
 
 

@@ -116,7 +116,7 @@ class DependenceSection(PageSection, template="dependence.html"):
         return cls(alone=alone, compared=len(matrices) == 2, figures=tuple(figures))
 
 
-def strengths_of(columns: Sequence[str], matrix: Floats) -> dict[frozenset[str], float]:
+def pairwise_strengths(columns: Sequence[str], matrix: Floats) -> dict[frozenset[str], float]:
     """Return the strength of each pair of columns from a dependence matrix."""
     return {
         frozenset((column, columns[j])): float(matrix[i, j])

@@ -203,7 +203,7 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
     )
 
 
-def pictures_of(
+def column_histograms(
     kinds: Mapping[str, Kind], tables: Sequence[pd.DataFrame], formats: Mapping[str, str]
 ) -> tuple[Histogram, ...]:
     """Return all histograms of all columns: values and, for times of day, hours."""

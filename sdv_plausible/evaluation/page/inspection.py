@@ -14,7 +14,7 @@ from scipy.stats.contingency import association, crosstab
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.page.column_sections import ColumnSection, DependenceSection
 from sdv_plausible.evaluation.page.heatmaps import heatmap
-from sdv_plausible.evaluation.page.histograms import pictures_of
+from sdv_plausible.evaluation.page.histograms import column_histograms
 from sdv_plausible.evaluation.page.network_plot import network_graph
 from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.table_codes import Codes, encode_pair
@@ -141,7 +141,7 @@ def inspection_page(pair: TablePair, date: str) -> str:
         Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
         for name, matrix in zip(TITLES, associations, strict=True)
     )
-    histograms = pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats)
+    histograms = column_histograms(pair.kinds, [pair.real, pair.synthetic], pair.formats)
     divergences = tuple(
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))
         for j, name in enumerate(coded.columns)

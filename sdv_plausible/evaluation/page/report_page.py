@@ -17,7 +17,7 @@ from sdv_plausible.evaluation.page.column_sections import (
     ColumnSection,
     DependenceSection,
     NetworkSection,
-    strengths_of,
+    pairwise_strengths,
 )
 from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.summary import (
@@ -128,7 +128,7 @@ def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str]
     return {
         pair: strength
         for release in summaries
-        for pair, strength in strengths_of(release.columns, release.dependence).items()
+        for pair, strength in pairwise_strengths(release.columns, release.dependence).items()
     }
 
 

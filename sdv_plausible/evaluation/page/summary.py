@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
+from sdv_plausible.evaluation.page.histograms import Histogram, column_histograms
 from sdv_plausible.evaluation.table_codes import encode, sample_positions
 from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair
 from sdv_plausible.utils.html_page import PageSection
@@ -66,7 +66,7 @@ def summarise_release(
     return ReleaseSummary(
         columns=tuple(kinds),
         num_rows=len(synthetic),
-        histograms=pictures_of(kinds, [synthetic], formats),
+        histograms=column_histograms(kinds, [synthetic], formats),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
     )
 
@@ -95,7 +95,7 @@ def summarise_comparison(
         ]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(
-        histograms=pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats),
+        histograms=column_histograms(pair.kinds, [pair.real, pair.synthetic], pair.formats),
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
         reference=reference,

@@ -154,16 +154,21 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             exist.
         """
         self._clear_results()
-        document = table_pair.described_tables(metadata, real_data, synthetic_data)
+        document = table_pair.metadata_by_table(metadata, real_data, synthetic_data)
         names = list(document["tables"])
         real, synthetic = (
-            {name: table_pair.with_moments(frame, document["tables"][name]) for name, frame in frames.items()}
+            {
+                name: table_pair.with_parsed_datetimes(frame, document["tables"][name])
+                for name, frame in frames.items()
+            }
             for frames in (
-                table_pair.by_table(real_data, names, "real_data"),
-                table_pair.by_table(synthetic_data, names, "synthetic_data"),
+                table_pair.frames_by_table(real_data, names, "real_data"),
+                table_pair.frames_by_table(synthetic_data, names, "synthetic_data"),
             )
         )
-        holdouts = {} if self._holdout is None else table_pair.by_table(self._holdout, names, "holdout")
+        holdouts = (
+            {} if self._holdout is None else table_pair.frames_by_table(self._holdout, names, "holdout")
+        )
         self._check_names(document)
         for report_property in self._properties.values():
             report_property.holdouts, report_property.begin = holdouts, begin
@@ -216,7 +221,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._release[name] = page.summary.summarise_release(
             synthetic,
             kinds,
-            table_pair.formats_of(document, kinds, synthetic),
+            table_pair.column_formats(document, kinds, synthetic),
             num_bins=options.num_bins,
             max_rows=options.max_rows_distances,
             random_state=options.random_state,

@@ -12,7 +12,7 @@ from sdv_plausible.evaluation.page.column_sections import (
     ColumnSection,
     DependenceSection,
     NetworkSection,
-    strengths_of,
+    pairwise_strengths,
 )
 from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.summary import summarise_comparison
@@ -60,7 +60,7 @@ def test_without_distances_columns_stay_in_order():
 
 STRUCTURE = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["c"]}
 MATRIX = np.array([[1, 0.5, 0.1, 0], [0.5, 1, 0.4, 0], [0.1, 0.4, 1, 0.2], [0, 0, 0.2, 1]])
-STRENGTHS = strengths_of(list("abcd"), MATRIX)
+STRENGTHS = pairwise_strengths(list("abcd"), MATRIX)
 
 
 def test_two_tables_have_a_difference_one_has_none_and_many_columns_stand_alone():
