@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible card``: one page on a release, to be filed; or what a standard says of it."""
+"""The command ``sdv-plausible card``: write a release's privacy card, or its description by a standard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURPOSE = "the page on a release that a data-protection officer files"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What the card is made from, and what only a person knows."""
+    """Add the options of the command."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.extensions.standards.standards import STANDARDS
     from sdv_plausible.release.card.privacy_card import KNOWN
@@ -83,7 +83,7 @@ def _card(options: argparse.Namespace, release: Any, *tables: str, **of_one_tabl
 
 
 def _check_parts(options: argparse.Namespace) -> None:
-    """Refuse options that play no part in what is written."""
+    """Reject options that the chosen output does not use."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.release.card.privacy_card import KNOWN
 
@@ -94,7 +94,7 @@ def _check_parts(options: argparse.Namespace) -> None:
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:
-    """Write the description."""
+    """Write the description by a standard."""
     from sdv_plausible.extensions.standards.release_description import KNOWN
     from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
 
@@ -108,7 +108,7 @@ def _describe(options: argparse.Namespace, release: Release) -> None:
 
 
 def _name(path: Path, *tables: str) -> str:
-    """What the release is called where nobody says it: as its tables, or else as its file."""
+    """Default name of the release: the names of its tables, or the file's stem for an unnamed table."""
     from sdv_plausible.privacy.foreign_texts import plain_or_quoted
 
     return (

@@ -1,4 +1,6 @@
-"""A release in Croissant, the metadata format of MLCommons for data sets, with its responsible-AI fields.
+"""Croissant description of a release, with the responsible-AI fields.
+
+Croissant is the metadata format of MLCommons for data sets.
 
 Sources: Croissant Format Specification 1.1, Croissant RAI Specification 1.0 (docs.mlcommons.org/croissant).
 """
@@ -8,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sdv_plausible.extensions.standards.release_description import ReleaseDescription, each
+from sdv_plausible.extensions.standards.release_description import ReleaseDescription, as_list
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _TYPES = {"boolean": "sc:Boolean", "integer": "sc:Integer", "number": "sc:Float", "date": "sc:Date",
           "datetime": "sc:DateTime"}  # fmt: skip
-_OWN = (
+_CROISSANT_TERMS = (
     "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileObject",
     "fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5",
     "parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate",
@@ -25,12 +27,12 @@ CONTEXT: dict[str, Any] = {
     "dct": "http://purl.org/dc/terms/", "prov": "http://www.w3.org/ns/prov#", "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"}, "examples": {"@id": "cr:examples", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"}, "name": {"@container": "@language"},
-    "description": {"@container": "@language"}, **{name: f"cr:{name}" for name in _OWN},
+    "description": {"@container": "@language"}, **{name: f"cr:{name}" for name in _CROISSANT_TERMS},
 }  # fmt: skip
 
 
 def to_croissant(found: ReleaseDescription) -> dict[str, Any]:
-    """Return the document, JSON-LD; its columns are those of the synthetic rows, where there are some."""
+    """Return the JSON-LD document; it lists columns only if a file of synthetic rows was given."""
     known = found.known
     release = _file("release", found.file, found.file, "application/json", found.digest)
     document = {
@@ -44,7 +46,7 @@ def to_croissant(found: ReleaseDescription) -> dict[str, Any]:
         "datePublished": known.get("date"),
         "version": known.get("version"),
         "citeAs": known.get("citation"),
-        "keywords": list(each(known["keywords"])) if "keywords" in known else None,
+        "keywords": list(as_list(known["keywords"])) if "keywords" in known else None,
         "creator": {"@type": "sc:Organization", "name": known["holder"]} if "holder" in known else None,
         "distribution": [release],
         **_responsible(found),
@@ -60,7 +62,7 @@ def to_croissant(found: ReleaseDescription) -> dict[str, Any]:
 
 
 def _responsible(found: ReleaseDescription) -> dict[str, Any]:
-    """The responsible-AI fields: what the ledger and a person say."""
+    """Responsible-AI fields, from the ledger and the holder's facts."""
     return {
         "rai:hasSyntheticData": True,
         "rai:dataCollection": "Rows drawn from a model that was fitted to noisy answers about a table of "
@@ -75,14 +77,14 @@ def _responsible(found: ReleaseDescription) -> dict[str, Any]:
             "links of many columns are lost first. Biases of the real table are learned with all else.",
         ],
         "rai:personalSensitiveInformation": [
-            found.claim, "Ids and personal data are invented: " + (", ".join(_invented(found)) or "none"),
+            found.claim, "Ids and personal data are invented: " + (", ".join(_fake_columns(found)) or "none"),
         ],
         "prov:wasGeneratedBy": {"@type": "prov:Activity", "name": "Synthesis under differential privacy",
                                 "description": f"Software: {found.made_with}."},
     }  # fmt: skip
 
 
-def _invented(found: ReleaseDescription) -> list[str]:
+def _fake_columns(found: ReleaseDescription) -> list[str]:
     return [name for name, words in found.columns.items() if "range_is_nullable" not in words]
 
 
@@ -96,14 +98,14 @@ def _field(found: ReleaseDescription, name: str) -> dict[str, Any]:
     kind, form = found.kinds[name], found.columns[name].get("datetime_format")
     if kind in ("date", "datetime") and form is not None:
         source["format"] = form
-    return {"@type": "cr:Field", "@id": f"rows/{_id(found, name)}", "name": name,
+    return {"@type": "cr:Field", "@id": f"rows/{_local_id(found, name)}", "name": name,
             "description": found.said[name], "dataType": _TYPES.get(kind, "sc:Text"),
             "source": source}  # fmt: skip
 
 
-def _id(found: ReleaseDescription, name: str) -> str:
-    """A column as part of an address: tools refuse white space in one, escaped too."""
+def _local_id(found: ReleaseDescription, name: str) -> str:
+    """Column name as part of an ``@id``: tools reject white space in it, even when escaped."""
     if re.fullmatch(r"[\w.@-]+", name):
         return name
     tame = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
-    return f"{[*found.columns].index(name)}/{tame}"  # no name above has a slash
+    return f"{[*found.columns].index(name)}/{tame}"  # no plain name contains a slash

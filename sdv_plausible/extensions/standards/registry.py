@@ -1,7 +1,7 @@
-"""A release as an entry of OpenDP's Differential Privacy Deployments Registry.
+"""Registry entry of a release, for OpenDP's Differential Privacy Deployments Registry.
 
-The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data; its facts are pinned
-in ``tests/release/papers/registry_schema.json``.
+The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data. Its requirements are
+pinned in ``tests/release/papers/registry_schema.json``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class RegistryField:
     section: str
     hint: str
     many: bool = False  # whether it is a list of texts
-    choices: tuple[str, ...] = ()  # what it may be; empty for any text
-    tier: int = 1  # the completeness that it belongs to
+    choices: tuple[str, ...] = ()  # allowed values; empty for free text
+    tier: int = 1  # of the registry's tiers of completeness
 
 
 KNOWN: dict[str, RegistryField] = {
@@ -68,7 +68,7 @@ KNOWN: dict[str, RegistryField] = {
     "notes": RegistryField(section="administrative", hint="anything else"),
     "registry_authors": RegistryField(section="administrative", hint="who filled this in", many=True),
 }
-_WITH_A_DEFAULT = ("release_type", "notes")  # not missed if nobody gives them
+_OPTIONAL = ("release_type", "notes")  # not reported as missing
 
 _WORD = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[a-z][a-z0-9-]+")
 
@@ -78,26 +78,30 @@ Entry = dict[str, Any]
 def to_registry(ledger: PrivacyLedger, *, domain: Domain | None = None, **known: str | Sequence[str]) -> str:
     """Return a release as a YAML entry of OpenDP's Differential Privacy Deployments Registry.
 
-    Technical fields come from the ledger. What only a person knows stays blank, with a comment that says what
-    belongs there, until it is given.
+    The technical fields come from the ledger. Fields that only a person knows are left blank, with a comment.
 
     Parameters
     ----------
     ledger : PrivacyLedger
-        The release's.
+        The ledger of the release.
     domain : Domain, optional
-        The columns of the release, to be listed; ``Release.load(path).domain`` has them.
+        The columns of the release, to be listed: ``Release.load(path).domain``.
     **known
-        By the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
+        Fields by the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
         ``data_product_region``, ``data_product_sector``, ``publication_date`` (2026-01-31), ``data_domain``,
         ``actors``, ``release_type``, ``release_type_details``, ``data_source_type_details``,
         ``preprocessing_and_hyperparameter_tuning``, ``justification``, ``sources``, ``notes``,
         ``registry_authors``.
 
+    Returns
+    -------
+    str
+        The entry, YAML 1.1.
+
     Raises
     ------
     ValueError
-        If there is no claim, or something given is unknown or not as the registry wants it.
+        If the ledger makes no privacy claim, or a field is unknown or does not have the registry's form.
     """
     return to_yaml(registry_entry(LedgerRecord.of(ledger.to_dict()), domain=domain, **known))
 
@@ -105,8 +109,7 @@ def to_registry(ledger: PrivacyLedger, *, domain: Domain | None = None, **known:
 def registry_entry(
     record: LedgerRecord, *, domain: Domain | None = None, **known: str | Sequence[str]
 ) -> Entry:
-    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank."""
-    # ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
+    """Return the entry as plain data: technical fields from the ledger, missing fields blank."""
     _check_known(known)
     if domain is not None:
         known = {"data_domain": _columns(domain), **known}
@@ -130,17 +133,17 @@ def registry_entry(
             "administrative": {name: given[name] for name in ("sources", "notes", "registry_authors")},
         },
     }
-    if not given["data_product_sector"]:  # a choice may be absent, but not blank
+    if not given["data_product_sector"]:  # a choice may be absent but not blank
         del entry["deployment"]["basic"]["data_product_sector"]
     return entry
 
 
 def missing(known: Mapping[str, object]) -> list[str]:
-    """Fields that only a person can fill in, and nobody has."""
-    return [name for name in KNOWN if not known.get(name) and name not in _WITH_A_DEFAULT]
+    """Names of the fields that a person must still fill in."""
+    return [name for name in KNOWN if not known.get(name) and name not in _OPTIONAL]
 
 
-# --- what the ledger says -------------------------------------------------------------------------------
+# --- fields from the ledger -----------------------------------------------------------------------------
 
 
 def _variant(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
@@ -245,7 +248,7 @@ def _columns(domain: Domain) -> str:
     )
 
 
-# --- what a person says ---------------------------------------------------------------------------------
+# --- fields from a person -------------------------------------------------------------------------------
 
 
 def _check_known(known: Mapping[str, object]) -> None:
@@ -285,7 +288,7 @@ def _slug(given: Mapping[str, Any]) -> str:
 
 
 def to_yaml(entry: Mapping[str, Any]) -> str:
-    """Write an entry as YAML 1.1; blank fields are marked, with what belongs there."""
+    """Write an entry as YAML 1.1; blank fields are marked with a comment that explains them."""
     return (
         "\n".join(["# Fields that only a person knows, and nobody gave, are marked.", *_lines(entry, 0)])
         + "\n"
@@ -302,7 +305,7 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
         elif isinstance(value, (list, tuple)):
             yield f"{indent}{name}:{mark}"
             yield from (f"{indent}  - {_quoted(item)}" for item in value)
-        elif name == "url_slug" and _WORD.fullmatch(value):  # the registry's own check reads it unquoted
+        elif name == "url_slug" and _WORD.fullmatch(value):  # the registry's check reads it unquoted
             yield f"{indent}{name}: {value}"
         elif isinstance(value, str):
             yield f"{indent}{name}: {_scalar(value, indent)}{mark}"
@@ -313,7 +316,7 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _scalar(text: str, indent: str) -> str:
-    """A block of lines where a person can read it so, else one quoted line."""
+    """A literal block if every line is printable, else one quoted line."""
     lines = text.split("\n")
     if len(lines) > 1 and all(line and line == line.strip() and line.isprintable() for line in lines):
         return "|-\n" + "\n".join(f"{indent}  {line}" for line in lines)
@@ -326,7 +329,7 @@ def _quoted(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """A number that YAML 1.1 takes for one: 1e-09 is text to it, and 1.0e-09 is not."""
+    """A number in YAML 1.1, which reads ``1e-09`` as text and ``1.0e-09`` as a number."""
     text = repr(value)
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}.0e{exponent}" if e and "." not in mantissa else text

@@ -1,4 +1,4 @@
-"""Keys and envelopes: bytes signed with Ed25519, in the form that others' tools check.
+"""Ed25519 keys and DSSE envelopes.
 
 Sources: DSSE 1.0.2 (protocol, envelope), RFC 8032.
 """
@@ -34,20 +34,14 @@ MAX_BYTES = 2**24  # of an envelope
 # --- envelopes ------------------------------------------------------------------------------------------
 
 
-def sealed(kind: str, body: bytes, secret: Ed25519PrivateKey) -> str:
-    """Return a payload of some media type, signed, as one line of JSON (DSSE)."""
-    signed = {"keyid": key_id(secret.public_key()), "sig": _coded(secret.sign(_to_be_signed(kind, body)))}
-    return json.dumps({"payloadType": kind, "payload": _coded(body), "signatures": [signed]}) + "\n"
+def sign_envelope(kind: str, body: bytes, secret: Ed25519PrivateKey) -> str:
+    """Return a signed DSSE envelope of a payload, as one line of JSON."""
+    signed = {"keyid": key_id(secret.public_key()), "sig": _base64(secret.sign(_to_be_signed(kind, body)))}
+    return json.dumps({"payloadType": kind, "payload": _base64(body), "signatures": [signed]}) + "\n"
 
 
-def opened(kind: str, path: Path, key: Path) -> bytes:
-    """Return the payload of an envelope that a key signed.
-
-    Raises
-    ------
-    ValueError
-        If it is none of that media type, or another key signed it.
-    """
+def verify_envelope(kind: str, path: Path, key: Path) -> bytes:
+    """Return the payload of an envelope; ValueError if its type or its signature is another one."""
     public = _public_key(key)
     with open_given(path, "attestation") as file:
         data = file.read(MAX_BYTES)
@@ -59,7 +53,7 @@ def opened(kind: str, path: Path, key: Path) -> bytes:
         is_such = False
     if not is_such:
         raise ValueError(f"{path} is no signed statement: give what fit --sign wrote")
-    if not any(_is_signed(public, one, _to_be_signed(kind, body)) for one in signatures):
+    if not any(_is_valid(public, one, _to_be_signed(kind, body)) for one in signatures):
         raise ValueError(
             f"{path}: the key in {key} did not sign it, or it was changed since: ask for the public key "
             f"again (this one is {key_id(public)})"
@@ -68,11 +62,11 @@ def opened(kind: str, path: Path, key: Path) -> bytes:
 
 
 def _to_be_signed(kind: str, body: bytes) -> bytes:
-    """DSSE's pre-authentication encoding of a payload and its type."""
+    """DSSE's pre-authentication encoding (PAE) of a payload and its type."""
     return b"DSSEv1 %d %s %d %s" % (len(kind.encode()), kind.encode(), len(body), body)
 
 
-def _is_signed(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
+def _is_valid(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
     try:
         public.verify(signature, data)
     except InvalidSignature:
@@ -80,7 +74,7 @@ def _is_signed(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
     return True
 
 
-def _coded(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -88,13 +82,7 @@ def _coded(data: bytes) -> str:
 
 
 def new_key(path: str | Path) -> str:
-    """Make a key: the secret one in a file of mode 0600, the public one beside it; return its id.
-
-    Raises
-    ------
-    FileExistsError
-        If one of the files is there.
-    """
+    """Write a new key pair, never over a file that exists, and return the id of the public key."""
     path, secret = Path(path), Ed25519PrivateKey.from_private_bytes(new_secret())
     public = secret.public_key()
     pem = secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -105,18 +93,18 @@ def new_key(path: str | Path) -> str:
 
 
 def public_file(path: Path) -> Path:
-    """Where the public key of a secret one is."""
+    """Path of the public key that belongs to a secret key."""
     return path.parent / f"{path.name}.pub"
 
 
 def key_id(public: Ed25519PublicKey) -> str:
-    """SHA-256 of a public key in DER: a name for it, which proves nothing."""
+    """SHA-256 of a public key in DER; it identifies the key and proves nothing."""
     der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).hexdigest()
 
 
 def secret_key(path: Path) -> Ed25519PrivateKey:
-    """Read a secret key that its owner alone may read."""
+    """Read a secret key; reject it if other users may read the file."""
     data, mode = read_given(path, "key"), stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")

@@ -1,6 +1,7 @@
-"""A release's columns as a Table Schema of Frictionless Data, which extensions/codebooks/table_schema.py reads again.
+"""Table Schema of Frictionless Data for a release's columns.
 
-Source: Table Schema of Data Package 2.0 (datapackage.org/standard/table-schema).
+extensions/codebooks/table_schema.py reads it back. Source: Table Schema of Data Package 2.0
+(datapackage.org/standard/table-schema).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 
 
 def to_table_schema(found: ReleaseDescription) -> dict[str, Any]:
-    """Return the schema of the rows: types, ranges, values, and whether a cell may be missing."""
+    """Return the schema of the rows: types, ranges, values, and whether cells may be missing."""
     primary, *_ = found.keys
     key = {} if primary is None else {"primaryKey": [primary] if isinstance(primary, str) else list(primary)}
     return {

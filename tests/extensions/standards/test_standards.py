@@ -20,7 +20,7 @@ import releases
 from sdv_plausible import fit_source, to_standard
 from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
 from sdv_plausible.extensions.standards import croissant, dcat, sdv_metadata, table_schema
-from sdv_plausible.extensions.standards.release_description import KNOWN, described
+from sdv_plausible.extensions.standards.release_description import KNOWN, describe_release
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
@@ -226,7 +226,7 @@ def test_sdv_takes_its_metadata(case):
     release, _ = case
     found = Metadata.load_from_dict(made(release, "sdv"))
     found.validate()
-    for sdtype, words in sdv_metadata.WORDS.items():
+    for sdtype, words in sdv_metadata.FIELDS.items():
         assert set(words) <= set(_SingleTableMetadata._SDTYPE_KWARGS[sdtype])
     columns = found.to_dict()["tables"][release.schema.table]["columns"]
     for attribute in release.rules.whole(release.domain):
@@ -306,7 +306,7 @@ def test_every_value_is_told_of_somewhere(declared):
     """Fields of the shared reading that no standard uses would be dead."""
     modules = (croissant, dcat, sdv_metadata, table_schema)
     sources = "".join(Path(module.__file__).read_text() for module in modules)
-    unused = {f.name for f in fields(described(declared[0], {})) if f"found.{f.name}" not in sources}
+    unused = {f.name for f in fields(describe_release(declared[0], {})) if f"found.{f.name}" not in sources}
     assert unused <= {"record", "file", "made_with"}
 
 
