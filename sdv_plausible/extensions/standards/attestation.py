@@ -76,7 +76,7 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
         digests.append(hashlib.sha256(release.to_bytes(readable=True)).hexdigest())
     names = ("release", "release, readable")
     ledger, options = release.ledger.to_dict(), write_settings(release.settings)
-    said = {
+    predicate = {
         "code": {"sha256": code_digest()},
         "versions": dict(release.versions),
         "options": {name: value for name, value in options.items() if name not in OMITTED_SETTINGS},
@@ -89,7 +89,7 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
         "_type": STATEMENT,
         "subject": [{"name": n, "digest": {"sha256": d}} for n, d in zip(names, digests, strict=False)],
         "predicateType": PREDICATE,
-        "predicate": said,
+        "predicate": predicate,
     }
 
 
@@ -120,19 +120,21 @@ def check_attestation(attestation: str | Path, release: str | Path, key: str | P
     body = verify_envelope(PAYLOAD, Path(attestation), Path(key))
     try:
         statement = strict_json(body.decode("utf-8"))
-        said, kinds = statement["predicate"], (statement["_type"], statement["predicateType"])
+        predicate, types = statement["predicate"], (statement["_type"], statement["predicateType"])
         digests = [subject["digest"]["sha256"] for subject in statement["subject"]]
-        is_ours = (
-            kinds == (STATEMENT, PREDICATE) and sorted(said) == sorted(PREDICATE_FIELDS) and len(digests) > 0
+        is_fit = (
+            types == (STATEMENT, PREDICATE)
+            and sorted(predicate) == sorted(PREDICATE_FIELDS)
+            and len(digests) > 0
         )
     except (ValueError, KeyError, TypeError):
-        is_ours = False
-    if not is_ours:
+        is_fit = False
+    if not is_fit:
         raise ValueError(f"{attestation} is signed, and no statement of a fit: give what fit --sign wrote")
-    found = hashlib.sha256(read_given(release, "release")).hexdigest()
-    if found not in digests:
+    digest = hashlib.sha256(read_given(release, "release")).hexdigest()
+    if digest not in digests:
         raise ValueError(
             f"{attestation} is of another release file: its sha256 is {digests[0]}, and that of {release} is "
-            f"{found}; ask for the file again"
+            f"{digest}; ask for the file again"
         )
-    return said
+    return predicate

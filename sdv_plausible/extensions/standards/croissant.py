@@ -31,16 +31,16 @@ CONTEXT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def to_croissant(found: ReleaseDescription) -> dict[str, Any]:
+def to_croissant(description: ReleaseDescription) -> dict[str, Any]:
     """Return the JSON-LD document; it lists columns only if a file of synthetic rows was given."""
-    known = found.known
-    release = _file("release", found.file, found.file, "application/json", found.digest)
+    known = description.known
+    release = _file("release", description.file, description.file, "application/json", description.digest)
     document = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": list(VERSIONS),
-        "name": found.name,
-        "description": found.description,
+        "name": description.name,
+        "description": description.description,
         "url": known.get("url"),
         "license": known.get("license"),
         "datePublished": known.get("date"),
@@ -49,63 +49,64 @@ def to_croissant(found: ReleaseDescription) -> dict[str, Any]:
         "keywords": list(as_list(known["keywords"])) if "keywords" in known else None,
         "creator": {"@type": "sc:Organization", "name": known["holder"]} if "holder" in known else None,
         "distribution": [release],
-        **_responsible(found),
+        **_responsible(description),
     }
-    if found.rows is not None:
-        where = known.get("download", found.rows.name)
+    if description.rows is not None:
+        address = known.get("download", description.rows.name)
         document["distribution"] += [
-            _file("file", found.rows.name, where, found.rows_type, found.rows_digest)
+            _file("file", description.rows.name, address, description.rows_type, description.rows_digest)
         ]
-        fields = [_field(found, name) for name in found.columns]
+        fields = [_field(description, name) for name in description.columns]
         document["recordSet"] = [{"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}]
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _responsible(found: ReleaseDescription) -> dict[str, Any]:
+def _responsible(description: ReleaseDescription) -> dict[str, Any]:
     """Responsible-AI fields, from the ledger and the holder's facts."""
     return {
         "rai:hasSyntheticData": True,
         "rai:dataCollection": "Rows drawn from a model that was fitted to noisy answers about a table of "
         "real rows, which nobody gets.",
         "rai:dataPreprocessingProtocol": [
-            f"{entry.name}: {entry.mechanism} ({entry.scope})" for entry in found.record.used
+            f"{entry.name}: {entry.mechanism} ({entry.scope})" for entry in description.record.used
         ],
-        "rai:dataUseCases": [found.known["purpose"]] if "purpose" in found.known else None,
-        "rai:dataLimitations": found.limits,
+        "rai:dataUseCases": [description.known["purpose"]] if "purpose" in description.known else None,
+        "rai:dataLimitations": description.limits,
         "rai:dataBiases": [
             "Groups that are small beside the noise are drawn less surely than large ones: rare values and "
             "links of many columns are lost first. Biases of the real table are learned with all else.",
         ],
         "rai:personalSensitiveInformation": [
-            found.claim, "Ids and personal data are invented: " + (", ".join(_fake_columns(found)) or "none"),
+            description.claim,
+            "Ids and personal data are invented: " + (", ".join(_fake_columns(description)) or "none"),
         ],
         "prov:wasGeneratedBy": {"@type": "prov:Activity", "name": "Synthesis under differential privacy",
-                                "description": f"Software: {found.made_with}."},
+                                "description": f"Software: {description.made_with}."},
     }  # fmt: skip
 
 
-def _fake_columns(found: ReleaseDescription) -> list[str]:
-    return [name for name, words in found.columns.items() if "range_is_nullable" not in words]
+def _fake_columns(description: ReleaseDescription) -> list[str]:
+    return [name for name, words in description.columns.items() if "range_is_nullable" not in words]
 
 
-def _file(name: str, called: str, where: str, kind: str, digest: str) -> dict[str, Any]:
-    return {"@type": "cr:FileObject", "@id": name, "name": called, "contentUrl": where,
+def _file(name: str, title: str, address: str, kind: str, digest: str) -> dict[str, Any]:
+    return {"@type": "cr:FileObject", "@id": name, "name": title, "contentUrl": address,
             "encodingFormat": kind, "sha256": digest}  # fmt: skip
 
 
-def _field(found: ReleaseDescription, name: str) -> dict[str, Any]:
+def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
     source: dict[str, Any] = {"fileObject": {"@id": "file"}, "extract": {"column": name}}
-    kind, form = found.kinds[name], found.columns[name].get("datetime_format")
+    kind, form = description.cell_kinds[name], description.columns[name].get("datetime_format")
     if kind in ("date", "datetime") and form is not None:
         source["format"] = form
-    return {"@type": "cr:Field", "@id": f"rows/{_local_id(found, name)}", "name": name,
-            "description": found.said[name], "dataType": _TYPES.get(kind, "sc:Text"),
+    return {"@type": "cr:Field", "@id": f"rows/{_local_id(description, name)}", "name": name,
+            "description": description.column_texts[name], "dataType": _TYPES.get(kind, "sc:Text"),
             "source": source}  # fmt: skip
 
 
-def _local_id(found: ReleaseDescription, name: str) -> str:
+def _local_id(description: ReleaseDescription, name: str) -> str:
     """Column name as part of an ``@id``: tools reject white space in it, even when escaped."""
     if re.fullmatch(r"[\w.@-]+", name):
         return name
-    tame = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
-    return f"{[*found.columns].index(name)}/{tame}"  # no plain name contains a slash
+    ascii_name = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
+    return f"{[*description.columns].index(name)}/{ascii_name}"  # no plain name contains a slash

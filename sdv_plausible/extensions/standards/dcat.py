@@ -34,16 +34,16 @@ _ADDRESSES = {  # term and class of the target
 }
 
 
-def to_dcat(found: ReleaseDescription) -> dict[str, Any]:
+def to_dcat(description: ReleaseDescription) -> dict[str, Any]:
     """Return the description of the table, with its synthetic sample, as JSON-LD."""
-    known, law = found.known, _addresses(found, "legislation")
+    known, law = description.known, _addresses(description, "legislation")
     table: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "dcat:Dataset",
-        "dct:title": found.name,
+        "dct:title": description.name,
         "dct:description": known.get("description", "The table from which the synthetic sample was made."),
         **{term: as_list(known[name]) for name, term in _TEXTS.items() if name in known},
-        **_addresses(found, *_ADDRESSES),
+        **_addresses(description, *_ADDRESSES),
     }
     if "holder" in known:
         table["dct:publisher"] = _agent(known["holder"], known.get("contact"))
@@ -56,21 +56,21 @@ def to_dcat(found: ReleaseDescription) -> dict[str, Any]:
     if "access" in known:
         access = {"@type": "dcat:Distribution", "dcat:accessURL": {"@id": known["access"]}, **law}
         table["dcat:distribution"] = [access]
-    return table | {"adms:sample": [_sample(found) | law]}
+    return table | {"adms:sample": [_sample(description) | law]}
 
 
-def _sample(found: ReleaseDescription) -> dict[str, Any]:
+def _sample(description: ReleaseDescription) -> dict[str, Any]:
     """The synthetic rows or, without them, the release file."""
-    known = found.known
-    kind, format_, digest = "application/json", "JSON", found.digest
-    if found.rows is not None:
-        kind, digest = found.rows_type, found.rows_digest
+    known = description.known
+    kind, format_, digest = "application/json", "JSON", description.digest
+    if description.rows is not None:
+        kind, digest = description.rows_type, description.rows_digest
         format_ = "CSV" if kind == "text/csv" else "PARQUET"
-    total, conditions = found.record.words.total, found.record.words.conditions
+    total, conditions = description.record.words.total, description.record.words.conditions
     sample: dict[str, Any] = {
         "@type": "dcat:Distribution",
-        "dct:title": f"Synthetic sample: {found.name}",
-        "dct:description": f"Synthetic rows, made with differential privacy. {found.claim}",
+        "dct:title": f"Synthetic sample: {description.name}",
+        "dct:description": f"Synthetic rows, made with differential privacy. {description.claim}",
         "dcat:mediaType": {"@id": _MEDIA + kind, "@type": "dct:MediaType"},
         "dct:format": {"@id": _FILE_TYPE + format_, "@type": "dct:MediaTypeOrExtent"},
         "spdx:checksum": {
@@ -92,12 +92,12 @@ def _sample(found: ReleaseDescription) -> dict[str, Any]:
     return sample
 
 
-def _addresses(found: ReleaseDescription, *names: str) -> dict[str, Any]:
-    told = {name: as_list(found.known[name]) for name in names if name in found.known}
+def _addresses(description: ReleaseDescription, *names: str) -> dict[str, Any]:
+    values = {name: as_list(description.known[name]) for name in names if name in description.known}
     return {
-        term: [{"@id": one, "@type": kind, **_label(kind, one)} for one in told[name]]
+        term: [{"@id": value, "@type": kind, **_label(kind, value)} for value in values[name]]
         for name, (term, kind) in _ADDRESSES.items()
-        if name in told
+        if name in values
     }
 
 

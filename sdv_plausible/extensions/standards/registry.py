@@ -113,27 +113,27 @@ def registry_entry(
     _check_known(known)
     if domain is not None:
         known = {"data_domain": _columns(domain), **known}
-    given = {name: known.get(name, [""] if field.many else "") for name, field in KNOWN.items()}
+    values = {name: known.get(name, [""] if field.many else "") for name, field in KNOWN.items()}
     entry: Entry = {
-        "url_slug": _slug(given),
+        "url_slug": _slug(values),
         "status": "Draft",
         "tier": 2 if any(KNOWN[name].tier == 3 for name in missing(known)) else 3,
         "deployment": {
             "basic": {
-                **{name: given[name] for name in ("name", "data_curators", "intended_use")},
+                **{name: values[name] for name in ("name", "data_curators", "intended_use")},
                 "data_product_type": "Synthetic data",
-                **{name: given[name] for name in ("data_product_region", "description", "publication_date")},
-                "data_product_sector": given["data_product_sector"],
+                **{name: values[name] for name in ("data_product_region", "description", "publication_date")},
+                "data_product_sector": values["data_product_sector"],
             },
-            "dp_variant": _variant(record, given),
+            "dp_variant": _variant(record, values),
             "privacy_loss": _privacy_loss(record),
-            "deployment_model": _deployment_model(given),
+            "deployment_model": _deployment_model(values),
             "accounting": _accounting(record),
-            "implementation": _implementation(record, given),
-            "administrative": {name: given[name] for name in ("sources", "notes", "registry_authors")},
+            "implementation": _implementation(record, values),
+            "administrative": {name: values[name] for name in ("sources", "notes", "registry_authors")},
         },
     }
-    if not given["data_product_sector"]:  # a choice may be absent but not blank
+    if not values["data_product_sector"]:  # a choice may be absent but not blank
         del entry["deployment"]["basic"]["data_product_sector"]
     return entry
 
@@ -146,12 +146,12 @@ def missing(known: Mapping[str, object]) -> list[str]:
 # --- fields from the ledger -----------------------------------------------------------------------------
 
 
-def _variant(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
+def _variant(record: LedgerRecord, values: Mapping[str, Any]) -> Entry:
     declared = [f"- {entry.mechanism}" for entry in record.declared if entry.parts != ("seeds",)]
     declared += [f"- {entry.mechanism}: {entry.note}" for entry in record.assumed]
     return {
         "variant_name": "Approximate DP",
-        "data_domain": given["data_domain"],
+        "data_domain": values["data_domain"],
         "unprotected_quantities": "\n".join([f"{PUBLIC} Nothing else is outside the guarantee.", *declared]),
     }
 
@@ -170,18 +170,18 @@ def _privacy_loss(record: LedgerRecord) -> Entry:
     }
 
 
-def _deployment_model(given: Mapping[str, Any]) -> Entry:
+def _deployment_model(values: Mapping[str, Any]) -> Entry:
     return {
         "model_name": "Central",
         "model_name_details": (
             "Whoever holds the table runs the software on a machine of their own. The holder and the machine "
             "are trusted; whoever gets the release is not."
         ),
-        "actors": given["actors"],
-        "release_type": given["release_type"] or RELEASE_TYPES[0],
-        "release_type_details": given["release_type_details"],
+        "actors": values["actors"],
+        "release_type": values["release_type"] or RELEASE_TYPES[0],
+        "release_type_details": values["release_type_details"],
         "data_source_type": "Static",
-        "data_source_type_details": given["data_source_type_details"],
+        "data_source_type_details": values["data_source_type_details"],
         "access_type": "Non-interactive",
         "access_type_details": (
             "Nobody asks the underlying table: rows are drawn by its holder, or from a model that was "
@@ -208,8 +208,8 @@ def _accounting(record: LedgerRecord) -> Entry:
     }
 
 
-def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
-    tuning = given["preprocessing_and_hyperparameter_tuning"]
+def _implementation(record: LedgerRecord, values: Mapping[str, Any]) -> Entry:
+    tuning = values["preprocessing_and_hyperparameter_tuning"]
     entries = [f"- {entry.name}: {entry.mechanism} ({entry.scope})" for entry in record.used]
     return {
         "preprocessing_and_hyperparameter_tuning": (
@@ -227,7 +227,7 @@ def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
                 f"- Protection of the underlying table: [{BLANK}]",
             ]
         ),
-        "justification": given["justification"],
+        "justification": values["justification"],
     }
 
 
@@ -279,8 +279,8 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _slug(given: Mapping[str, Any]) -> str:
-    parts = (given["name"], "-".join(given["data_curators"]), str(given["publication_date"])[:4])
+def _slug(values: Mapping[str, Any]) -> str:
+    parts = (values["name"], "-".join(values["data_curators"]), str(values["publication_date"])[:4])
     return "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in parts if part) or "draft"
 
 

@@ -51,11 +51,11 @@ def run(options: argparse.Namespace) -> None:
     if options.conformance is not None:
         write_whole(options.conformance, conformance_page(record, pages=options.pages))
     written = [path for path in (options.output, options.conformance) if path is not None]
-    blank = [name for name in missing(known) if domain is None or name != "data_domain"]
-    words = f"Wrote {' and '.join(map(str, written))}"
-    if blank:
-        words += f"\nTo be filled in, in {options.output}: {', '.join(blank)}"
-    say(options, words, {"written": written, "to_be_filled_in": blank})
+    to_fill_in = [name for name in missing(known) if domain is None or name != "data_domain"]
+    message = f"Wrote {' and '.join(map(str, written))}"
+    if to_fill_in:
+        message += f"\nTo be filled in, in {options.output}: {', '.join(to_fill_in)}"
+    say(options, message, {"written": written, "to_be_filled_in": to_fill_in})
 
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:

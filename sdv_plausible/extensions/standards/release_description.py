@@ -71,8 +71,8 @@ class ReleaseDescription:
     record: LedgerRecord  # the ledger's claim
     columns: Mapping[str, Mapping[str, Any]]  # column specifications, in the words of SDV's metadata
     # Kinds of cells: boolean, integer, number, date, datetime, time, text, mixed (with texts)
-    kinds: Mapping[str, str]
-    said: Mapping[str, str]  # description of each column, for people
+    cell_kinds: Mapping[str, str]
+    column_texts: Mapping[str, str]  # description of each column, for people
     keys: tuple[str | None, tuple[Any, ...], tuple[Any, ...]]  # primary, alternate, related columns
     digest: str
     file: str  # name of the release file
@@ -122,17 +122,19 @@ def describe_release(
         raise ValueError(
             f"rows ({rows}) has other columns than this release: give rows that were drawn from it"
         )
-    whole = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
-    made = dict.fromkeys(release.rules.made, f"; {MADE}")
-    said = {name: f"{escape_markdown(held)}; {PROVENANCE[whole[name].provenance]}{made.get(name, '')}"
-            for name, held, _ in lines(whole.values())}  # fmt: skip
-    columns = {c.name: _specification(c, whole.get(c.name)) for c in schema.columns}
+    attributes = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
+    from_rules = dict.fromkeys(release.rules.made, f"; {MADE}")
+    texts = {
+        name: f"{escape_markdown(content)}; {PROVENANCE[attributes[name].provenance]}{from_rules.get(name, '')}"
+        for name, content, _ in lines(attributes.values())
+    }
+    columns = {c.name: _specification(c, attributes.get(c.name)) for c in schema.columns}
     return ReleaseDescription(
         table=schema.table,
         record=LedgerRecord.of(release.ledger.to_dict()),
         columns=columns,
-        kinds={name: _cell_kind(words) for name, words in columns.items()},
-        said={**dict.fromkeys(columns, INVENTED), **said},
+        cell_kinds={name: _cell_kind(words) for name, words in columns.items()},
+        column_texts={**dict.fromkeys(columns, INVENTED), **texts},
         keys=(schema.primary_key, schema.alternate_keys, schema.relationships),
         digest=release.digest,
         file=file or f"{schema.table}.release",
@@ -148,18 +150,18 @@ def escape_markdown(text: str) -> str:
 
 
 def _check_known(known: Mapping[str, Any]) -> dict[str, Any]:
-    for name, given in known.items():
+    for name, value in known.items():
         if name not in KNOWN:
             raise ValueError(f"{name} is nothing that a standard says; there are {', '.join(KNOWN)}")
         field = KNOWN[name]
-        texts = given if field.many and isinstance(given, (list, tuple)) else [given]
+        texts = value if field.many and isinstance(value, (list, tuple)) else [value]
         for text in texts:
             fits = isinstance(text, str) and text.strip() and len(text) <= LONGEST
             if not (fits and re.fullmatch(field.form, text, re.DOTALL)):
                 raise ValueError(
                     f"{name} ({text!r:.99}) must be a text of up to {LONGEST} characters: {field.hint}"
                 )
-    return {name: list(given) if isinstance(given, tuple) else given for name, given in known.items()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
 
 # --- columns --------------------------------------------------------------------------------------------
@@ -167,46 +169,49 @@ def _check_known(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _specification(column: Any, attribute: Attribute | None) -> dict[str, Any]:
     """Column specification in SDV's words: sdtype, values or range, missing values."""
-    words = type_words(column.spec)
+    spec = type_words(column.spec)
     if attribute is None:
-        numbers = invented_type(column.spec).kind in "if"
-        return {**words, **({"decimal_places": 0} if numbers and words["sdtype"] == "id" else {})}
-    if words["sdtype"] in CATEGORIES and attribute.values:
-        words["range_values"] = [_plain(value) for value in attribute.values]
+        is_numeric = invented_type(column.spec).kind in "if"
+        return {**spec, **({"decimal_places": 0} if is_numeric and spec["sdtype"] == "id" else {})}
+    if spec["sdtype"] in CATEGORIES and attribute.values:
+        spec["range_values"] = [_plain(value) for value in attribute.values]
     elif attribute.lower and attribute.kind == "datetime":
-        form = attribute.datetime_format or words.get("datetime_format")
-        words["datetime_format"] = form
-        words["resolution"] = "D" if form is None and attribute.unit % NANOSECONDS["D"] == 0 else None
-        words |= {"range_min": _date(attribute, attribute.lower[0], form),
-                  "range_max": _date(attribute, attribute.upper[-1], form)}  # fmt: skip
-        words["special_values"] = list(attribute.texts) or None
+        date_format = attribute.datetime_format or spec.get("datetime_format")
+        spec["datetime_format"] = date_format
+        spec["resolution"] = "D" if date_format is None and attribute.unit % NANOSECONDS["D"] == 0 else None
+        spec |= {"range_min": _date(attribute, attribute.lower[0], date_format),
+                  "range_max": _date(attribute, attribute.upper[-1], date_format)}  # fmt: skip
+        spec["special_values"] = list(attribute.texts) or None
     elif attribute.lower:
-        whole = attribute.kind == "integer"
+        is_integer = attribute.kind == "integer"
         ends = (float(attribute.lower[0]), float(attribute.upper[-1]))
-        words |= dict(zip(("range_min", "range_max"), map(int, ends) if whole else ends, strict=True))
-        words["decimal_places"] = 0 if whole else attribute.decimals
-        words["special_values"] = list(attribute.texts) or None
-        words["number_format"] = attribute.number_format
-    words["range_is_nullable"] = bool(attribute.nullable)
-    return {word: value for word, value in words.items() if value is not None}
+        spec |= dict(zip(("range_min", "range_max"), map(int, ends) if is_integer else ends, strict=True))
+        spec["decimal_places"] = 0 if is_integer else attribute.decimals
+        spec["special_values"] = list(attribute.texts) or None
+        spec["number_format"] = attribute.number_format
+    spec["range_is_nullable"] = bool(attribute.nullable)
+    return {field: value for field, value in spec.items() if value is not None}
 
 
-def _cell_kind(words: Mapping[str, Any]) -> str:
+def _cell_kind(spec: Mapping[str, Any]) -> str:
     """Kind of the cells of a column."""
-    form, kinds = words.get("datetime_format"), {type(value) for value in words.get("range_values", ())}
-    if words["sdtype"] == "boolean":
+    date_format, value_types = (
+        spec.get("datetime_format"),
+        {type(value) for value in spec.get("range_values", ())},
+    )
+    if spec["sdtype"] == "boolean":
         return "boolean"
-    if words["sdtype"] == "datetime":
-        if form is None:
-            return "date" if words.get("resolution") == "D" else "datetime"
-        return ("datetime" if shows_time(form) else "date") if shows_date(form) else "time"
-    if "special_values" in words:
+    if spec["sdtype"] == "datetime":
+        if date_format is None:
+            return "date" if spec.get("resolution") == "D" else "datetime"
+        return ("datetime" if shows_time(date_format) else "date") if shows_date(date_format) else "time"
+    if "special_values" in spec:
         return "mixed"
-    if "number_format" in words or not kinds <= {int, float}:
+    if "number_format" in spec or not value_types <= {int, float}:
         return "text"
-    if words.get("decimal_places") == 0 or kinds == {int}:
+    if spec.get("decimal_places") == 0 or value_types == {int}:
         return "integer"
-    return "number" if kinds or words["sdtype"] == "numerical" else "text"
+    return "number" if value_types or spec["sdtype"] == "numerical" else "text"
 
 
 def _plain(value: Any) -> Any:
@@ -215,12 +220,12 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(written, dict) else written
 
 
-def _date(attribute: Attribute, nanoseconds: float, form: str | None) -> str:
+def _date(attribute: Attribute, nanoseconds: float, date_format: str | None) -> str:
     stamp = pd.Timestamp(int(nanoseconds))
     if attribute.time_zone is not None:
         stamp = stamp.tz_localize("UTC").tz_convert(attribute.time_zone)
-    if form is not None:
-        return write_date(stamp, form)
+    if date_format is not None:
+        return write_date(stamp, date_format)
     return str(stamp.date()) if attribute.unit % NANOSECONDS["D"] == 0 else stamp.isoformat()
 
 

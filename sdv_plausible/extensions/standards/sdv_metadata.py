@@ -20,13 +20,13 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Fields of SDV's metadata by sdtype; any other sdtype has ``pii`` only."""
 
 
-def to_sdv_metadata(found: ReleaseDescription) -> dict[str, Any]:
+def to_sdv_metadata(description: ReleaseDescription) -> dict[str, Any]:
     """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
     columns = {}
-    for name, words in found.columns.items():
+    for name, words in description.columns.items():
         known = ("sdtype", *FIELDS.get(words["sdtype"], ("pii",)))
         columns[name] = {word: words[word] for word in known if word in words}
-    primary, alternate, related = found.keys
+    primary, alternate, related = description.keys
     table = {
         "columns": columns,
         "primary_key": _plain(primary),
@@ -34,7 +34,7 @@ def to_sdv_metadata(found: ReleaseDescription) -> dict[str, Any]:
         "column_relationships": [{"type": kind, "column_names": list(names)} for kind, names in related],
     }
     table = {name: value for name, value in table.items() if value}
-    return {"tables": {found.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+    return {"tables": {description.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
 
 
 def _plain(key: Any) -> Any:

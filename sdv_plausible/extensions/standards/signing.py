@@ -34,36 +34,46 @@ MAX_BYTES = 2**24  # of an envelope
 # --- envelopes ------------------------------------------------------------------------------------------
 
 
-def sign_envelope(kind: str, body: bytes, secret: Ed25519PrivateKey) -> str:
+def sign_envelope(media_type: str, payload: bytes, secret: Ed25519PrivateKey) -> str:
     """Return a signed DSSE envelope of a payload, as one line of JSON."""
-    signed = {"keyid": key_id(secret.public_key()), "sig": _base64(secret.sign(_to_be_signed(kind, body)))}
-    return json.dumps({"payloadType": kind, "payload": _base64(body), "signatures": [signed]}) + "\n"
+    signature = {
+        "keyid": key_id(secret.public_key()),
+        "sig": _base64(secret.sign(_to_be_signed(media_type, payload))),
+    }
+    return (
+        json.dumps({"payloadType": media_type, "payload": _base64(payload), "signatures": [signature]}) + "\n"
+    )
 
 
-def verify_envelope(kind: str, path: Path, key: Path) -> bytes:
+def verify_envelope(media_type: str, path: Path, key: Path) -> bytes:
     """Return the payload of an envelope; ValueError if its type or its signature is another one."""
     public = _public_key(key)
     with open_given(path, "attestation") as file:
         data = file.read(MAX_BYTES)
     try:
-        plain = strict_json(data.decode("utf-8"))
-        signatures = [base64.b64decode(one["sig"], validate=True) for one in plain["signatures"]]
-        body, is_such = base64.b64decode(plain["payload"], validate=True), plain["payloadType"] == kind
+        envelope = strict_json(data.decode("utf-8"))
+        signatures = [
+            base64.b64decode(signature["sig"], validate=True) for signature in envelope["signatures"]
+        ]
+        payload, is_valid = (
+            base64.b64decode(envelope["payload"], validate=True),
+            envelope["payloadType"] == media_type,
+        )
     except (ValueError, KeyError, TypeError):
-        is_such = False
-    if not is_such:
+        is_valid = False
+    if not is_valid:
         raise ValueError(f"{path} is no signed statement: give what fit --sign wrote")
-    if not any(_is_valid(public, one, _to_be_signed(kind, body)) for one in signatures):
+    if not any(_is_valid(public, signature, _to_be_signed(media_type, payload)) for signature in signatures):
         raise ValueError(
             f"{path}: the key in {key} did not sign it, or it was changed since: ask for the public key "
             f"again (this one is {key_id(public)})"
         )
-    return body
+    return payload
 
 
-def _to_be_signed(kind: str, body: bytes) -> bytes:
+def _to_be_signed(media_type: str, payload: bytes) -> bytes:
     """DSSE's pre-authentication encoding (PAE) of a payload and its type."""
-    return b"DSSEv1 %d %s %d %s" % (len(kind.encode()), kind.encode(), len(body), body)
+    return b"DSSEv1 %d %s %d %s" % (len(media_type.encode()), media_type.encode(), len(payload), payload)
 
 
 def _is_valid(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
@@ -109,20 +119,20 @@ def secret_key(path: Path) -> Ed25519PrivateKey:
     if os.name == "posix" and mode & 0o077:
         raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")
     try:
-        found = load_pem_private_key(data, password=None)
+        secret = load_pem_private_key(data, password=None)
     except (ValueError, TypeError):
-        found = None
-    if not isinstance(found, Ed25519PrivateKey):
+        secret = None
+    if not isinstance(secret, Ed25519PrivateKey):
         raise ValueError(f"key: {path} holds no secret Ed25519 key in PEM without a password")
-    return found
+    return secret
 
 
 def _public_key(path: Path) -> Ed25519PublicKey:
     data = read_given(path, "key")
     try:
-        found = load_pem_public_key(data)
+        public = load_pem_public_key(data)
     except ValueError:
-        found = None
-    if not isinstance(found, Ed25519PublicKey):
+        public = None
+    if not isinstance(public, Ed25519PublicKey):
         raise ValueError(f"key: {path} holds no public Ed25519 key in PEM")
-    return found
+    return public

@@ -22,22 +22,22 @@ class Standard:
 
     hint: str
     make: Callable[[ReleaseDescription], dict[str, Any]]
-    asks: tuple[str, ...] = ()  # recommended facts; the command reports missing ones
+    facts: tuple[str, ...] = ()  # recommended facts; the command reports missing ones
 
 
 _BASIC = ("name", "description", "holder", "license", "url", "date")
 STANDARDS: dict[str, Standard] = {
     "croissant": Standard(
         hint="Croissant 1.1 of MLCommons, with its responsible-AI fields", make=to_croissant,
-        asks=(*_BASIC, "version", "keywords", "purpose", "citation"),
+        facts=(*_BASIC, "version", "keywords", "purpose", "citation"),
     ),
     "dcat": Standard(
         hint="DCAT-AP 3.0.1 and HealthDCAT-AP: a sample, with DPV's terms", make=to_dcat,
-        asks=(*_BASIC, "download", "contact", "keywords", "identifier", "access", "access_rights", "theme",
+        facts=(*_BASIC, "download", "contact", "keywords", "identifier", "access", "access_rights", "theme",
               "legislation", "category", "type", "provenance", "hdab", "hdab_contact"),
     ),
     "frictionless": Standard(
-        hint="Table Schema of Frictionless Data", make=to_table_schema, asks=("name", "description")
+        hint="Table Schema of Frictionless Data", make=to_table_schema, facts=("name", "description")
     ),
     "sdv": Standard(hint="metadata V2 of SDV, with ranges and nulls", make=to_sdv_metadata),
 }  # fmt: skip
@@ -74,6 +74,6 @@ def to_standard(
     ValueError
         If the release makes no privacy claim, or a fact is unknown or malformed.
     """
-    found = describe_release(release, known, rows, file)
-    made = STANDARDS[one_of("standard", standard, STANDARDS)].make(found)
-    return json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    description = describe_release(release, known, rows, file)
+    document = STANDARDS[one_of("standard", standard, STANDARDS)].make(description)
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -85,7 +85,7 @@ def tool(name: str) -> Any:
 def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standard):
     release, rows = declared
     text = to_standard(release, standard, rows=rows, **FULL)
-    for name in STANDARDS[standard].asks:
+    for name in STANDARDS[standard].facts:
         said = FULL[name] if isinstance(FULL[name], list) else [FULL[name]]
         assert all(json.dumps(one, ensure_ascii=False)[1:-1] in text for one in said), name
     if standard != "sdv":
@@ -98,7 +98,7 @@ def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standar
 
 
 def test_every_field_has_a_place_in_a_standard():
-    assert {name for standard in STANDARDS.values() for name in standard.asks} == set(KNOWN) == set(FULL)
+    assert {name for standard in STANDARDS.values() for name in standard.facts} == set(KNOWN) == set(FULL)
 
 
 def test_what_no_standard_takes(declared, tmp_path):
