@@ -1,8 +1,7 @@
-"""Models that the noisy answers could as well have led to: draws for inference that knows of the noise.
+"""Multiple synthesis: models fitted again to noisier answers, for inference that includes the noise.
 
-Post-processing of answers that have left, with fresh noise of the same law on top: no row is looked at and
-nothing is charged
-(docs/explanation/proofs/error_bars.md, Theorem 3).
+Post-processing: fresh noise of the same distribution is added to released answers, no row is used, and
+nothing is charged (docs/explanation/proofs/error_bars.md, Theorem 3).
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]
-SEEN = 60_000  # rows of the released model that show what is known before a network is fitted again
+SEEN = 60_000  # rows of the released model that a learner gets before it fits again
 
 
 class ModelRows(ReleasedSeeds):
-    """Rows of the model alone, each drawn by itself.
-
-    Rows that are spread evenly over the model's tables vary less than the rules for combining expect.
-    """
+    """Independent rows of the model; stratified rows vary less than the combining rules assume."""
 
     def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
-        """Rows as codes (num_rows, m)."""
+        """Codes of rows (num_rows, m)."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
 
@@ -47,21 +43,18 @@ INDEPENDENT_ROWS = ModelRows(parts=ReleasedSeeds.none().parts)
 
 @runtime_checkable
 class Refitter(Protocol):
-    """A learner that can learn again from answers alone."""
+    """A learner that can fit again from answers alone."""
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> PrefixModel:
-        """Learn a model of the same tables of counts, as from rows."""
+        """Fit a model to the same tables of counts, as from rows."""
 
     def redrawn(
         self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
     ) -> PrefixModel:
-        """Learn a model of the same tables of counts from other answers to them, unshrunk.
-
-        ``rows`` (N, m): codes of rows of the model that the released answers made.
-        """
+        """Fit to noisier counts, unshrunk; ``rows`` (N, m) are codes of rows of the released model."""
 
     def wanted(self, domain: Domain) -> set[tuple[int, int]]:
-        """Pairs of columns, by number, that were to be measured in any case."""
+        """Pairs of column indices that the learner always measures."""
 
 
 def redrawn_models(
@@ -76,8 +69,7 @@ def redrawn_models(
     rows_per_unit: int,
     is_public: bool,
 ) -> list[PrefixModel]:
-    """Models from answers drawn again, each with fresh noise."""
-    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
+    """Models of answers with fresh noise; for the "population", with sampling variation too."""
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     check.one_of("about", about, get_args(About))
     if about == "population" and rows_per_unit > 1:
@@ -122,7 +114,7 @@ def redrawn_models(
 
 
 def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], domain: Domain) -> None:
-    """Warn of pairs that were not measured: of those wanted, else of all."""
+    """Warn of pairs of columns that were not measured: of the wanted pairs, else of all."""
     counts = [a.asked.tables[0] for a in asked if a.asked.kind == "counts"]
     measured = {tuple(axis.column for axis in axes) for axes in counts if len(axes) == 2}
     pairs = wanted or {*combinations(range(len(domain)), 2)}
@@ -137,18 +129,14 @@ def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], d
 
 
 def about_codes(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
-    """Answers of a learner: counts of codes, in order, and the scores between them."""
+    """Answers to a learner's queries: counts of codes, in order, and the scores between them."""
     return tuple(a for a in answers if a.asked.tables)
 
 
 def sampling_deviations(
     answers: Sequence[NoisyAnswer], tables: Sequence[CodeArray]
 ) -> list[list[np.ndarray]]:
-    """How tables of counts differ from table to table, for each of some tables drawn from one model.
-
-    Centred, and scaled so that their variance is that of one table: they stand for what another sample from
-    the population would have answered. Answers that are no counts deviate by nothing. At least two tables.
-    """
+    """Deviations of counts between at least two tables drawn from one model, scaled to one table."""
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
     found = np.zeros((len(tables), len(answers)), dtype=object)
     sets = [answers[i].asked.tables[0] for i in counted]
@@ -162,9 +150,8 @@ def sampling_deviations(
 def redraw(
     answers: Sequence[NoisyAnswer], coins: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
-    """Counts with fresh noise of the same law, independent of the noise that is on them."""
-    # Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are
-    # kept: they chose what was measured, and that stays. ``deviations`` are added to each besides.
+    """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""
+    # The new scale is that of both noises together, for the learner's denoising.
 
     def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":

@@ -1,4 +1,4 @@
-"""What is on a privacy card: read off a release, and checked."""
+"""Contents of a privacy card, collected from a release and checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import domain_document, read_declarations
 from sdv_plausible.table.learned.lost_mass import masses
 
-LONGEST = 2000  # characters of what a person says
+LONGEST = 2000  # most characters of a fact
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
@@ -39,14 +39,13 @@ LIMITS = (
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
 
-LITTLE = 0.05  # share of the rows from which the card says that values may have been replaced
+LITTLE = 0.05  # smallest share of replaced values that the card reports
 
 
 def card_of(
     release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
 ) -> PrivacyCard:
-    """Make the card of a release."""
-    # ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
+    """Make the card of a release; ``known`` has the owner's facts, the rest is as for ``Release.card``."""
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):
@@ -103,7 +102,7 @@ def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
 
 
 def made_with(versions: Mapping[str, str]) -> str:
-    """Packages and their versions, as a file names them."""
+    """Names and versions of the packages that made a release."""
     return ", ".join(f"{_version(name)} {_version(number)}" for name, number in versions.items())
 
 
@@ -112,7 +111,7 @@ def _version(text: str) -> str:
 
 
 def _total(ledger: Mapping[str, Any]) -> str:
-    """The total as the sentence says it, which rounds it up."""
+    """The total, rounded up as in the ledger's sentence."""
     epsilon, delta = ledger["epsilon"], ledger["delta"]
     condition = f", {CONDITION}" if ledger["assumed_types"] else ""
     if epsilon is None:
@@ -154,7 +153,7 @@ def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str
 
 
 def _sources(release: Any, domain: Any) -> dict[str, str]:
-    """The public source that each column's declaration cites, where it is what was released."""
+    """Public source that each column's declaration cites, if the declaration matches the release."""
     if domain is None:
         return {}
     file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
@@ -179,17 +178,17 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
 
 
 def _leads_to(words: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a declaration comes to what was released of its column."""
+    """Whether a declaration gives the released attribute of its column."""
     most = settings.get("max_bins", MAX_BINS)
     try:
         declared = read_declarations({attribute.name: words}, "private", most, {attribute.name: spec})
-    except ValueError:  # of another type
+    except ValueError:  # the declared type does not match
         return False
     return declared.leads_to(attribute)
 
 
 def _error_bars(release: Any) -> tuple[str, ...]:
-    """What can be had from the release's noisy answers."""
+    """Error bars that the release's noisy answers allow."""
     if not any(answer.asked.kind == "counts" for answer in release.answers):
         return (NO_ERROR_BARS,)
     if isinstance(release.ledger.neighbours, OneFamily):
@@ -199,7 +198,7 @@ def _error_bars(release: Any) -> tuple[str, ...]:
 
 
 def _audit(audit: Any) -> dict[str, Any]:
-    """What of an audit may be on a card: that of a public or simulated table."""
+    """Publishable part of an audit of a public or simulated table."""
     if audit is None:
         return {}
     found = audit.publishable() if hasattr(audit, "publishable") else audit

@@ -1,4 +1,4 @@
-"""The sections of a release file together: what a release is made of, as one document and back."""
+"""All sections of a release file: write a release as one document, and read it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,7 @@ def check_sections(
     settings: Mapping[str, Any],
     ledgers: Iterable[PrivacyLedger] = (),
 ) -> None:
-    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for.
-
-    ``ledgers``: as planned; of a vote, after each of its outcomes.
-    """
+    """Check before a fit that a release file can hold its columns, rules, settings and planned ledgers."""
     for name, attribute in columns.items():
         check_column(name, attribute)
     check_written(rules)
@@ -72,12 +69,12 @@ def check_sections(
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
-    """Read what :func:`write_sections` wrote, as bytes: the parts of a release by name."""
+    """Parse bytes, and read the parts of a release by name."""
     return read_document(json_documents.read(data, max_bytes))
 
 
 def read_document(document: Any) -> dict[str, Any]:
-    """Read what :func:`write_sections` wrote: the parts of a release by name."""
+    """Read the parts of a release by name from a parsed document."""
     top = DocumentNode(document, "")
     if isinstance(top.value, dict) and top.value.get("format") == json_documents.OF_FAMILIES:
         raise ValueError(
@@ -124,7 +121,7 @@ def write_sections(
     rules: FittedRules,
     written: RecordedStatement | None,
 ) -> dict[str, Any]:
-    """The document of a release file, of the parts of a release."""
+    """The document of a release file."""
     return {
         "format": FORMAT,
         "ledger": write_ledger(ledger, written),

@@ -1,7 +1,4 @@
-"""The noisy answers in a release file.
-
-What was asked, what was answered, how strong the noise was, and what paid for it.
-"""
+"""The noisy answers in a release file: query, values, noise and the entry that paid."""
 
 from __future__ import annotations
 
@@ -20,19 +17,19 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.columns.domain import Domain
 
-MOST_ROWS = 10**12  # of a table, as a file may tell: beyond, sampling by default would not end
+MOST_ROWS = 10**12  # more rows would keep a default sample() running forever
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
-FINEST = 2.0**-20  # granularity in a file
-EXACT = 2**53  # steps of a granularity, which doubles tell apart
-LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # of noise: doubles hold its square, and the square's inverse
+FINEST = 2.0**-20  # finest granularity in a file
+EXACT = 2**53  # largest number of steps that a double represents exactly
+LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # the square and its inverse fit into a double
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
 
 
 @dataclass(frozen=True, eq=False)
 class AnswersSection(Sequence[NoisyAnswer]):
-    """Every noisy answer that the rows gave, in order."""
+    """All noisy answers about the rows, in order."""
 
-    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
+    answers: tuple[NoisyAnswer, ...]  # in order; axes refer to columns by index
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -51,12 +48,12 @@ class AnswersSection(Sequence[NoisyAnswer]):
         return self.answers[index]
 
     def columns_of(self, answer: NoisyAnswer) -> tuple[str, ...]:
-        """Names of the columns that a question was about, each once, in the order of the question."""
+        """Names of the columns of a query, each once, in order."""
         numbers = dict.fromkeys(axis.column for axes in answer.asked.tables for axis in axes)
         return answer.asked.columns or tuple(self.names[j] for j in numbers)
 
     def about(self, *columns: str, kind: str | None = None) -> tuple[NoisyAnswer, ...]:
-        """Answers to questions about these columns and no others, of one kind or of all.
+        """Answers to queries about exactly these columns, of one kind or of all.
 
         Examples
         --------
@@ -69,7 +66,7 @@ class AnswersSection(Sequence[NoisyAnswer]):
         )
 
     def number_of_rows(self) -> int:
-        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
+        """Noisy number of rows of the table, at least 0, from the answers; no new query."""
         from sdv_plausible.release.intervals.measured_counts import number_of_rows
 
         found = number_of_rows(self.answers, len(self.names))
@@ -82,7 +79,7 @@ class AnswersSection(Sequence[NoisyAnswer]):
 
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
-    """Section of the answers: the axes that they share, and each answer with numbers of axes."""
+    """Answers as a section: a list of shared axes, and answers that refer to axes by index."""
     axes: dict[tuple[int, bytes], int] = {}
     used: list[Axis] = []
     asked = []
@@ -129,7 +126,7 @@ def _write_detail(value: Any) -> Any:
 
 
 def read_answers(part: DocumentNode, domain: Domain) -> AnswersSection:
-    """Answers of a section, about a domain."""
+    """Read and check the section of the answers."""
     f = part.fields(("axes", "asked"))
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
     asked = f["asked"].items(1_000_000)
@@ -208,7 +205,7 @@ def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
 
 
 def _read_granularity(part: DocumentNode, noise: str) -> float:
-    """Spacing of the values of noise, where it is not 1."""
+    """Granularity other than 1 of an answer."""
     found = float(part.number(FINEST, 0.5))
     if math.frexp(found)[0] != 0.5 or noise != "discrete gaussian":
         raise part.refuse("must be a power of two below 1, of discrete Gaussian noise")

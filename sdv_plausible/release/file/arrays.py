@@ -1,9 +1,7 @@
-"""Arrays in a document.
+"""Arrays in a release file: dtype, shape, and base64 of little-endian bytes or, in a readable file, lists.
 
-A type, a shape, and the numbers as base64 of little-endian bytes, or to be read by people.
-
-Both forms of equal arrays say the same, and every array has one type only: the shortest that holds its whole
-numbers, or doubles.
+Equal arrays have equal forms. The dtype is always the smallest integer type that holds the values, or
+float64.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
 
 
 def decode(document: Any) -> np.ndarray:
-    """Array of a JSON form: int64 for every whole type, else float64."""
+    """Array of a JSON form, as int64 or float64."""
     if not isinstance(document, dict) or set(document) not in (
         {"dtype", "shape", "data"},
         {"dtype", "shape", "values"},
@@ -69,7 +67,7 @@ def decode(document: Any) -> np.ndarray:
 
 
 def _shortest(array: np.ndarray) -> str:
-    """Name of the type that an array is written in."""
+    """Name of the smallest dtype of an array."""
     if array.dtype.kind == "f":
         return "float64"
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
@@ -81,7 +79,7 @@ def _shortest(array: np.ndarray) -> str:
 
 def _from_bytes(text: Any, dtype: np.dtype[Any], size: int) -> np.ndarray:
     wanted = size * dtype.itemsize
-    if not isinstance(text, str) or len(text) != 4 * -(-wanted // 3):  # before anything is made of it
+    if not isinstance(text, str) or len(text) != 4 * -(-wanted // 3):  # before decoding
         raise ValueError(f"an array's data must be the base64 text of {wanted} bytes")
     try:
         raw = base64.b64decode(text, validate=True)
@@ -93,7 +91,7 @@ def _from_bytes(text: Any, dtype: np.dtype[Any], size: int) -> np.ndarray:
 
 
 def _from_lists(values: Any, sides: list[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers of nested lists, which must have the sides and numbers of the right type."""
+    """Flat array of nested lists, which must match the shape and the dtype."""
     level = [values]
     for side in sides:
         if not all(isinstance(item, list) and len(item) == side for item in level):

@@ -1,6 +1,7 @@
-"""Rows of a release as an Arrow table: codes become dictionaries and numbers, and no cell an object.
+"""Synthetic rows as an Arrow table, without Python objects for cells.
 
-The rows are those of ``sampling.sample_table`` for the same coins.
+The rows equal those of :func:`~sdv_plausible.release.file.release_sampling.sample_table` for the same random
+streams.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ def sample_arrow(
     coins: KeyedRNG,
     place: Place = (0, 0),
 ) -> Any:
-    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release.file.release_sampling.sample_table` does."""
-    # Categories are dictionaries; see :func:`parquet_bytes`.
+    """Draw rows as a ``pyarrow.Table`` whose categorical columns are dictionaries."""
     import pyarrow as pa
 
     whole = rules.whole(domain)
@@ -55,14 +55,14 @@ def sample_arrow(
     codes = seeds.sample(num_rows, model, coins)
     inside, found = coins.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
-    for j, attribute in enumerate(domain):  # in this order they take their coins
+    for j, attribute in enumerate(domain):  # the order determines the random numbers
         found[attribute.name] = _column(codes[:, j], attribute, types[attribute.name], inside, whole)
     for column in schema.columns:
         if column.name not in whole:
             own, key = coins.spawn("invented", column.name), column.name in schema.keys
             made = pd.Series(invent(column, num_rows, own, is_key=key, locales=locales, place=place))
             found[column.name] = _arrow(made.rename(column.label), whole)
-    # Where no cell can be missing the file need not say of each that it is there: a fifth of writing it.
+    # Non-nullable fields need no validity bitmap, which saves a fifth of the writing time.
     full = {attribute.name for attribute in domain if not attribute.nullable}
     fields = [pa.field(str(c.label), found[c.name].type, nullable=c.name not in full) for c in schema.columns]
     made = pa.table([found[column.name] for column in schema.columns], schema=pa.schema(fields))
@@ -70,7 +70,7 @@ def sample_arrow(
 
 
 def _in_storage(table: Any, schema: TableSchema, whole: Domain) -> Any:
-    """Columns in the types in which the table's file stored them."""
+    """Cast columns to the types that the table's file used."""
     import pyarrow as pa
 
     for place, column in enumerate(schema.columns):
@@ -79,7 +79,7 @@ def _in_storage(table: Any, schema: TableSchema, whole: Domain) -> Any:
             kind = arrow_type(whole[column.name], column.storage)
         if kind is not None and kind != table.schema.field(place).type:
             field, cells = table.schema.field(place).with_type(kind), table.column(place)
-            if pa.types.is_string(cells.type):  # dates in a format that a vote found
+            if pa.types.is_string(cells.type):  # dates in an inferred format
                 frame = pd.DataFrame({column.name: cells.to_pandas()})
                 frame = in_storage(frame, {column.name: str(column.storage)}, whole)
                 made = pa.chunked_array([pa.array(frame[column.name], kind, from_pandas=True)])
@@ -90,7 +90,7 @@ def _in_storage(table: Any, schema: TableSchema, whole: Domain) -> Any:
 
 
 def parquet_bytes(table: Any) -> bytes:
-    """Content of a Parquet file, whose reader gets values and not dictionaries."""
+    """Content of a Parquet file; its schema has plain values instead of dictionaries."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -101,7 +101,7 @@ def parquet_bytes(table: Any) -> bytes:
     if not hasattr(pq.ParquetWriter, "add_key_value_metadata"):  # pyarrow before 16
         pq.write_table(table.cast(values), file)
         return file.getvalue()
-    # The least and largest text of each page take as long as the page, and tell nothing of random rows.
+    # Statistics of text pages take as long as the pages, and are useless for random rows.
     told = [f.name for f in table.schema if not pa.types.is_dictionary(f.type)]
     with pq.ParquetWriter(file, table.schema, store_schema=False, write_statistics=told) as writer:
         writer.write_table(table)
@@ -128,7 +128,7 @@ def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: KeyedRNG
 
 
 def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
-    """A column in an Arrow type that its domain alone decides: parts agree, whatever is missing in them."""
+    """A column as the Arrow type of its attribute, so that all parts agree."""
     import pyarrow as pa
 
     name = str(column.name)
@@ -137,7 +137,7 @@ def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
         return pa.array(column, from_pandas=True)
     try:
         return pa.array(column, kind, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of mixed types
         return pa.array(texts(column), kind)
 
 

@@ -1,7 +1,7 @@
-"""Checked access to a document that somebody else wrote: every value is looked at before it is used.
+"""Checked access to a parsed document from an untrusted file.
 
-A :class:`DocumentNode` is a value of the document, and where it stands. Its methods return what they promise, or
-raise ``ValueError`` with the place and the rule; they never quote the value, which may be long or somebody's.
+A :class:`DocumentNode` is a value of the document with its path. Its methods return a checked value, or raise
+``ValueError`` with the path and the rule. The error never quotes the value, which may be long or private.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.cells.cell_documents import read_value
 from sdv_plausible.utils.printable import visible
 
-_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
+_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
 LARGEST = 2**63 - 1
-EXCERPT = 160  # letters of another rule's complaint, which may name a value
+EXCERPT = 160  # most letters of another error's message, which may quote a value
 Read = TypeVar("Read")
 
 
@@ -37,7 +37,7 @@ def check_writable(
     read: Callable[[DocumentNode], object],
     place: str = "it",
 ) -> None:
-    """Refuse what no release file can hold, by writing and reading it: before a fit is paid for it."""
+    """Check before a fit that a file can hold something, by writing and reading it."""
     try:
         read(DocumentNode(loads(dumps(written(), allow_nan=False)), place))
     except (TypeError, ValueError, OverflowError) as error:
@@ -45,7 +45,7 @@ def check_writable(
 
 
 class DocumentNode:
-    """A value of a document. ``place`` is where it stands, such as "domain.attributes[2].kind"."""
+    """A value of a document, and its path in ``place``, such as "domain.attributes[2].kind"."""
 
     def __init__(self, value: Any, place: str) -> None:
         self.value, self.place = value, place
@@ -55,7 +55,7 @@ class DocumentNode:
         return InvalidFileError(visible(f"{self.place}: {rule}", keep=""))
 
     def checked(self, make: Callable[[], Read]) -> Read:
-        """Make something that checks itself; its complaint becomes this part's, cut short."""
+        """Call ``make``; turn its errors into errors of this node, cut short."""
         try:
             return make()
         except InvalidFileError:
@@ -65,14 +65,14 @@ class DocumentNode:
             raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
 
     def fields(self, names: Collection[str]) -> dict[str, DocumentNode]:
-        """Return the parts of an object that has these names and no others."""
+        """Return the children of an object that must have exactly these names."""
         found = self.entries()
         if set(found) != set(names):
             raise self.refuse(f"must have exactly the entries {', '.join(sorted(names))}")
         return found
 
     def entries(self, most: int = 10_000) -> dict[str, DocumentNode]:
-        """Return the parts of an object, by name."""
+        """Return the children of an object, by name."""
         if not isinstance(self.value, dict) or len(self.value) > most:
             raise self.refuse(f"must be an object of at most {most} entries")
         for name in self.value:
@@ -81,13 +81,13 @@ class DocumentNode:
         return {name: DocumentNode(value, f"{place}{name[:40]}") for name, value in self.value.items()}
 
     def items(self, most: int = 10_000_000) -> list[DocumentNode]:
-        """Return the parts of a list."""
+        """Return the children of a list."""
         if not isinstance(self.value, list) or len(self.value) > most:
             raise self.refuse(f"must be a list of at most {most} items")
         return [DocumentNode(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self, most: int = LONGEST_TEXT, pattern: str | None = None) -> str:
-        """Return a text, of a form if one is given."""
+        """Return a string, which must match ``pattern`` if there is one."""
         if not isinstance(self.value, str) or not is_text(self.value, most):
             raise self.refuse(f"must be a text of at most {most} whole Unicode letters")
         if pattern is not None and not re.fullmatch(pattern, self.value):
@@ -95,31 +95,31 @@ class DocumentNode:
         return self.value
 
     def choice(self, options: Collection[str]) -> Any:
-        """Return one of some texts."""
+        """Return a string, which must be one of the options."""
         if not isinstance(self.value, str) or self.value not in options:
             raise self.refuse(f"must be one of {', '.join(sorted(options))}")
         return self.value
 
     def name_of(self, known: Mapping[str, Read]) -> Read:
-        """Return what a name stands for."""
+        """Return what ``known`` maps a name to."""
         if not isinstance(self.value, str) or self.value not in known:
             raise self.refuse("must be the name of a column of the domain")
         return known[self.value]
 
     def flag(self) -> bool:
-        """Return a truth value."""
+        """Return a bool."""
         if not isinstance(self.value, bool):
             raise self.refuse("must be true or false")
         return self.value
 
     def whole(self, low: int = -LARGEST, high: int = LARGEST) -> int:
-        """Return a whole number between two ends."""
+        """Return an integer in a range."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not low <= self.value <= high:
             raise self.refuse(f"must be a whole number from {low} to {high}")
         return self.value
 
     def number(self, low: float = -math.inf, high: float = math.inf) -> float:
-        """Return a finite number between two ends, as it is written: whole or not."""
+        """Return a finite number in a range, int or float as written."""
         value = self.value
         ok = (
             isinstance(value, (int, float))
@@ -131,11 +131,11 @@ class DocumentNode:
         return value
 
     def maybe(self, read: Callable[[DocumentNode], Read]) -> Read | None:
-        """Return None for null, or what is read."""
+        """Return None for null, else ``read(self)``."""
         return None if self.value is None else read(self)
 
     def cell(self) -> Any:
-        """Return the value of a cell."""
+        """Return the value of a table's cell."""
         return self.checked(lambda: read_value(self.value))
 
     def any_array(self) -> np.ndarray:
@@ -143,9 +143,7 @@ class DocumentNode:
         return self.checked(lambda: decode(self.value))
 
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Return an array."""
-        # "whole" is int64, "real" float64: whole numbers are no real ones here. A side of None has any
-        # length.
+        """Return an array of int64 ("whole") or float64 ("real"); None in ``shape`` is any length."""
         found = self.any_array()
         if found.dtype != (np.int64 if kind == "whole" else np.float64):
             raise self.refuse(f"must be an array of {kind} numbers")

@@ -1,4 +1,4 @@
-"""The domain in a release file: what each column may hold, and where that knowledge came from."""
+"""The domain in a release file: the values of each column, and their provenance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ REQUIRED = tuple(name for name in ATTRIBUTE if name not in SELDOM)
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:
-    """Section of a domain: one object per attribute, in column order."""
+    """Domain as a section: one object per attribute, in column order."""
     return [write_attribute(attribute) for attribute in domain]
 
 
 def read_domain(part: DocumentNode) -> Domain:
-    """Domain of a section."""
+    """Read and check the section of the domain."""
     items = part.items(100_000)
     attributes = tuple(map(_read_modelled, items))
     if not attributes:
@@ -30,7 +30,7 @@ def read_domain(part: DocumentNode) -> Domain:
 
 
 def read_column(part: DocumentNode) -> Attribute:
-    """Finished column of an object."""
+    """Read one attribute."""
     part.entries()
     found = part.checked(lambda: read_attribute(part.value, REQUIRED))
     if found.datetime_format is not None:
@@ -39,7 +39,7 @@ def read_column(part: DocumentNode) -> Attribute:
 
 
 def check_column(name: str, attribute: Attribute) -> None:
-    """Refuse a column that no release file can hold, before a fit is paid."""
+    """Check before a fit that a release file can hold an attribute."""
     what = f"domain of column {name!r}"
     check_writable("domain", what, lambda: write_attribute(attribute), _read_modelled)
     if attribute.name != name:
@@ -53,7 +53,7 @@ def _read_modelled(part: DocumentNode) -> Attribute:
 
 
 def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
-    """Refuse bins in which no value can be drawn without an overflow."""
+    """Reject bins whose width or rounded ends overflow."""
     widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
     if attribute.kind == "float":
         largest = max((abs(end) for end in (*attribute.lower, *attribute.upper)), default=0.0)

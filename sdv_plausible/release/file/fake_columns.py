@@ -1,4 +1,4 @@
-"""Columns that are not modelled -- keys, ids, personal data -- made up anew, without SDV."""
+"""Placeholder values for columns that are not modelled (keys, ids, personal data), without SDV."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sdv_plausible.release.file.schema_section import SchemaColumn
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
-MOST_LETTERS = 1000  # of an id in a format: a file's may name millions, each of which costs every row
+MOST_LETTERS = 1000  # longest id: a hostile format may ask for millions of letters
 Place = tuple[int, int]
-# SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
-# from a file.
+# Sdtypes with their Faker methods. No other method is called, as the sdtype comes from
+# an untrusted file.
 _FAKER = """address bban building_number city city_suffix company company_suffix country country_code
 credit_card_expire credit_card_number credit_card_provider credit_card_security_code date_of_birth domain_name
 ean email first_name first_name_female first_name_male hostname iban ipv4 ipv6 isbn10 isbn13 job language_code
@@ -36,7 +36,7 @@ FAKER = {name: name for name in _FAKER.split()} | {
     "user_agent_string": "user_agent",
 }
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
-_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
+_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # texts of random lengths, not keys
 _TIMES = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
@@ -51,10 +51,9 @@ def invent(
     locales: Sequence[str],
     place: Place = (0, 0),
 ) -> pd.Series[Any]:
-    """Make a column up."""
-    # Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
-    # Faker where that is installed, else it is numbered, such as "email-000001". ``place``: rows of the table
-    # before these, and of the whole table: numbers go on.
+    """Make a column: numbered ids (in their format if it is simple), keys, or personal data by Faker."""
+    # Without Faker, personal data is numbered, such as "email-000001". ``place`` is (rows before these, rows in
+    # all), so that numbers continue across parts.
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
@@ -73,12 +72,12 @@ def invent(
     made = pd.Series(made, dtype=None if num_rows else object)
     try:
         return made.astype(column.dtype)
-    except (TypeError, ValueError):  # a type for other values
+    except (TypeError, ValueError):  # the dtype is for other values
         return made
 
 
 def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one."""
+    """Locales as a list; a string is a list of one."""
     found = [locales] if isinstance(locales, str) else locales
     are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
     if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
@@ -93,7 +92,7 @@ def check_locales(locales: Any) -> list[str]:
 
 
 def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
-    """Refuse types of columns that nobody can make up, and that nobody models."""
+    """Reject sdtypes that are neither modelled nor known to Faker."""
     for name, sdtype in types.items():
         if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _is_made(sdtype, locales):
             hint = suggestion(sdtype, (*MODELLED_SDTYPES, "id", *FAKER))
@@ -104,7 +103,7 @@ def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
 
 
 def _is_made(sdtype: str, locales: Sequence[str]) -> bool:
-    """Whether a provider of Faker makes this when it is asked for nothing more."""
+    """Whether a Faker provider makes this sdtype without arguments."""
     try:
         from faker import Faker
     except ImportError:
@@ -115,7 +114,7 @@ def _is_made(sdtype: str, locales: Sequence[str]) -> bool:
         return False
     try:
         next(filter(callable, found))()
-    except Exception:  # code of another package
+    except Exception:  # provider methods may raise anything
         return False
     return True
 
@@ -136,7 +135,7 @@ def _ids(column: SchemaColumn, num_rows: int, before: int, in_all: int) -> Any:
 def random_texts(
     num_rows: int, shortest: int, longest: int, coins: KeyedRNG, first: str = "a", before: str = ""
 ) -> list[str]:
-    """Texts of small letters or digits, every length equally likely ([DS], section 3)."""
+    """Texts of lower-case letters or digits, all lengths equally likely ([DS], section 3)."""
     lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
     different = 26 if first == "a" else 10
     letters = coins.integers(different, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
@@ -145,8 +144,8 @@ def random_texts(
 
 
 def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
-    """First texts of a regular expression of letters and classes such as ``[A-Z0-9]``, each ``{n}`` times."""
-    # None if it is not as simple as that, is longer than any id, or has not so many texts.
+    """First texts of a simple regular expression, or None if it is not simple or has too few texts."""
+    # Supported: letters and classes such as ``[A-Z0-9]``, each optionally with ``{n}``.
     alphabets, position = [], 0
     while position < len(form):
         atom = _ATOM.match(form, position)
@@ -168,7 +167,7 @@ def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[s
 
 
 def _alphabet(atom: re.Match[str]) -> str | None:
-    """Letters of one part of a form; None if it is not understood."""
+    """Letters that one atom of the expression matches; None if it is not supported."""
     if atom.group("plain"):
         return atom.group("plain")
     if atom.group("escaped"):
@@ -190,7 +189,7 @@ def _alphabet(atom: re.Match[str]) -> str | None:
 
 
 def _faked(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
-    """Personal data by Faker; None where it is not installed, or does not know the type or the locales."""
+    """Personal data by Faker; None if Faker, the sdtype or the locale is not available."""
     try:
         from faker import Faker
     except ImportError:

@@ -1,7 +1,7 @@
 """The privacy ledger in a release file.
 
-Its entries with their losses, from which all words and totals are made anew, and what it said when the
-release was made, which is checked and shown to nobody.
+The section holds the entries with their losses, from which all texts and totals are computed again. It also
+holds the statement of the ledger at the time of the release, which is checked but never shown.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from sdv_plausible.release.file.document_nodes import DocumentNode, check_writab
 from sdv_plausible.release.file.settings_section import privacy_of, splits_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 
-if TYPE_CHECKING:  # those hold ledgers themselves
+if TYPE_CHECKING:  # they import this module
     from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
     from sdv_plausible.release.file.answers_section import AnswersSection
     from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_COLUMNS = 100_000
-MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
-MOST_OTHERS = 2 * 10**6  # uses of all losses but Gaussian ones
-MOST_SQUARES = 2e6  # sum of the squares of Gaussian ones
-MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
+MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # more take a reader minutes
+MOST_OTHERS = 2 * 10**6  # uses of non-Gaussian losses
+MOST_SQUARES = 2e6  # sum of squares of Gaussian losses
+MOST_KINDS = 40  # of non-Gaussian losses: each is composed on its own grid
 MOST_SIGMAS = 3e6  # sum of sigma over kinds of Gaussian noise
-LEAST_SIGMA = 200.0  # what each kind counts as at least
-LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
-MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers together, that have Laplace noise
+LEAST_SIGMA = 200.0  # smallest sigma counted for a kind
+LARGE_SIGMA = 20_000.0  # its cost has a closed form from here
+MOST_MOVED = 2 * MOST_ROWS  # largest sensitivity of a loss of Laplace noise
 LOSSES: dict[str, type[Loss]] = {
     name: made
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
@@ -57,16 +57,16 @@ _FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "ent
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordedStatement:
-    """What a ledger said when it was written: kept, as the file's digest is of it, and shown to nobody."""
+    """Statement of a ledger at the time of its release: part of the digest, never shown."""
 
     sentence: str  # the guarantee, total first
-    epsilon: float | None  # the total; None where there is no claim
-    covers: str | None  # what the total is for
-    not_covered: tuple[str, ...]  # what it does not speak of
+    epsilon: float | None  # the total; None without a claim
+    covers: str | None  # what the total covers
+    not_covered: tuple[str, ...]  # what it does not cover
 
     @classmethod
     def of(cls, ledger: PrivacyLedger) -> RecordedStatement:
-        """Let a ledger speak."""
+        """The current statement of a ledger."""
         total = ledger.total() if ledger.claims_privacy else None
         return cls(
             sentence=ledger.sentence(as_written=True),
@@ -77,7 +77,7 @@ class RecordedStatement:
 
 
 def write_ledger(ledger: PrivacyLedger, statement: RecordedStatement | None = None) -> dict[str, Any]:
-    """Section of a ledger, with what it says now, or what it said when it was first written."""
+    """Ledger as a section, with its recorded statement or else the current one."""
     said, unit = statement or RecordedStatement.of(ledger), ledger.neighbours
     return {
         "sentence": said.sentence,
@@ -115,11 +115,7 @@ def _write_loss(loss: Loss) -> dict[str, Any]:
 def read_ledger(
     part: DocumentNode, settings: Mapping[str, Any] | None = None
 ) -> tuple[PrivacyLedger, RecordedStatement]:
-    """Ledger of a section, and what it said; of a release, the settings say what it covers and how it counts.
-
-    Everything that the ledger can be asked is asked here, so that damaged losses are refused and no later
-    call fails of them.
-    """
+    """Read and check the section of the ledger; raises all errors that a later use could raise."""
     f = part.fields(_FIELDS)
     said = RecordedStatement(
         sentence=f["sentence"].text(),
@@ -136,7 +132,7 @@ def read_ledger(
     entries = _read_entries(f["entries"])
     if slow := too_slow([loss for entry in entries for loss in entry.losses]):
         raise f["entries"].refuse(f"{slow}: more would keep a reader for minutes")
-    f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
+    f["entries"].checked(lambda: ledger.charge(*entries))  # already charged, so no limit applies
     ledger.limit = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
@@ -148,10 +144,7 @@ def read_ledger(
 def check_ledger_fits(
     epsilon: float, ledger: PrivacyLedger, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Refuse a plan whose ledger no reader of release files takes: the fit would be paid, and its file lost.
-
-    Losses that only a learner of one's own knows have no form in a file: its fits are sampled as they are.
-    """
+    """Check before a fit that a file can hold its ledger; one with foreign losses has no file."""
     if all(LOSSES.get(type(loss).__name__) is type(loss) for e in ledger.entries for loss in e.losses):
         check_writable(
             "epsilon",
@@ -163,7 +156,7 @@ def check_ledger_fits(
 
 
 def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
-    """Refuse plans of related tables whose ledgers no reader takes together."""
+    """Check before a fit that one file can hold the ledgers of all related tables."""
     found = [[loss for entry in one.entries for loss in entry.losses] for one in ledgers]
     if slow := too_slow(*found):
         raise check.Refused.saying(
@@ -174,7 +167,7 @@ def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
 
 
 def check_soon(ledgers: Iterable[DocumentNode]) -> None:
-    """Refuse ledgers of related tables whose totals take more than seconds, before any is added up."""
+    """Reject ledgers of related tables whose total would take more than seconds, before composing."""
     entries = [_read_entries(one.fields(_FIELDS)["entries"]) for one in ledgers]
     found = [[loss for entry in ledger for loss in entry.losses] for ledger in entries]
     if slow := too_slow(*found):
@@ -182,11 +175,11 @@ def check_soon(ledgers: Iterable[DocumentNode]) -> None:
 
 
 def too_slow(*ledgers: Sequence[Loss]) -> str:
-    """The rule that ledgers break whose totals, and whose joint total, take more than seconds, or nothing."""
+    """Rule that ledgers break if their totals or joint total take more than seconds; else ""."""
     ledgers = tuple([loss for loss in one if not isinstance(loss, InfiniteLoss)] for one in ledgers)
     losses = [loss for ledger in ledgers for loss in ledger]
     noise = [loss for loss in losses if isinstance(loss, GaussianLoss)]
-    # No double may hold the square of the largest.
+    # Compare before squaring: the square may overflow.
     largest = max((loss.sensitivity_over_sigma for loss in noise), default=0.0)
     if largest > math.sqrt(MOST_SQUARES) or squares(losses) > MOST_SQUARES:
         return f"must have Gaussian losses whose squares add up to at most {MOST_SQUARES:,.0f}"
@@ -203,7 +196,7 @@ def too_slow(*ledgers: Sequence[Loss]) -> str:
 
 
 def _recount(ledger: PrivacyLedger, stated: DocumentNode, settings: Mapping[str, Any] | None) -> None:
-    """Add the losses up anew, as the fit did, and make all words: what is stated may be more, never less."""
+    """Compose the losses again; the stated total may be higher but not lower."""
     if stated.value is not None:
         for split in (None,) if settings is None else splits_of(settings):
             if split is not None:
@@ -232,7 +225,7 @@ def check_ledger(
     answers: AnswersSection,
     made: Iterable[Attribute] = (),
 ) -> None:
-    """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
+    """Check that the ledger pays for everything else in a release, and fits the settings."""
     privacy = privacy_of(settings)
     ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
     if not ours or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
@@ -255,7 +248,7 @@ def check_ledger(
     if ledger.split is not None and ledger.claims_privacy:
         _check_parts(ledger.split, charged, answers)
     origins = {attribute.provenance for attribute in domain}
-    beside = {attribute.provenance for attribute in made}  # by rules
+    beside = {attribute.provenance for attribute in made}
     if ledger.claims_privacy and (origins | beside) & {"inferred", "edited"}:
         raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
     if "private" in origins and "domain" not in parts:
@@ -267,7 +260,7 @@ def check_ledger(
 
 
 def _check_parts(split: RandomSplit, charged: Sequence[LedgerEntry], answers: AnswersSection) -> None:
-    """Refuse answers of other rows than those that the entries that pay for them are charged for."""
+    """Check that answers and the entries that pay for them are of the same parts of a split."""
     for names in {answer.paid_by for answer in answers}:
         paying = {split.part_of(entry.parts) for entry in charged if entry.name in names}
         if paying != {split.part_of(USES.get(a.rows, (a.rows,))) for a in answers if a.paid_by == names}:
@@ -278,7 +271,7 @@ def _check_parts(split: RandomSplit, charged: Sequence[LedgerEntry], answers: An
 
 
 def _is_uniform(model: Any) -> bool:
-    """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
+    """Whether a model is uniform and thus independent of the rows."""
     tables = model.tables if isinstance(model, BayesianNetwork) else ()
     return bool(tables) and all(
         isinstance(t, ConditionalTable) and not t.parents and np.ptp(t.probabilities) == 0 for t in tables
@@ -306,7 +299,7 @@ def _read_entries(part: DocumentNode) -> list[LedgerEntry]:
 
 
 def _read_entry(part: DocumentNode) -> LedgerEntry:
-    more = [name for name in ("envelope", "assumes") if name in part.entries()]  # each where there is one
+    more = [name for name in ("envelope", "assumes") if name in part.entries()]  # optional fields
     f = part.fields((*_ENTRY, *more))
     if "envelope" in more and f["envelope"].flag() is False:
         raise f["envelope"].refuse("must be true, or not be there")

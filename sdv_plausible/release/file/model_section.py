@@ -21,10 +21,10 @@ SUM_TOLERANCE = 1e-5
 
 
 def write_model(model: Any, domain: Domain) -> dict[str, Any]:
-    """Section of a model."""
+    """Model as a section."""
     if type(model) is BayesianNetwork:
         return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
-    from sdv_plausible.models.model_types import type_of  # of all other models
+    from sdv_plausible.models.model_types import type_of  # lazy: only for other models
 
     known = type_of(model)
     if known is None:
@@ -63,7 +63,7 @@ def _write_given(given: ParentConfigurations, names: tuple[str, ...]) -> dict[st
 
 
 def read_model(part: DocumentNode, domain: Domain) -> PrefixModel:
-    """Model of a section, over a domain."""
+    """Read and check the section of the model."""
     entries = part.entries()
     name = entries["type"].text(LONGEST_NAME) if "type" in entries else ""
     if name == NETWORK:

@@ -1,7 +1,4 @@
-"""Rows of a release without SDV.
-
-The model's columns decoded, the others made up, in the order and types of the table.
-"""
+"""Sampling rows from a release without SDV."""
 
 from __future__ import annotations
 
@@ -27,14 +24,14 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.table.columns.stored_types import in_storage
 
-PART_ROWS = 500_000  # of a table that is made part by part
-# Bytes of a row while it is made, as measured: of a column that is modelled, and of one that is made up.
+PART_ROWS = 500_000  # rows per part of chunked sampling
+# Measured peak bytes per cell of a modelled column and of a placeholder column.
 MODELLED_BYTES, INVENTED_BYTES = 36, 160
-_UNKNOWN_MEMORY = 64 * 2**30  # of a machine that does not say what it has
+_UNKNOWN_MEMORY = 64 * 2**30  # if the system reports nothing
 
 
 def memory() -> int:
-    """Bytes that this machine, or what of it this program may have, can still give."""
+    """Available memory of this machine or of this process's limit, in bytes."""
     found = []
     with suppress(OSError, ValueError, IndexError):
         said = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
@@ -47,15 +44,7 @@ def memory() -> int:
 
 
 def check_memory(num_rows: int, modelled: int, invented: int) -> None:
-    """Refuse a table that would not fit in memory, before the first of its rows is drawn.
-
-    Parameters
-    ----------
-    num_rows : int
-        Its rows.
-    modelled, invented : int
-        How many columns it has of either kind.
-    """
+    """Reject a table that does not fit in memory; the counts are of modelled and other columns."""
     needed, there = num_rows * (modelled * MODELLED_BYTES + invented * INVENTED_BYTES), memory()
     if needed > there:
         raise Refused(
@@ -82,9 +71,8 @@ def sample_table(
     uniform: Sequence[str] = (),
     place: Place = (0, 0),
 ) -> pd.DataFrame:
-    """Draw rows: post-processing of what was released."""
-    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
-    # these, and rows of the whole table. Given values that together have probability 0 are refused.
+    """Draw rows (post-processing); an error if the ``given`` values have joint probability 0."""
+    # ``uniform``: columns with uniform codes. ``place``: (rows before these, rows of the whole table).
     codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
     free = _uniform(uniform, given, domain)
     known = _known(given, codec, rules)
@@ -97,7 +85,7 @@ def sample_table(
         return decoded(codes, given, codec, rules, own)
 
     table = rules.draw(num_rows, drawn, whole)
-    # Categories are objects as they were decoded, and missing ones NaN: none has to be looked at.
+    # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     streams = partial(coins.spawn, "invented")
     return completed(table, schema, whole, streams, locales=locales, decoded_so=decoded_so, place=place)
@@ -113,11 +101,7 @@ def completed(
     decoded_so: Collection[str] = (),
     place: Place = (0, 0),
 ) -> pd.DataFrame:
-    """Rows with all columns of a schema, in its order and types.
-
-    Columns in ``whole`` are in the table. Of the others the table may have some, such as foreign keys; the
-    rest is made up, each from its own stream.
-    """
+    """Add the schema's missing columns with placeholder values, and set its order and dtypes."""
     columns = {}
     for column in schema.columns:
         name = column.name
@@ -137,7 +121,7 @@ def completed(
 def decoded(
     codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: KeyedRNG
 ) -> pd.DataFrame:
-    """Codes as rows of the table: values inside the bins, given ones as they are, and what rules make."""
+    """Decode rows: draw values inside bins, insert given values, and derive the rules' columns."""
     table = codec.decode(codes, coins.spawn("inside the bins"))
     for name, value in given.items():
         if name in table:
@@ -165,7 +149,7 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
 
 
 def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
-    """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
+    """Indices of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
     is_list = isinstance(names, Iterable) and not isinstance(names, str)
     if not is_list or not all(isinstance(name, str) and name in domain.names for name in names):
         raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")

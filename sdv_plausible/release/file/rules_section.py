@@ -1,4 +1,4 @@
-"""The rules in a release file, and the columns that follow from others by them."""
+"""The rules in a release file, and the columns that they derive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribut
 
 
 def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
-    """Section of the rules, in the order in which columns are made."""
+    """Rules as a section, in the order in which they derive columns."""
     return [
         {"rule": written(rule), "made": [write_attribute(rules.made[name]) for name in rule.made]}
         for rule in rules.rule_set.rules
@@ -26,7 +26,7 @@ def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
 
 
 def read_rules(part: DocumentNode, domain: Domain) -> FittedRules:
-    """Rules of a section, to the domain of what the model makes."""
+    """Read and check the section of the rules."""
     making: list[DerivingRule] = []
     limiting: list[Rule] = []
     made: dict[str, Attribute] = {}
@@ -61,7 +61,7 @@ def read_rules(part: DocumentNode, domain: Domain) -> FittedRules:
 
 
 def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
-    """Refuse a rule that cannot be carried out on these columns."""
+    """Reject a rule that does not apply to these columns."""
     if isinstance(rule, DerivingRule) and not rule.fits(known, made):
         raise ValueError("'made' must be what the rule makes of its columns")
     columns = {**known, **made}
@@ -70,7 +70,7 @@ def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attrib
 
 
 def check_written(rules: RuleSet) -> None:
-    """Refuse rules that no release file can hold, before a fit is paid."""
+    """Check before a fit that a release file can hold these rules."""
     for rule in rules.rules:
         check_writable("rules", f"rule '{rule}'", partial(written, rule), _read_rule)
 

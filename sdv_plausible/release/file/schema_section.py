@@ -1,7 +1,4 @@
-"""The table's schema in a release file.
-
-Its columns in order, what they mean, and the types in which they are written.
-"""
+"""The table's schema in a release file: columns in order, their sdtypes and dtypes."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ TYPE = (
     r"|datetime64\[(s|ms|us|ns)(, [^\[\],]{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
     r"tz=[^\[\],]{1,160})?\])?\[pyarrow\]"
 )
-SDTYPE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"  # SDV's own, and methods of Faker
+SDTYPE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"  # SDV's sdtypes and Faker's methods
 _COLUMN = ("name", "label", *TYPE_WORDS, "dtype")
 
 
@@ -39,22 +36,22 @@ class SchemaColumn:
     """One column."""
 
     name: str
-    label: str | int  # its label in the table: numbers have texts as names
-    # SDV's semantic type (``sdtype``) and, where given, ``datetime_format``, ``regex_format`` and ``pii``
+    label: str | int  # label in the table; an integer label has its text as name
+    # ``sdtype`` and optionally ``datetime_format``, ``regex_format`` and ``pii``
     spec: Mapping[str, Any]
-    dtype: Any  # type in which it is written
-    storage: str | None = None  # how the table's file stored it, if its schema says: so it comes back
+    dtype: Any  # output dtype
+    storage: str | None = None  # storage type in the table's file, if it has a schema
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """What of a table is public beforehand."""
+    """Public metadata of a table."""
 
     table: str
     columns: tuple[SchemaColumn, ...]
     primary_key: str | tuple[str, ...] | None = None
     alternate_keys: tuple[str | tuple[str, ...], ...] = ()
-    # Types of related columns, such as an address, and their names
+    # (type, column names) of related columns, such as an address
     relationships: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
@@ -65,19 +62,16 @@ class TableSchema:
 
     @property
     def dtypes(self) -> pd.Series[Any]:
-        """Types in which the columns are written, by label."""
+        """Dtypes of the columns, by label."""
         return pd.Series([c.dtype for c in self.columns], index=[c.label for c in self.columns], dtype=object)
 
     @property
     def storage(self) -> dict[str, str]:
-        """How the table's file stored its columns, by name."""
+        """Storage types of the columns in the table's file, by name."""
         return {c.name: c.storage for c in self.columns if c.storage is not None}
 
     def taken_from_rows(self, domain: Domain) -> dict[str, str]:
-        """Columns whose types were read off the real rows, as versions before 0.2 did, with what they tell.
-
-        Columns that were inferred make no claim, and are passed over.
-        """
+        """Columns whose dtype was read off the real rows (before 0.2), and what it reveals."""
         found, known = {}, {attribute.name: attribute for attribute in domain}
         for column in self.columns:
             attribute = known.get(column.name)
@@ -93,7 +87,7 @@ class TableSchema:
         return found
 
     def without_values(self, domain: Domain) -> TableSchema:
-        """The schema without values of columns that are not modelled."""
+        """The schema without categories of columns that are not modelled."""
         columns = [
             replace(c, dtype=invented_type(c.spec))
             if c.name not in domain and isinstance(c.dtype, pd.CategoricalDtype)
@@ -104,17 +98,14 @@ class TableSchema:
 
 
 def _was_the_type(column: SchemaColumn, attribute: Attribute | None) -> bool:
-    """Whether a column's type is what its declaration or domain came to before, in files that are read still.
-
-    Text for ids of digits, and whole numbers where some may be missing.
-    """
+    """Whether earlier versions gave this dtype: text for ids, int64 for integers with missing values."""
     if attribute is None:
         return bool(column.spec.get("regex_format")) and column.dtype == np.dtype(object)
     return attribute.kind == "integer" and not attribute.texts and column.dtype == np.dtype(np.int64)
 
 
 def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
-    """Section of a schema."""
+    """Schema as a section."""
     if schema.without_values(domain) != schema:
         names = [name for name, told in schema.taken_from_rows(domain).items() if told.startswith("every")]
         raise ValueError(
@@ -141,7 +132,7 @@ def _write_column(column: SchemaColumn) -> dict[str, Any]:
 
 
 def write_dtype(column: SchemaColumn) -> Any:
-    """JSON form of a column's type."""
+    """JSON form of a column's dtype."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = [write_value(value) for value in column.dtype.categories]
         return {"values": values, "ordered": bool(column.dtype.ordered)}
@@ -149,12 +140,12 @@ def write_dtype(column: SchemaColumn) -> Any:
         raise ValueError(
             f"column {column.name!r} has the type {column.dtype}, which has no form in a release file"
         )
-    text = isinstance(column.dtype, pd.StringDtype)  # of which str() does not tell whose storage it is
+    text = isinstance(column.dtype, pd.StringDtype)  # str() omits its storage
     return f"string[{column.dtype.storage}]" if text else str(column.dtype)
 
 
 def read_schema(part: DocumentNode, domain: Domain) -> TableSchema:
-    """Schema of a section, of a table whose modelled columns have a domain."""
+    """Read and check the section of the schema."""
     f = part.fields(("table", "columns", "primary_key", "alternate_keys", "relationships"))
     columns = tuple(_read_column(item) for item in f["columns"].items(100_000))
     names, labels = [c.name for c in columns], [c.label for c in columns]
@@ -193,7 +184,7 @@ def read_schema(part: DocumentNode, domain: Domain) -> TableSchema:
 
 
 def _read_table_name(part: DocumentNode) -> str:
-    """Name of a table, of which file names are made."""
+    """Name of a table, which must be a valid file name."""
     name = part.text(LONGEST_NAME)
     if rule := broken_rule(name):
         raise part.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
@@ -219,23 +210,23 @@ def _read_column(part: DocumentNode) -> SchemaColumn:
 
 
 def _read_format(part: DocumentNode) -> str:
-    """Format of dates as text that this machine can write."""
+    """Date format that this machine supports."""
     form = part.text(200, DATE_FORMAT)
     part.checked(lambda: pd.Timestamp(0).strftime(form))
     return form
 
 
 def _read_zone(part: DocumentNode) -> None:
-    """Refuse the name of a time zone that this machine does not know."""
+    """Reject a time zone that this machine does not know."""
     zone = part.text(pattern=ZONE)
     try:
         pd.Timestamp(0, tz="UTC").tz_convert(zone)
-    except Exception:  # whatever the zone's library says
+    except Exception:  # time-zone libraries raise various errors
         raise part.refuse("must be the name of a time zone that is known here") from None
 
 
 def _read_regex(part: DocumentNode) -> str:
-    if not is_short_format(part.value):  # ids of other patterns are numbered, where SDV invents none
+    if not is_short_format(part.value):  # ids of other patterns are numbered
         raise part.refuse(f"must be {ID_FORMAT}")
     return part.text()
 
@@ -258,7 +249,7 @@ def _read_dtype(part: DocumentNode) -> Any:
 
 
 def _fits(column: SchemaColumn, domain: Domain) -> bool:
-    """Whether a column's type holds its values: that of its domain, or one that changes none."""
+    """Whether a column's dtype represents all values of its attribute."""
     if column.name not in domain:
         return True
     attribute = domain[column.name]
@@ -276,12 +267,11 @@ def _fits(column: SchemaColumn, domain: Domain) -> bool:
 
 
 def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
-    """A column in the type in which it is written."""
-    # Numbers of which some are missing stay doubles where the type has none.
+    """Cast a column to its dtype; floats with missing values stay floats if the dtype has no missing."""
     if pd.api.types.is_integer_dtype(dtype) and pd.api.types.is_float_dtype(column.dtype):
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):
             return column
     if not (there := column.notna()).all():
-        column = column[there].reindex(column.index)  # missing is NaN, whatever it was
+        column = column[there].reindex(column.index)  # every missing value becomes NaN
     return column.astype(dtype)

@@ -1,7 +1,4 @@
-"""What was released of the seeds, in a release file.
-
-Combinations of values that large groups share, and noisy sizes.
-"""
+"""The released seeds in a release file: frequent combinations of values, with noisy group sizes."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.release.file.document_nodes import DocumentNode
 from sdv_plausible.table.columns.domain import Domain
 
-MOST_ROWS = 2**53  # all sizes together: they are summed, and divided by their sum
+MOST_ROWS = 2**53  # largest sum of sizes, exact as a double
 _FIELDS = ("columns", "codes", "sizes")
 
 
 def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> list[dict[str, Any]]:
-    """Section of what was released of the seeds."""
+    """Released seeds as a section."""
     return [
         {
             "columns": [domain.names[j] for j in model.order[: part.kept]],
@@ -31,7 +28,7 @@ def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> lis
 
 
 def read_seeds(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
-    """Released seeds of a section, for a model."""
+    """Read and check the section of the seeds, for a model."""
     parts = tuple(_read(item, model, domain) for item in part.items(100_000))
     if not parts:
         raise part.refuse("must have a part at least")

@@ -1,7 +1,4 @@
-"""The synthesizer's parameters in a release file.
-
-Plain values by name, the privacy parameters among them checked.
-"""
+"""The synthesizer's settings in a release file: plain values by name."""
 
 from __future__ import annotations
 
@@ -26,17 +23,17 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.utils.printable import visible
 
-_PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
+_PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 PACKAGES, VERSION = (*_PACKAGES, "sdv"), r"^[0-9][0-9A-Za-z.+!_-]{0,99}$"
-"""Packages whose versions a file may name, and the form of one (PEP 440)."""
+"""Packages whose versions a file may hold, and the form of a version (PEP 440)."""
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
     "split", "least_rows",
 )  # fmt: skip
-"""Settings that every file has; options of a test that are not the file's have their usual values."""
+"""Settings that every file has; options of other privacy tests have their defaults."""
 _OF_TESTS = dict.fromkeys(name for test in TESTS_BY_NAME.values() for name in option_names(test))
 NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
-"""Settings that older files lack: their defaults hold then."""
+"""Settings that older files lack; they default."""
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
     "enforce_min_max_values",
@@ -55,10 +52,7 @@ _DEEPEST = 3
 
 
 def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
-    """Settings of a release: privacy parameters and model in plain words, option by option, and ``OTHERS``.
-
-    What is not plain of the former is left out; ``voted`` are the columns whose types were voted for.
-    """
+    """Settings of a release as plain values; privacy and model parameters without such a form are omitted."""
     if {*others} != {*OTHERS}:
         raise TypeError(f"settings of a release are {OTHERS}, and these are {sorted(others)}")
     plain = {name: as_json(value) for name, value in others.items()}
@@ -74,7 +68,7 @@ def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) ->
 
 
 def as_json(value: Any) -> Any:
-    """A plain value with JSON's lists and numbers."""
+    """Value with JSON's lists and numbers."""
     if isinstance(value, Mapping):
         return {str(name): as_json(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -92,7 +86,7 @@ def is_plain(value: Any) -> bool:
 
 
 def versions_of(*others: str) -> dict[str, str]:
-    """Versions of the installed packages by name, as files have them: of a checkout, this one may lack."""
+    """Versions of the installed packages, by name; a source checkout may lack its own."""
     found = {}
     for name in sorted((*_PACKAGES, *others)):
         with suppress(PackageNotFoundError):
@@ -101,30 +95,30 @@ def versions_of(*others: str) -> dict[str, str]:
 
 
 def read_versions(part: DocumentNode) -> dict[str, str]:
-    """Versions of a section: of the packages that make releases, and no other text."""
+    """Read and check the section of the package versions."""
     if strange := sorted({*part.entries(100)} - {*PACKAGES}):
         raise part.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {strange[0]!r:.60}")
     return {name: item.text(LONGEST_NAME, VERSION) for name, item in part.entries(100).items()}
 
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of settings; an infinite epsilon is null."""
+    """Settings as a section; an infinite epsilon is null."""
     found: dict[str, Any] = _sorted(settings)
     return found | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that no release file can hold, before a fit is paid."""
+    """Check before a fit that a release file can hold the settings."""
     check_writable("settings", "a setting", lambda: write_settings(settings), read_settings, place="")
 
 
 def _sorted(value: Any) -> Any:
-    """Entries of mappings by name: their order says nothing."""
+    """Mappings with sorted keys."""
     return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
 
 
 def read_settings(part: DocumentNode) -> dict[str, Any]:
-    """Settings of a section."""
+    """Read and check the section of the settings."""
     f = part.entries(1000)
     if unknown := sorted({*f} - {*KNOWN}):
         raise f[unknown[0]].refuse(
@@ -170,10 +164,10 @@ def read_settings(part: DocumentNode) -> dict[str, Any]:
 
 
 def privacy_of(settings: Mapping[str, Any]) -> Settings:
-    """The privacy parameters among the settings, checked."""
+    """Privacy parameters among the settings, checked."""
     test, relation = privacy_test_of(settings), settings["neighbours"]
     unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
-    for kind in TESTS_BY_NAME.values():  # what plays no part is checked all the same: all of it is shown
+    for kind in TESTS_BY_NAME.values():  # unused options are shown, so they are checked too
         _made(kind, settings)
     return Settings(
         epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
@@ -191,7 +185,7 @@ def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
 
 
 def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
-    """How a secret split of the rows may lower the total: the way that lowers it least comes first."""
+    """Possible effects of a secret split on the total, the smallest reduction first."""
     privacy = privacy_of(settings)
     if privacy.split is None or privacy.neighbours != ONE_ROW:
         return (None,)
@@ -203,14 +197,14 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
 
 
 def _is_short(value: Any) -> bool:
-    """Whether a privacy parameter has the form of one; what it may be, `Settings` says."""
+    """Whether a privacy parameter is a scalar or a short list; ``Settings`` checks its value."""
     if isinstance(value, list):
         return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
 
 
 def _name_idle(found: Mapping[str, Any]) -> None:
-    """Warn of values of other tests' options, which files of version 0.1 may have: they have no effect."""
+    """Warn of non-default options of other tests, which files of version 0.1 may have."""
     test = found["privacy_test"]
     others = [name for name in _OF_TESTS if name in found and name not in option_names(TESTS_BY_NAME[test])]
     idle = {name: found[name] for name in others if found[name] != getattr(RandomizedTest(), name)}
@@ -220,7 +214,7 @@ def _name_idle(found: Mapping[str, Any]) -> None:
 
 
 def _check_voted(f: Mapping[str, DocumentNode]) -> None:
-    """Refuse columns whose types were voted for, and shares of their cells, that cannot be."""
+    """Check the columns with inferred types, and the shares of their cells of another kind."""
     voted = [item.text(LONGEST_NAME) for item in f["voted"].items(100_000)] if "voted" in f else []
     for name, share in f["voted_others"].entries(100_000).items() if "voted_others" in f else ():
         share.number(0, 1)
@@ -229,7 +223,7 @@ def _check_voted(f: Mapping[str, DocumentNode]) -> None:
 
 
 def _plain(part: DocumentNode, depth: int) -> Any:
-    """A text, a finite number, a truth value, null, or a list or object of such."""
+    """A string, number, bool, null, or a nested list or object of such."""
     value = part.value
     if value is None or isinstance(value, bool):
         return value

@@ -1,7 +1,7 @@
-"""Counts of a table with confidence intervals, read off the noisy answers.
+"""Marginal counts with confidence intervals, from the noisy answers.
 
-docs/explanation/proofs/error_bars.md proves what is claimed of them. Beside a count stands the value of a
-code, the ends of a bin, or the values of a group.
+docs/explanation/proofs/error_bars.md proves their coverage. The index of a count is a value, a bin or a
+group.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
 MOST_CELLS = 1_000_000
-ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
+ROWS_SHARE = 0.02  # share of the error probability for the number of rows
 
 
 def margins(
@@ -40,9 +40,7 @@ def margins(
     *,
     rows_per_unit: int = 1,
 ) -> pd.DataFrame:
-    """Counts over some columns with confidence intervals: post-processing of the answers."""
-    # One row per cell, each interval at its own level; of no column, the number of rows. See
-    # :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
+    """Counts over some columns, or of all rows, with confidence intervals; post-processing of the answers."""
     check_level(level)
     names = [columns] if isinstance(columns, str) else list(columns)
     wanted = _numbers(names, domain)
@@ -59,7 +57,7 @@ def margins(
         frame = _frame(_measured(found, tables, len(domain), 1 - level), found.axes, domain, "measured")
     else:
         frame = _bounds(tables, wanted, domain, 1 - level)
-    if rows_per_unit > 1:  # Theorem 2 is of independent rows, and those of one person are none
+    if rows_per_unit > 1:  # Theorem 2 needs independent rows, and rows of one person are not
         frame[["proportion_lower", "proportion_upper"]] = np.nan
     return frame
 
@@ -75,17 +73,17 @@ def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
 
 
 def _asked_for(tables: Sequence[MeasuredTable], wanted: tuple[int, ...]) -> MeasuredTable | None:
-    """The table over these columns; of one that was asked for again, the inverse-variance mean."""
+    """Measured table over exactly these columns; repeated queries give the inverse-variance mean."""
     same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
     if not same:
-        # of those that others chose, the one that adds up to it best: no learner looked where noise was large
+        # Published tables were not chosen by a learner, so the one with the least noise may be picked.
         larger = [_in_order(t, wanted) for t in tables if t.is_stated and {*wanted} <= {*t.columns}]
         return min(larger, key=lambda t: t.usual, default=None)
-    first = next((t for t in same if t.noise == "rounded"), same[0])  # a count that is known needs no mean
+    first = next((t for t in same if t.noise == "rounded"), same[0])  # an exact count needs no mean
     same = [t for t in same if _alike(t.axes, first.axes)]
     if len(same) == 1 or first.noise == "rounded":
         return first
-    # of a mixture the law with the longest tails, of that variance
+    # a mixture gets the distribution with the heaviest tails, at its variance
     noise = first.noise if len({t.noise for t in same}) == 1 else "discrete laplace"
     scales = [DEVIATION[t.noise] / DEVIATION[noise] * np.asarray(t.sigma) for t in same]
     weights = np.stack(np.broadcast_arrays(*scales)) ** -2.0
@@ -106,10 +104,10 @@ def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
 def rows_between(
     tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> tuple[float, float, float]:
-    """Estimate of the number of rows, and bounds that miss it with this probability at most."""
+    """Estimate of the number of rows, and bounds that fail with probability at most ``miss``."""
     estimate, deviations = estimated_rows(tables, num_columns)
     half = sum_half_width(deviations, miss)
-    if any(t.noise == "discrete laplace" for t in tables):  # whose sums may have longer tails
+    if any(t.noise == "discrete laplace" for t in tables):  # sums may have heavier tails
         deviation = math.sqrt(math.fsum(d * d for d in deviations))
         half = max(
             half, float(half_widths("discrete laplace", deviation / DEVIATION["discrete laplace"], miss))
@@ -127,13 +125,13 @@ def _rows_frame(tables: Sequence[MeasuredTable], num_columns: int, miss: float) 
 def _measured(
     table: MeasuredTable, tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> dict[str, np.ndarray]:
-    """Each cell's estimate and limits; a count is no less than 0."""
+    """Estimates and limits of all cells; counts are at least 0."""
     half = half_widths(table.noise, table.sigma, miss)
     rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
     left = miss * (1 - ROWS_SHARE)
     if table.noise == "discrete gaussian" and np.ndim(table.sigma) == 0:
         low, high = proportion_limits(table.counts, float(table.sigma), int(least), int(most), left)
-    else:  # of any law: half for the count, half for the draw from the population
+    else:  # any noise: half of the error for the count, half for sampling from the population
         wide = half_widths(table.noise, table.sigma, left / 2)
         low, high = binomial_limits(table.counts - wide, table.counts + wide, least, most, left / 2)
     return {
@@ -149,9 +147,8 @@ def _measured(
 def _bounds(
     tables: Sequence[MeasuredTable], wanted: tuple[int, ...], domain: Domain, miss: float
 ) -> pd.DataFrame:
-    """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
-    # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
-    # rows, are.
+    """Frechet bounds of cells that were not measured, from the intervals of single columns."""
+    # Union bound: a cell's bounds hold if the intervals of all its columns and of the number of rows hold.
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
     cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
@@ -177,7 +174,7 @@ def _bounds(
 
 
 def _frechet(sides: Sequence[tuple[np.ndarray, np.ndarray]], whole: float) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest size of an intersection of sets of which these are bounds of the sizes."""
+    """Bounds on the size of an intersection of sets, from bounds on the sizes of the sets."""
     lows, highs = (np.meshgrid(*side, indexing="ij") for side in zip(*sides, strict=True))
     lower = np.maximum(sum(lows) - (len(sides) - 1) * whole, 0.0)
     return np.asarray(lower), np.minimum.reduce(highs)
@@ -202,15 +199,14 @@ OR = " or "
 
 
 def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
-    """Label of every bucket of an axis."""
-    # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
-    # a single value in it: "17 to 24", "'A' or 'B'".
+    """Labels of the buckets of an axis: the value of a single code, or a text for a group."""
+    # A group has a text such as "17 to 24" or "'A' or 'B'", as its count says nothing about a single value.
     codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
     return [code_label(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
 
 
 def code_label(attribute: Attribute, code: int) -> Any:
-    """One code's value; bins have their ends, missing has a word."""
+    """Label of one code: its value, the ends of its bin, or "missing"."""
     bins = len(attribute.lower)
     if code == attribute.missing_code:
         return MISSING
@@ -221,7 +217,7 @@ def code_label(attribute: Attribute, code: int) -> Any:
 
 
 def _group(attribute: Attribute, codes: Sequence[int] | np.ndarray) -> str:
-    """Several codes in words; neighbours that are ordered as a range."""
+    """Text for several codes; consecutive ordered codes form a range."""
     parts: list[str] = []
     ordered = [int(c) for c in codes if c < attribute.num_ordered]
     for run in np.split(np.array(ordered, dtype=int), np.flatnonzero(np.diff(ordered) > 1) + 1):

@@ -1,6 +1,6 @@
-"""Limits of a population's proportion from a noisy count: binomial limits under discrete Gaussian noise.
+"""Confidence limits of a population proportion from a noisy count: binomial with discrete Gaussian noise.
 
-Rows count as independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
+Rows are independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
 """
 
 from __future__ import annotations
@@ -11,27 +11,26 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betainc, betaincinv
 
-STEPS = 10  # blocks of noise in one sigma: values in a block count as its unfavourable end
-REACH = 6.0  # sigmas that are summed; what is beyond counts as unfavourable
+STEPS = 10  # noise blocks per sigma; a block counts as its least favourable end
+REACH = 6.0  # sigmas that are summed; the rest counts as least favourable
 HALVINGS = 18
-BLOCK_CELLS = 200_000  # tails that are held at once
+BLOCK_CELLS = 200_000  # most tails in memory at once
 
 
 def proportion_limits(
     counts: np.ndarray, sigma: float, least_rows: int, most_rows: int, miss: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits of the proportions behind counts with discrete Gaussian noise."""
-    # A proportion is outside with probability at most ``miss``, half of it on each side, although the number
-    # of rows is within its bounds.
+    # A proportion is outside with probability at most ``miss``, half per side, if the row bounds hold.
     values, masses, rest = _blocks(sigma)
     distinct, where = np.unique(counts, return_inverse=True)
 
     def at_least(p: np.ndarray) -> np.ndarray:
-        """Bound on Pr[count + noise >= y], grows with p and with the number of rows."""
+        """Bound on Pr[count + noise >= y]; increases with p and with the number of rows."""
         return _tail(distinct, p, most_rows, values, masses) + rest
 
     def at_most(p: np.ndarray) -> np.ndarray:
-        """The same of Pr[count + noise <= y], seen from the other side: n - count is binomial, too."""
+        """Bound on Pr[count + noise <= y], by symmetry: n - count is binomial too."""
         return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + rest
 
     lower = _highest(lambda p: at_least(p) <= miss / 2, _guess(distinct, sigma, most_rows), -1)
@@ -42,7 +41,7 @@ def proportion_limits(
 def binomial_limits(
     lowest: np.ndarray, highest: np.ndarray, least_rows: float, most_rows: float, miss: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the proportions behind counts that lie between these (Clopper and Pearson 1934)."""
+    """Limits of the proportions behind counts in these ranges (Clopper and Pearson 1934)."""
     low, high = np.clip(lowest, 0, most_rows), np.clip(highest, 0, least_rows)
     lower = betaincinv(np.maximum(low, 1), most_rows - low + 1, miss / 2)
     upper = betaincinv(high + 1, np.maximum(least_rows - high, 1), 1 - miss / 2)
@@ -50,7 +49,7 @@ def binomial_limits(
 
 
 def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Largest value and mass of blocks of discrete Gaussian noise, and the mass that is in none."""
+    """Largest values and masses of blocks of discrete Gaussian noise, and the mass outside all blocks."""
     step, reach = max(1, int(sigma / STEPS)), math.ceil(REACH * sigma) + 1
     z = np.arange(-reach, reach + 1)
     mass = np.exp(-0.5 * (z / sigma) ** 2)
@@ -83,7 +82,7 @@ def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarr
 def _highest(
     refused: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
 ) -> np.ndarray:
-    """End of the proportions that are not refused, on one side; the refused end of the last bracket."""
+    """Outermost proportion that is not rejected, on one side, by bisection; errs outwards."""
     end = 0.0 if side < 0 else 1.0
     p, far = guess
     outer = np.clip(p + side * far, 0.0, 1.0)
