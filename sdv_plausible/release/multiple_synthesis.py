@@ -26,7 +26,7 @@ from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]
-SEEN = 60_000  # rows of the released model that a learner gets before it fits again
+REFERENCE_ROWS = 60_000  # rows of the released model that a learner gets before it fits again
 
 
 class ModelRows(ReleasedSeeds):
@@ -81,54 +81,58 @@ def redrawn_models(
             "sample_multiple does not go with public=, which this was fitted with: its tables vary as the "
             "noise does, and what a published table lacks is no noise. Fit without it",
         )
-    asked = about_codes(answers)
+    counts = learner_answers(answers)
     if (
         not isinstance(learner, Refitter)
         or not isinstance(model, PrefixModel)
-        or not asked
-        or any(answer.rows != ALL_ROWS for answer in asked)
+        or not counts
+        or any(answer.rows != ALL_ROWS for answer in counts)
     ):
         raise check.Refused.saying(
             "model",
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
             'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
         )
-    if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in asked):
+    if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in counts):
         raise check.Refused.saying(
             "answers",
             "sample_multiple needs answers with Gaussian noise of one sigma each, as it adds the same again, "
             "and some of these have other noise: margins gives intervals of every count",
         )
-    _tell_of_pairs(learner.wanted(domain), asked, domain)
+    _warn_of_unmeasured_pairs(learner.wanted(domain), counts, domain)
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":
-        many = number_of_rows(asked, len(domain))
-        drawn = [INDEPENDENT_ROWS.sample(many, model, coins.spawn("rows", i)) for i in range(num_models)]
-        tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
-        deviations = sampling_deviations(asked, tables)
-    rows = INDEPENDENT_ROWS.sample(SEEN, model, coins.spawn("what is known"))
+        num_rows = number_of_rows(counts, len(domain))
+        codes_of_tables = [
+            INDEPENDENT_ROWS.sample(num_rows, model, coins.spawn("rows", i)) for i in range(num_models)
+        ]
+        tables = [CodeArray(codes, domain.cardinalities) for codes in codes_of_tables]
+        deviations = sampling_deviations(counts, tables)
+    rows = INDEPENDENT_ROWS.sample(REFERENCE_ROWS, model, coins.spawn("what is known"))
     return [
-        learner.redrawn(redraw(asked, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
+        learner.redrawn(redraw(counts, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
         for i, d in enumerate(deviations)
     ]
 
 
-def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], domain: Domain) -> None:
+def _warn_of_unmeasured_pairs(
+    wanted: set[tuple[int, int]], answers: Sequence[NoisyAnswer], domain: Domain
+) -> None:
     """Warn of pairs of columns that were not measured: of the wanted pairs, else of all."""
-    counts = [a.asked.tables[0] for a in asked if a.asked.kind == "counts"]
+    counts = [a.asked.tables[0] for a in answers if a.asked.kind == "counts"]
     measured = {tuple(axis.column for axis in axes) for axes in counts if len(axes) == 2}
     pairs = wanted or {*combinations(range(len(domain)), 2)}
-    if lacking := sorted(pairs - measured):
-        first, second = (domain.names[j] for j in lacking[0])
+    if unmeasured := sorted(pairs - measured):
+        first, second = (domain.names[j] for j in unmeasured[0])
         warnings.warn(
-            f"{len(lacking)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
+            f"{len(unmeasured)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
             f"{second!r}: intervals of what hangs on them are too narrow. Fit with the columns of each "
             "estimate in a set of model=AdaptiveNetwork(workload=[[...]]); where they are, with more epsilon",
             stacklevel=4,
         )
 
 
-def about_codes(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
+def learner_answers(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
     """Answers to a learner's queries: counts of codes, in order, and the scores between them."""
     return tuple(a for a in answers if a.asked.tables)
 
@@ -138,13 +142,13 @@ def sampling_deviations(
 ) -> list[list[np.ndarray]]:
     """Deviations of counts between at least two tables drawn from one model, scaled to one table."""
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
-    found = np.zeros((len(tables), len(answers)), dtype=object)
-    sets = [answers[i].asked.tables[0] for i in counted]
+    counts = np.zeros((len(tables), len(answers)), dtype=object)
+    axes_of_tables = [answers[i].asked.tables[0] for i in counted]
     for t, rows in enumerate(tables):
-        for i, table in zip(counted, rows.tables(sets), strict=True):
-            found[t, i] = table
-    apart = np.sqrt(len(tables) / (len(tables) - 1)) * (found - found.mean(axis=0))
-    return [list(drawn) for drawn in apart]
+        for i, table in zip(counted, rows.tables(axes_of_tables), strict=True):
+            counts[t, i] = table
+    deviations = np.sqrt(len(tables) / (len(tables) - 1)) * (counts - counts.mean(axis=0))
+    return [list(drawn) for drawn in deviations]
 
 
 def redraw(
@@ -153,16 +157,16 @@ def redraw(
     """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""
     # The new scale is that of both noises together, for the learner's denoising.
 
-    def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
+    def with_noise(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":
             return answer
         step = answer.granularity
-        more = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
+        shift = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
         values = noise.discrete_gaussian(
-            np.rint(answer.values / step).astype(np.int64) + more, sensitivity=answer.scale / step, rho=0.5,
+            np.rint(answer.values / step).astype(np.int64) + shift, sensitivity=answer.scale / step, rho=0.5,
             coins=coins.spawn("again", i),
         )  # fmt: skip
         values = values if step == 1 else values * step
         return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)
 
-    return tuple(again(i, answer) for i, answer in enumerate(answers))
+    return tuple(with_noise(i, answer) for i, answer in enumerate(answers))

@@ -38,7 +38,7 @@ from sdv_plausible.extensions.verify.independent.verdict import (
 from sdv_plausible.extensions.verify.model_replay import check_charges, replay_model, version_checked
 from sdv_plausible.extensions.verify.public_replay import check_public
 from sdv_plausible.privacy.parameter_checks import Refused, truth
-from sdv_plausible.release.file.json_documents import MAX_BYTES, check_expected
+from sdv_plausible.release.file.json_documents import MAX_BYTES, check_digest_type
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rules_and_declarations import rules_named
 from sdv_plausible.table.files.text_files import Files
@@ -162,7 +162,7 @@ def verify(
     """
     if statement is not None and key is None:
         raise Refused.saying("statement", "statement needs key (--key), the public key of whoever signed it")
-    check_expected(expect_sha256)
+    check_digest_type(expect_sha256)
     truth("allow_unchecked", allow_unchecked)
     _check_public(public)
     with open_given(path) as file:

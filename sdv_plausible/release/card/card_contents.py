@@ -17,14 +17,14 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import domain_document, read_declarations
 from sdv_plausible.table.learned.lost_mass import masses
 
-LONGEST = 2000  # most characters of a fact
+MAX_FACT_LENGTH = 2000  # most characters of a fact
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
     "inferred": "read off the rows: no claim",
     "edited": "edited after a look at the rows: no claim",
 }
-INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
+PLACEHOLDERS, DERIVED = "invented, nothing of it is learned", "made from other columns, by a rule"
 ERROR_BARS = (
     "counts of columns with intervals (margins)",
     "tables from which estimates get error bars (sample_multiple)",
@@ -39,7 +39,7 @@ LIMITS = (
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
 
-LITTLE = 0.05  # smallest share of replaced values that the card reports
+MIN_REPLACED_SHARE = 0.05  # smallest share of replaced values that the card reports
 
 
 def card_of(
@@ -53,14 +53,14 @@ def card_of(
             "budget: this release did not draw from it, for less was charged to it, or for another unit: "
             "give the budget that the fit was given, or none"
         )
-    words = LedgerText.of(ledger)
+    texts = LedgerText.of(ledger)
     return PrivacyCard(
-        lead=words.lead,
-        total=words.total,
+        lead=texts.lead,
+        total=texts.total,
         claim=record is not None,
-        conditions=words.conditions,
-        said=words.further,
-        annex=words.annex,
+        conditions=texts.conditions,
+        said=texts.further,
+        annex=texts.annex,
         facts=_facts(release, ledger),
         known=_known(known),
         costs=tuple(_cost(entry) for entry in ledger["entries"]),
@@ -123,8 +123,8 @@ def _known(known: Mapping[str, str]) -> dict[str, str]:
     for name, text in known.items():
         if name not in KNOWN:
             raise ValueError(f"{name} is nothing that a card says; it has {', '.join(KNOWN)}")
-        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
-            raise ValueError(f"{name} must be a text of up to {LONGEST} characters: {KNOWN[name]}")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_FACT_LENGTH:
+            raise ValueError(f"{name} must be a text of up to {MAX_FACT_LENGTH} characters: {KNOWN[name]}")
     return {name: known.get(name, "") for name in KNOWN}
 
 
@@ -133,21 +133,21 @@ def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    whole = release.rules.whole(release.domain)
-    lost = {mass.column: mass for mass in masses(release.domain, release.answers)}
+    attributes = release.rules.whole(release.domain)
+    replaced = {mass.column: mass for mass in masses(release.domain, release.answers)}
     for column in release.schema.columns:
-        if column.name not in whole:
+        if column.name not in attributes:
             kind = plain_or_quoted(column.spec["sdtype"])
-            yield {"column": column.name, "kind": kind, "values": INVENTED, "source": ""}
+            yield {"column": column.name, "kind": kind, "values": PLACEHOLDERS, "source": ""}
             continue
-        attribute = whole[column.name]
-        made = f"; {MADE}" if column.name in release.rules.made else ""
-        if (mass := lost.get(column.name)) is not None and mass.most >= LITTLE:
-            made += f"; up to {mass.most:.0%} of the rows have another value than their own"
+        attribute = attributes[column.name]
+        remarks = f"; {DERIVED}" if column.name in release.rules.made else ""
+        if (mass := replaced.get(column.name)) is not None and mass.most >= MIN_REPLACED_SHARE:
+            remarks += f"; up to {mass.most:.0%} of the rows have another value than their own"
         yield {
             "column": column.name,
             "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
-            "values": PROVENANCE[attribute.provenance] + made,
+            "values": PROVENANCE[attribute.provenance] + remarks,
             "source": sources.get(column.name, ""),
         }
 
@@ -159,29 +159,33 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
     file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
     if not columns.keys() & set(file.columns):
         raise ValueError("domain has none of this release's columns: give the file that was declared")
-    found, other = {}, []
+    sources, changed = {}, []
     for attribute in release.rules.whole(release.domain):
-        words = file.columns.get(attribute.name)
-        if not isinstance(words, Mapping) or not words.get("source"):
+        declaration = file.columns.get(attribute.name)
+        if not isinstance(declaration, Mapping) or not declaration.get("source"):
             continue
-        if _leads_to(words, attribute, columns[attribute.name].spec, release.settings):
-            found[attribute.name] = str(words["source"])[:LONGEST]
+        if _matches(declaration, attribute, columns[attribute.name].spec, release.settings):
+            sources[attribute.name] = str(declaration["source"])[:MAX_FACT_LENGTH]
         else:
-            other.append(attribute.name)
-    if other:
+            changed.append(attribute.name)
+    if changed:
         warnings.warn(
-            f"no source is cited of {listed(other)}: what the domain file declares is not what was released, "
+            f"no source is cited of {listed(changed)}: what the domain file declares is not what was released, "
             "for it was edited since, or a rule makes the column; give the file that was fitted",
             stacklevel=4,
         )
-    return found
+    return sources
 
 
-def _leads_to(words: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+def _matches(
+    declaration: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]
+) -> bool:
     """Whether a declaration gives the released attribute of its column."""
-    most = settings.get("max_bins", MAX_BINS)
+    max_bins = settings.get("max_bins", MAX_BINS)
     try:
-        declared = read_declarations({attribute.name: words}, "private", most, {attribute.name: spec})
+        declared = read_declarations(
+            {attribute.name: declaration}, "private", max_bins, {attribute.name: spec}
+        )
     except ValueError:  # the declared type does not match
         return False
     return declared.leads_to(attribute)
@@ -201,12 +205,12 @@ def _audit(audit: Any) -> dict[str, Any]:
     """Publishable part of an audit of a public or simulated table."""
     if audit is None:
         return {}
-    found = audit.publishable() if hasattr(audit, "publishable") else audit
-    if not isinstance(found, Mapping) or found.get("may_be_published") is not True:
+    content = audit.publishable() if hasattr(audit, "publishable") else audit
+    if not isinstance(content, Mapping) or content.get("may_be_published") is not True:
         raise ValueError(
             "audit must be of a public or simulated table (audit --public): one of real rows is their "
             "function, without noise, and belongs on no card"
         )
-    stages: Sequence[Mapping[str, Any]] = found.get("stages", ())
+    stages: Sequence[Mapping[str, Any]] = content.get("stages", ())
     lines = [{name: str(stage[name]) for name in ("threat", "verdict", "words")} for stage in stages]
-    return {"synthesizer": str(found["synthesizer"]), "verdict": str(found["verdict"]), "stages": lines}
+    return {"synthesizer": str(content["synthesizer"]), "verdict": str(content["verdict"]), "stages": lines}

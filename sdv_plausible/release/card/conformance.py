@@ -135,12 +135,12 @@ def _unit(record: LedgerRecord) -> Iterator[ConformanceItem]:
     yield ConformanceItem(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
     if record.of_people:
         answer = "no more rows of a person are used; people with more count as if they had so many"
-        right = "make sure that each person has one value of that column in all rows"
+        duty = "make sure that each person has one value of that column in all rows"
         if is_family:
             answer = "no more rows of a family are used; what has more counts as if it had so many"
-            right = "make sure that all rows of a person are of one family"
+            duty = "make sure that all rows of a person are of one family"
         yield ConformanceItem(topic="Bounded contribution", state="covered", page=page, answer=answer)
-        yield ConformanceItem(topic="Is the unit right?", state="yours to do", answer=right)
+        yield ConformanceItem(topic="Is the unit right?", state="yours to do", answer=duty)
     else:
         yield ConformanceItem(
             topic="Is the unit right?",
@@ -173,7 +173,7 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
         page="how_to/own_model.md",
         answer="a model of your own is as good as what it charges: check_learner",
     )
-    yield from _before_the_noise(record)
+    yield from _preprocessing(record)
     yield ConformanceItem(
         topic="Floating point",
         state="covered",
@@ -200,7 +200,7 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
     )
 
 
-def _before_the_noise(record: LedgerRecord) -> Iterator[ConformanceItem]:
+def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
     yield ConformanceItem(
         topic="Data-dependent preprocessing: reading",
         state="yours to do",
@@ -209,12 +209,12 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[ConformanceItem]:
     )
     for entry in record.used:
         if "domain" in entry.parts:
-            voted = entry.name in ("types", "learning")
+            is_type_query = entry.name in ("types", "learning")
             yield ConformanceItem(
                 topic=f"Data-dependent preprocessing: {'types' if entry.name == 'types' else 'value sets'}",
                 answer=entry.mechanism,
                 state="covered",
-                page=f"{PROOFS}/{'type_votes' if voted else 'private_domain'}.md",
+                page=f"{PROOFS}/{'type_votes' if is_type_query else 'private_domain'}.md",
             )
     for entry in record.assumed:
         yield ConformanceItem(

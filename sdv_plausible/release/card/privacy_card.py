@@ -89,10 +89,10 @@ class PrivacyCard:
     audit: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        begins, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
-        if not (self.lead.startswith(begins) and self.total[: len(TOTAL)] == total):
+        prefix, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
+        if not (self.lead.startswith(prefix) and self.total[: len(TOTAL)] == total):
             raise ValueError(
-                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here "
+                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {prefix!r} here "
                 f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
                 "guarantee, and how often candidates pass is on no card"
             )
@@ -135,11 +135,11 @@ class PrivacyCard:
         path : str or Path
             Path that ends in .html, .md or .json.
         """
-        made = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending not in made:
+        writers = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        suffix = Path(path).suffix.lower()
+        if suffix not in writers:
             raise ValueError(f"path ({str(path)!r}) must end in .html, .md or .json")
-        write_whole(path, made[ending]())
+        write_whole(path, writers[suffix]())
 
 
 # --- Markdown ------------------------------------------------------------------------------------------

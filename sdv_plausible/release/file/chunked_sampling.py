@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.release_sampling import PART_ROWS, sample_table
 from sdv_plausible.utils.atomic_files import part_folder
 
-AHEAD = 4  # smallest number of parts in progress
+MIN_AHEAD = 4  # smallest number of parts in progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,60 +50,60 @@ class PartRequest:
 
     def __reduce__(self) -> Any:
         """Pickle as bytes that each process unpickles once, not once per part."""
-        return _received, (self._sent,)
+        return _unpickled, (self._pickled,)
 
     @cached_property
-    def _sent(self) -> bytes:
+    def _pickled(self) -> bytes:
         return pickle.dumps((self.release, self.num_rows, self.rows, self.coins))
 
     def part(self, number: int) -> pd.DataFrame:
         """Make one part."""
-        before = number * self.rows
-        size = min(self.rows, self.num_rows - before)
+        start = number * self.rows
+        size = min(self.rows, self.num_rows - start)
         return sample_table(
-            size, {}, coins=self.coins.spawn("part", number), place=(before, self.num_rows), **self.release
+            size, {}, coins=self.coins.spawn("part", number), place=(start, self.num_rows), **self.release
         )
 
     def parquet(self, number: int) -> bytes:
         """Make one part as the content of a Parquet file."""
-        before = number * self.rows
-        size, coins = min(self.rows, self.num_rows - before), self.coins.spawn("part", number)
+        start = number * self.rows
+        size, coins = min(self.rows, self.num_rows - start), self.coins.spawn("part", number)
         from sdv_plausible.release.file.arrow_rows import parquet_bytes, sample_arrow  # lazy: needs pyarrow
 
-        return parquet_bytes(sample_arrow(size, coins=coins, place=(before, self.num_rows), **self.release))
+        return parquet_bytes(sample_arrow(size, coins=coins, place=(start, self.num_rows), **self.release))
 
 
 @lru_cache(maxsize=1)
-def _received(sent: bytes) -> PartRequest:
-    return PartRequest(*pickle.loads(sent))
+def _unpickled(data: bytes) -> PartRequest:
+    return PartRequest(*pickle.loads(data))
 
 
-def made(
-    call: PartRequest, make: Callable[[PartRequest, int], Any], executor: Executor | None
+def make_parts(
+    request: PartRequest, make: Callable[[PartRequest, int], Any], executor: Executor | None
 ) -> Iterator[Any]:
     """Make all parts in order; with workers, a few parts ahead of the consumer."""
-    numbers = range(len(call))
+    numbers = range(len(request))
     if executor is None:
-        return (make(call, number) for number in numbers)
+        return (make(request, number) for number in numbers)
     from sdv_plausible.utils.parallel import in_turn  # lazy
 
-    ahead = max(AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
-    return in_turn(executor, partial(make, call), numbers, ahead)
+    ahead = max(MIN_AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
+    return in_turn(executor, partial(make, request), numbers, ahead)
 
 
-def write_parts(call: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
+def write_parts(request: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
     """Write all parts as Parquet files into a folder, atomically."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"folder ({str(folder)!r}) must be new or empty: parts of two tables would mix")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with part_folder(folder.parent) as hidden:
-        whole = hidden / "parts"
-        whole.mkdir()
-        for number, content in enumerate(made(call, PartRequest.parquet, executor)):
-            (whole / f"part-{number:06d}.parquet").write_bytes(content)
+        parts = hidden / "parts"
+        parts.mkdir()
+        for number, content in enumerate(make_parts(request, PartRequest.parquet, executor)):
+            (parts / f"part-{number:06d}.parquet").write_bytes(content)
         if folder.exists():
             folder.rmdir()
-        whole.rename(folder)
+        parts.rename(folder)
     return sorted(folder.iterdir())
 
 
@@ -111,7 +111,7 @@ class ChunkedSampler(ABC):
     """Mixin that draws many rows part by part."""
 
     @abstractmethod
-    def _rows_from(self) -> dict[str, Any]:
+    def _sampling_arguments(self) -> dict[str, Any]:
         """Arguments of ``sample_table`` that do not depend on the call."""
 
     def sample_parts(
@@ -143,8 +143,10 @@ class ChunkedSampler(ABC):
         DataFrame
             The parts in order.
         """
-        yield from made(
-            PartRequest.of(self._rows_from(), num_rows, rows, random_state), PartRequest.part, executor
+        yield from make_parts(
+            PartRequest.of(self._sampling_arguments(), num_rows, rows, random_state),
+            PartRequest.part,
+            executor,
         )
 
     def sample_to_parquet(
@@ -171,5 +173,5 @@ class ChunkedSampler(ABC):
             The files.
         """
         return write_parts(
-            PartRequest.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor
+            PartRequest.of(self._sampling_arguments(), num_rows, rows, random_state), Path(folder), executor
         )

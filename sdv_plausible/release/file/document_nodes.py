@@ -21,8 +21,8 @@ from sdv_plausible.table.cells.cell_documents import read_value
 from sdv_plausible.utils.printable import visible
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
-LARGEST = 2**63 - 1
-EXCERPT = 160  # most letters of another error's message, which may quote a value
+MAX_INTEGER = 2**63 - 1
+MAX_MESSAGE = 160  # most letters of another error's message, which may quote a value
 Read = TypeVar("Read")
 
 
@@ -32,16 +32,16 @@ class InvalidFileError(ValueError):
 
 def check_writable(
     field: str,
-    what: str,
-    written: Callable[[], Any],
+    subject: str,
+    write: Callable[[], Any],
     read: Callable[[DocumentNode], object],
     place: str = "it",
 ) -> None:
     """Check before a fit that a file can hold something, by writing and reading it."""
     try:
-        read(DocumentNode(loads(dumps(written(), allow_nan=False)), place))
+        read(DocumentNode(loads(dumps(write(), allow_nan=False)), place))
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refused.saying(field, f"{what} fits in no release file: {error}") from None
+        raise Refused.saying(field, f"{subject} fits in no release file: {error}") from None
 
 
 class DocumentNode:
@@ -54,7 +54,7 @@ class DocumentNode:
         """Return the error for a broken rule, to be raised."""
         return InvalidFileError(visible(f"{self.place}: {rule}", keep=""))
 
-    def checked(self, make: Callable[[], Read]) -> Read:
+    def validate(self, make: Callable[[], Read]) -> Read:
         """Call ``make``; turn its errors into errors of this node, cut short."""
         try:
             return make()
@@ -62,14 +62,14 @@ class DocumentNode:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             text = _LONG_QUOTE.sub(r"\1...\1", " ".join(str(error).split()))
-            raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
+            raise self.refuse(text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "...") from None
 
     def fields(self, names: Collection[str]) -> dict[str, DocumentNode]:
         """Return the children of an object that must have exactly these names."""
-        found = self.entries()
-        if set(found) != set(names):
+        children = self.entries()
+        if set(children) != set(names):
             raise self.refuse(f"must have exactly the entries {', '.join(sorted(names))}")
-        return found
+        return children
 
     def entries(self, most: int = 10_000) -> dict[str, DocumentNode]:
         """Return the children of an object, by name."""
@@ -100,19 +100,19 @@ class DocumentNode:
             raise self.refuse(f"must be one of {', '.join(sorted(options))}")
         return self.value
 
-    def name_of(self, known: Mapping[str, Read]) -> Read:
+    def lookup(self, known: Mapping[str, Read]) -> Read:
         """Return what ``known`` maps a name to."""
         if not isinstance(self.value, str) or self.value not in known:
             raise self.refuse("must be the name of a column of the domain")
         return known[self.value]
 
-    def flag(self) -> bool:
+    def boolean(self) -> bool:
         """Return a bool."""
         if not isinstance(self.value, bool):
             raise self.refuse("must be true or false")
         return self.value
 
-    def whole(self, low: int = -LARGEST, high: int = LARGEST) -> int:
+    def whole(self, low: int = -MAX_INTEGER, high: int = MAX_INTEGER) -> int:
         """Return an integer in a range."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not low <= self.value <= high:
             raise self.refuse(f"must be a whole number from {low} to {high}")
@@ -121,26 +121,26 @@ class DocumentNode:
     def number(self, low: float = -math.inf, high: float = math.inf) -> float:
         """Return a finite number in a range, int or float as written."""
         value = self.value
-        ok = (
+        is_finite = (
             isinstance(value, (int, float))
             and not isinstance(value, bool)
             and abs(value) <= float(np.finfo(float).max)
         )
-        if not ok or not low <= value <= high:
+        if not is_finite or not low <= value <= high:
             raise self.refuse(f"must be a finite number from {low} to {high}")
         return value
 
-    def maybe(self, read: Callable[[DocumentNode], Read]) -> Read | None:
+    def optional(self, read: Callable[[DocumentNode], Read]) -> Read | None:
         """Return None for null, else ``read(self)``."""
         return None if self.value is None else read(self)
 
     def cell(self) -> Any:
         """Return the value of a table's cell."""
-        return self.checked(lambda: read_value(self.value))
+        return self.validate(lambda: read_value(self.value))
 
     def any_array(self) -> np.ndarray:
         """Return an array of int64 or float64, of any shape."""
-        return self.checked(lambda: decode(self.value))
+        return self.validate(lambda: decode(self.value))
 
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
         """Return an array of int64 ("whole") or float64 ("real"); None in ``shape`` is any length."""
@@ -149,7 +149,7 @@ class DocumentNode:
             raise self.refuse(f"must be an array of {kind} numbers")
         sides = tuple(any if side is None else side for side in shape)
         if found.ndim != len(shape) or any(
-            want not in (any, side) for want, side in zip(sides, found.shape, strict=True)
+            expected not in (any, side) for expected, side in zip(sides, found.shape, strict=True)
         ):
             raise self.refuse(f"must be an array of shape {tuple('any' if s is None else s for s in shape)}")
         return found

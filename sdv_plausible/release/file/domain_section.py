@@ -26,24 +26,24 @@ def read_domain(part: DocumentNode) -> Domain:
     attributes = tuple(map(_read_modelled, items))
     if not attributes:
         raise part.refuse("must have a column at least")
-    return part.checked(lambda: Domain(attributes))
+    return part.validate(lambda: Domain(attributes))
 
 
 def read_column(part: DocumentNode) -> Attribute:
     """Read one attribute."""
     part.entries()
-    found = part.checked(lambda: read_attribute(part.value, REQUIRED))
-    if found.datetime_format is not None:
-        part.checked(lambda: pd.Timestamp(0).strftime(found.datetime_format))
-    return found
+    attribute = part.validate(lambda: read_attribute(part.value, REQUIRED))
+    if attribute.datetime_format is not None:
+        part.validate(lambda: pd.Timestamp(0).strftime(attribute.datetime_format))
+    return attribute
 
 
 def check_column(name: str, attribute: Attribute) -> None:
     """Check before a fit that a release file can hold an attribute."""
-    what = f"domain of column {name!r}"
-    check_writable("domain", what, lambda: write_attribute(attribute), _read_modelled)
+    subject = f"domain of column {name!r}"
+    check_writable("domain", subject, lambda: write_attribute(attribute), _read_modelled)
     if attribute.name != name:
-        raise Refused.saying("domain", f"{what} has the name {attribute.name!r:.60}")
+        raise Refused.saying("domain", f"{subject} has the name {attribute.name!r:.60}")
 
 
 def _read_modelled(part: DocumentNode) -> Attribute:

@@ -157,8 +157,10 @@ class Release(ChunkedSampler):
             coins = recipient_coins(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
             raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
-        known, own = dict(given or {}), coins.spawn("sample")
-        return sample_table(int(num_rows), known, coins=own, uniform=uniform, **self._rows_from())
+        given_values, stream = dict(given or {}), coins.spawn("sample")
+        return sample_table(
+            int(num_rows), given_values, coins=stream, uniform=uniform, **self._sampling_arguments()
+        )
 
     def drawn_by_model(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
         """Modelled columns of rows, before rules are applied; used for several tables."""
@@ -234,9 +236,9 @@ class Release(ChunkedSampler):
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
         self.check_memory(int(rows) * num_tables)
-        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
+        arguments = self._sampling_arguments() | {"seeds": INDEPENDENT_ROWS}
         return [
-            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
+            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(arguments | {"model": model}))
             for i, model in enumerate(models)
         ]
 
@@ -245,7 +247,7 @@ class Release(ChunkedSampler):
         modelled = len(self.rules.whole(self.domain))
         check_memory(num_rows, modelled, len(self.schema.columns) - modelled)
 
-    def _rows_from(self) -> dict[str, Any]:
+    def _sampling_arguments(self) -> dict[str, Any]:
         """Arguments of ``sample_table`` that do not depend on the call."""
         names = ("domain", "model", "seeds", "schema", "rules")
         return {name: getattr(self, name) for name in names} | {"locales": self.settings["locales"]}

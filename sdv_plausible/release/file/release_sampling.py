@@ -16,8 +16,8 @@ from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.release.file.fake_columns import Place, invent
-from sdv_plausible.release.file.schema_section import TableSchema, as_stored
+from sdv_plausible.release.file.fake_columns import Place, make_placeholders
+from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
@@ -26,31 +26,34 @@ from sdv_plausible.table.columns.stored_types import in_storage
 
 PART_ROWS = 500_000  # rows per part of chunked sampling
 # Measured peak bytes per cell of a modelled column and of a placeholder column.
-MODELLED_BYTES, INVENTED_BYTES = 36, 160
+MODELLED_BYTES, PLACEHOLDER_BYTES = 36, 160
 _UNKNOWN_MEMORY = 64 * 2**30  # if the system reports nothing
 
 
-def memory() -> int:
+def available_memory() -> int:
     """Available memory of this machine or of this process's limit, in bytes."""
-    found = []
+    limits = []
     with suppress(OSError, ValueError, IndexError):
-        said = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
-        found.append(1024 * int(said.split()[0]))
+        meminfo = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        limits.append(1024 * int(meminfo.split()[0]))
     with suppress(OSError, ValueError):
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     with suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(found, default=_UNKNOWN_MEMORY)
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=_UNKNOWN_MEMORY)
 
 
 def check_memory(num_rows: int, modelled: int, invented: int) -> None:
     """Reject a table that does not fit in memory; the counts are of modelled and other columns."""
-    needed, there = num_rows * (modelled * MODELLED_BYTES + invented * INVENTED_BYTES), memory()
-    if needed > there:
+    needed, available = (
+        num_rows * (modelled * MODELLED_BYTES + invented * PLACEHOLDER_BYTES),
+        available_memory(),
+    )
+    if needed > available:
         raise Refused(
             "num_rows",
             num_rows,
-            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are "
+            f"needs about {needed / 2**30:,.1f} GiB at once, and {available / 2**30:,.1f} GiB of memory are "
             "there",
             "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
             "release() gives",
@@ -73,22 +76,22 @@ def sample_table(
 ) -> pd.DataFrame:
     """Draw rows (post-processing); an error if the ``given`` values have joint probability 0."""
     # ``uniform``: columns with uniform codes. ``place``: (rows before these, rows of the whole table).
-    codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
-    free = _uniform(uniform, given, domain)
-    known = _known(given, codec, rules)
+    codec, attributes, given = Codec(domain), rules.whole(domain), rules.given(given)
+    uniform_columns = _uniform_columns(uniform, given, domain)
+    given_codes = _given_codes(given, codec, rules)
 
-    def drawn(wanted: int, number: int) -> pd.DataFrame:
-        own = coins if number == 0 else coins.spawn("again", number)
-        codes = _codes(wanted, known, model, seeds, own)
-        for j in free:
-            codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
-        return decoded(codes, given, codec, rules, own)
+    def draw(num_wanted: int, number: int) -> pd.DataFrame:
+        stream = coins if number == 0 else coins.spawn("again", number)
+        codes = _draw_codes(num_wanted, given_codes, model, seeds, stream)
+        for j in uniform_columns:
+            codes[:, j] = stream.spawn("uniform", j).integers(domain.cardinalities[j], num_wanted)
+        return decoded(codes, given, codec, rules, stream)
 
-    table = rules.draw(num_rows, drawn, whole)
+    table = rules.draw(num_rows, draw, attributes)
     # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     streams = partial(coins.spawn, "invented")
-    return completed(table, schema, whole, streams, locales=locales, decoded_so=decoded_so, place=place)
+    return completed(table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, place=place)
 
 
 def completed(
@@ -108,9 +111,9 @@ def completed(
         if name in table and ((name in decoded_so and column.dtype == object) or name not in whole):
             columns[name] = table[name]
         elif name in whole:
-            columns[name] = as_stored(table[name], column.dtype)
+            columns[name] = cast_column(table[name], column.dtype)
         else:
-            columns[name] = invent(
+            columns[name] = make_placeholders(
                 column, len(table), streams(name), is_key=name in schema.keys, locales=locales, place=place
             )
     frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
@@ -129,7 +132,7 @@ def decoded(
     return rules.unfold(table)
 
 
-def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
+def _given_codes(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
     """Codes of the given values."""
     names = codec.domain.names
     for name, value in given.items():
@@ -148,7 +151,7 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
 
 
-def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
+def _uniform_columns(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
     """Indices of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
     is_list = isinstance(names, Iterable) and not isinstance(names, str)
     if not is_list or not all(isinstance(name, str) and name in domain.names for name in names):
@@ -159,14 +162,14 @@ def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> 
     return [domain.names.index(name) for name in dict.fromkeys(names)]
 
 
-def _codes(
-    num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
+def _draw_codes(
+    num_rows: int, given_codes: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
 ) -> np.ndarray:
-    if not known:
+    if not given_codes:
         return seeds.sample(num_rows, model, coins)
-    found = seeds.sample_given(num_rows, known, model, coins)
-    if len(found) < num_rows:
+    codes = seeds.sample_given(num_rows, given_codes, model, coins)
+    if len(codes) < num_rows:
         raise ValueError(
             "given: no row can have all of these values, their probability is 0: leave one of them out"
         )
-    return found
+    return codes

@@ -22,7 +22,7 @@ from sdv_plausible.table.columns.output_types import invented_type, output_type
 from sdv_plausible.table.columns.stored_types import STORAGE
 from sdv_plausible.utils.file_names import broken_rule
 
-TYPE = (
+DTYPE_PATTERN = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
     r"|datetime64\[(s|ms|us|ns)(, [^\[\],]{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
     r"tz=[^\[\],]{1,160})?\])?\[pyarrow\]"
@@ -57,8 +57,8 @@ class TableSchema:
     @property
     def keys(self) -> frozenset[str]:
         """Names of all key columns."""
-        found = [*self.alternate_keys, *([] if self.primary_key is None else [self.primary_key])]
-        return frozenset(name for key in found for name in ((key,) if isinstance(key, str) else key))
+        all_keys = [*self.alternate_keys, *([] if self.primary_key is None else [self.primary_key])]
+        return frozenset(name for key in all_keys for name in ((key,) if isinstance(key, str) else key))
 
     @property
     def dtypes(self) -> pd.Series[Any]:
@@ -72,21 +72,21 @@ class TableSchema:
 
     def taken_from_rows(self, domain: Domain) -> dict[str, str]:
         """Columns whose dtype was read off the real rows (before 0.2), and what it reveals."""
-        found, known = {}, {attribute.name: attribute for attribute in domain}
+        leaked, attributes = {}, {attribute.name: attribute for attribute in domain}
         for column in self.columns:
-            attribute = known.get(column.name)
+            attribute = attributes.get(column.name)
             if attribute is None and isinstance(column.dtype, pd.CategoricalDtype):
-                found[column.name] = "every value of the real column"
-            elif _was_the_type(column, attribute):
+                leaked[column.name] = "every value of the real column"
+            elif _is_old_dtype(column, attribute):
                 continue
             elif attribute is None and column.dtype != invented_type(column.spec):
-                found[column.name] = f"stored as {column.dtype}"
+                leaked[column.name] = f"stored as {column.dtype}"
             elif attribute is not None and column.dtype != output_type(attribute, column.dtype):
                 is_category = isinstance(column.dtype, pd.CategoricalDtype)
-                found[column.name] = f"stored as {'a category' if is_category else column.dtype}"
-        return found
+                leaked[column.name] = f"stored as {'a category' if is_category else column.dtype}"
+        return leaked
 
-    def without_values(self, domain: Domain) -> TableSchema:
+    def without_categories(self, domain: Domain) -> TableSchema:
         """The schema without categories of columns that are not modelled."""
         columns = [
             replace(c, dtype=invented_type(c.spec))
@@ -97,7 +97,7 @@ class TableSchema:
         return replace(self, columns=tuple(columns))
 
 
-def _was_the_type(column: SchemaColumn, attribute: Attribute | None) -> bool:
+def _is_old_dtype(column: SchemaColumn, attribute: Attribute | None) -> bool:
     """Whether earlier versions gave this dtype: text for ids, int64 for integers with missing values."""
     if attribute is None:
         return bool(column.spec.get("regex_format")) and column.dtype == np.dtype(object)
@@ -106,8 +106,8 @@ def _was_the_type(column: SchemaColumn, attribute: Attribute | None) -> bool:
 
 def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
     """Schema as a section."""
-    if schema.without_values(domain) != schema:
-        names = [name for name, told in schema.taken_from_rows(domain).items() if told.startswith("every")]
+    if schema.without_categories(domain) != schema:
+        names = [name for name, text in schema.taken_from_rows(domain).items() if text.startswith("every")]
         raise ValueError(
             f"columns {names} are not modelled, and their type holds every value of the real column: no "
             "release file may hold them; use invented_type(spec)"
@@ -136,7 +136,7 @@ def write_dtype(column: SchemaColumn) -> Any:
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = [write_value(value) for value in column.dtype.categories]
         return {"values": values, "ordered": bool(column.dtype.ordered)}
-    if not re.fullmatch(TYPE, str(column.dtype)):
+    if not re.fullmatch(DTYPE_PATTERN, str(column.dtype)):
         raise ValueError(
             f"column {column.name!r} has the type {column.dtype}, which has no form in a release file"
         )
@@ -158,26 +158,26 @@ def read_schema(part: DocumentNode, domain: Domain) -> TableSchema:
     if not set(domain.names) <= set(names):
         raise f["columns"].refuse("must have the columns of the domain")
     for column, item in zip(columns, f["columns"].items(), strict=True):
-        if not _fits(column, domain):
+        if not _dtype_fits(column, domain):
             raise DocumentNode(None, f"{item.place}.dtype").refuse(
                 "must be a type that holds what the column's domain has"
             )
 
     def key(p: DocumentNode) -> str | tuple[str, ...]:
         return (
-            p.name_of(known)
+            p.lookup(known)
             if isinstance(p.value, str)
-            else tuple(item.name_of(known) for item in p.items(1000))
+            else tuple(item.lookup(known) for item in p.items(1000))
         )
 
     related = [item.fields(("type", "columns")) for item in f["relationships"].items(1000)]
     return TableSchema(
         table=_read_table_name(f["table"]),
         columns=columns,
-        primary_key=f["primary_key"].maybe(key),
+        primary_key=f["primary_key"].optional(key),
         alternate_keys=tuple(key(item) for item in f["alternate_keys"].items(1000)),
         relationships=tuple(
-            (r["type"].text(LONGEST_NAME), tuple(item.name_of(known) for item in r["columns"].items(1000)))
+            (r["type"].text(LONGEST_NAME), tuple(item.lookup(known) for item in r["columns"].items(1000)))
             for r in related
         ),
     )
@@ -198,7 +198,7 @@ def _read_column(part: DocumentNode) -> SchemaColumn:
     for key, read in (
         ("datetime_format", _read_format),
         ("regex_format", _read_regex),
-        ("pii", DocumentNode.flag),
+        ("pii", DocumentNode.boolean),
     ):
         if f[key].value is not None:
             spec[key] = read(f[key])
@@ -211,9 +211,9 @@ def _read_column(part: DocumentNode) -> SchemaColumn:
 
 def _read_format(part: DocumentNode) -> str:
     """Date format that this machine supports."""
-    form = part.text(200, DATE_FORMAT)
-    part.checked(lambda: pd.Timestamp(0).strftime(form))
-    return form
+    date_format = part.text(200, DATE_FORMAT)
+    part.validate(lambda: pd.Timestamp(0).strftime(date_format))
+    return date_format
 
 
 def _read_zone(part: DocumentNode) -> None:
@@ -234,9 +234,9 @@ def _read_regex(part: DocumentNode) -> str:
 def _read_dtype(part: DocumentNode) -> Any:
     if isinstance(part.value, dict):
         f = part.fields(("values", "ordered"))
-        values, ordered = [item.cell() for item in f["values"].items()], f["ordered"].flag()
-        return part.checked(lambda: pd.CategoricalDtype(values, ordered))
-    name = part.text(LONGEST_NAME, TYPE)
+        values, ordered = [item.cell() for item in f["values"].items()], f["ordered"].boolean()
+        return part.validate(lambda: pd.CategoricalDtype(values, ordered))
+    name = part.text(LONGEST_NAME, DTYPE_PATTERN)
     zone = re.search(r", (tz=)?(.*?)\]", name)
     if zone:
         _read_zone(DocumentNode(zone.group(2), part.place))
@@ -248,30 +248,30 @@ def _read_dtype(part: DocumentNode) -> Any:
         raise part.refuse("must be the name of a pandas type") from None
 
 
-def _fits(column: SchemaColumn, domain: Domain) -> bool:
+def _dtype_fits(column: SchemaColumn, domain: Domain) -> bool:
     """Whether a column's dtype represents all values of its attribute."""
     if column.name not in domain:
         return True
     attribute = domain[column.name]
     if output_type(attribute, column.dtype) == column.dtype and attribute.provenance != "inferred":
         return True
-    ends = np.arange(attribute.cardinality) if attribute.values else np.array([0, attribute.cardinality - 1])
-    written = pd.Series(ColumnCodec(attribute).decode(ends, KeyedRNG.from_seed(0)))
+    codes = np.arange(attribute.cardinality) if attribute.values else np.array([0, attribute.cardinality - 1])
+    decoded = pd.Series(ColumnCodec(attribute).decode(codes, KeyedRNG.from_seed(0)))
     try:
-        stored = as_stored(written, column.dtype)
+        cast = cast_column(decoded, column.dtype)
     except (TypeError, ValueError, OverflowError):
         return False
-    if pd.api.types.is_float_dtype(stored.dtype):
+    if pd.api.types.is_float_dtype(cast.dtype):
         return True
-    return bool((stored.isna() == written.isna()).all() and (stored == written)[written.notna()].all())
+    return bool((cast.isna() == decoded.isna()).all() and (cast == decoded)[decoded.notna()].all())
 
 
-def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
+def cast_column(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
     """Cast a column to its dtype; floats with missing values stay floats if the dtype has no missing."""
     if pd.api.types.is_integer_dtype(dtype) and pd.api.types.is_float_dtype(column.dtype):
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):
             return column
-    if not (there := column.notna()).all():
-        column = column[there].reindex(column.index)  # every missing value becomes NaN
+    if not (is_present := column.notna()).all():
+        column = column[is_present].reindex(column.index)  # every missing value becomes NaN
     return column.astype(dtype)

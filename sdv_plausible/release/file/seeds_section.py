@@ -11,7 +11,7 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.release.file.document_nodes import DocumentNode
 from sdv_plausible.table.columns.domain import Domain
 
-MOST_ROWS = 2**53  # largest sum of sizes, exact as a double
+MAX_SUM = 2**53  # largest sum of sizes, exact as a double
 _FIELDS = ("columns", "codes", "sizes")
 
 
@@ -37,8 +37,8 @@ def read_seeds(part: DocumentNode, model: PrefixModel, domain: Domain) -> Releas
 
 def _read(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
     f = part.fields(_FIELDS)
-    number = {name: j for j, name in enumerate(domain.names)}
-    columns = [item.name_of(number) for item in f["columns"].items(100_000)]
+    index_of = {name: j for j, name in enumerate(domain.names)}
+    columns = [item.lookup(index_of) for item in f["columns"].items(100_000)]
     if tuple(columns) != tuple(model.order[: len(columns)]):
         raise f["columns"].refuse("must be the first columns of the model's order")
     codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
@@ -48,8 +48,8 @@ def _read(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPre
         codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
     ).any():
         raise f["codes"].refuse("must be codes of the columns")
-    if (sizes < 1).any() or sizes.astype(float).sum() > MOST_ROWS:
-        raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MOST_ROWS}")
+    if (sizes < 1).any() or sizes.astype(float).sum() > MAX_SUM:
+        raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MAX_SUM}")
     released = ReleasedPrefixes.sort(codes.astype(np.int32), sizes)
     if not (released.prefixes == codes).all() or (np.diff(codes, axis=0) == 0).all(axis=1).any():
         raise f["codes"].refuse("must be sorted and distinct")

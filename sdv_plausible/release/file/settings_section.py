@@ -31,8 +31,8 @@ PRIVACY = (
     "split", "least_rows",
 )  # fmt: skip
 """Settings that every file has; options of other privacy tests have their defaults."""
-_OF_TESTS = dict.fromkeys(name for test in TESTS_BY_NAME.values() for name in option_names(test))
-NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
+_TEST_OPTIONS = dict.fromkeys(name for test in TESTS_BY_NAME.values() for name in option_names(test))
+OPTIONAL = (*(name for name in _TEST_OPTIONS if name not in PRIVACY), "accounting", "noise")
 """Settings that older files lack; they default."""
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
@@ -45,26 +45,26 @@ OTHERS = (
     "returns_tables",
 )
 KNOWN: tuple[str, ...] = (
-    *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
+    *PRIVACY, *OPTIONAL, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
     "public_source", "public_sha256", "voted", "voted_others",
 )  # fmt: skip
-_DEEPEST = 3
+_MAX_DEPTH = 3
 
 
 def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
     """Settings of a release as plain values; privacy and model parameters without such a form are omitted."""
     if {*others} != {*OTHERS}:
         raise TypeError(f"settings of a release are {OTHERS}, and these are {sorted(others)}")
-    plain = {name: as_json(value) for name, value in others.items()}
-    who, test = settings.neighbours, settings.test
-    unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
-    found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
-    found |= {name: getattr(test, name) for name in option_names(type(test))}
-    found |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
-    found |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
-    words = {name: as_json(value) for name, value in {**words_of(model), **found}.items()}
-    words = {name: value for name, value in words.items() if is_plain(value)}
-    return {**words, **plain, **({"voted": list(voted)} if voted else {})}
+    other_values = {name: as_json(value) for name, value in others.items()}
+    neighbours, test = settings.neighbours, settings.test
+    unit = ("replace_one" if neighbours.replace else "add_remove", neighbours.person, neighbours.rows)
+    parameters = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
+    parameters |= {name: getattr(test, name) for name in option_names(type(test))}
+    parameters |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
+    parameters |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
+    values = {name: as_json(value) for name, value in {**words_of(model), **parameters}.items()}
+    values = {name: value for name, value in values.items() if is_plain(value)}
+    return {**values, **other_values, **({"voted": list(voted)} if voted else {})}
 
 
 def as_json(value: Any) -> Any:
@@ -87,24 +87,24 @@ def is_plain(value: Any) -> bool:
 
 def versions_of(*others: str) -> dict[str, str]:
     """Versions of the installed packages, by name; a source checkout may lack its own."""
-    found = {}
+    versions = {}
     for name in sorted((*_PACKAGES, *others)):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def read_versions(part: DocumentNode) -> dict[str, str]:
     """Read and check the section of the package versions."""
-    if strange := sorted({*part.entries(100)} - {*PACKAGES}):
-        raise part.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {strange[0]!r:.60}")
+    if unknown := sorted({*part.entries(100)} - {*PACKAGES}):
+        raise part.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {unknown[0]!r:.60}")
     return {name: item.text(LONGEST_NAME, VERSION) for name, item in part.entries(100).items()}
 
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as a section; an infinite epsilon is null."""
-    found: dict[str, Any] = _sorted(settings)
-    return found | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
+    document: dict[str, Any] = _sorted(settings)
+    return document | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -124,43 +124,43 @@ def read_settings(part: DocumentNode) -> dict[str, Any]:
         raise f[unknown[0]].refuse(
             "must be a setting that this version knows: remove it, or install the version that made the file"
         )
-    lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
-    if lacking:
-        raise part.refuse(f"must have the entries {', '.join(lacking)}")
-    found = {name: _plain(item, 0) for name, item in f.items()}
-    found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
-    newer = [name for name in NEWER if name in found]
-    for name in (*PRIVACY, *newer):
-        if not _is_short(found[name]):
+    missing = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
+    if missing:
+        raise part.refuse(f"must have the entries {', '.join(missing)}")
+    values = {name: _plain(item, 0) for name, item in f.items()}
+    values["epsilon"] = math.inf if values["epsilon"] is None else values["epsilon"]
+    optional = [name for name in OPTIONAL if name in values]
+    for name in (*PRIVACY, *optional):
+        if not _has_simple_form(values[name]):
             raise f[name].refuse("must be a number, a short text, null, or a list of up to three numbers")
     f["neighbours"].choice(RELATIONS)
-    f["person"].maybe(lambda p: p.text(LONGEST_NAME))
+    f["person"].optional(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
     f["privacy_test"].choice(TESTS_BY_NAME)
-    if "accounting" in found:
+    if "accounting" in values:
         f["accounting"].choice(("paper", "proved"))
-    part.checked(lambda: privacy_of(found))
-    _name_idle(found)
+    part.validate(lambda: privacy_of(values))
+    _warn_of_unused(values)
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
-        f[name].flag()
+        f[name].boolean()
     f["max_bins"].whole(2)
     f["undeclared"].choice(get_args(Undeclared))
-    f["types"].maybe(lambda p: p.choice(get_args(Types)))
+    f["types"].optional(lambda p: p.choice(get_args(Types)))
     _check_voted(f)
-    if not isinstance(found.get("model_parameters"), (dict, type(None))):
+    if not isinstance(values.get("model_parameters"), (dict, type(None))):
         raise f["model_parameters"].refuse("must be an object or null")
-    if found.get("model_parameters") and "model" not in found:
+    if values.get("model_parameters") and "model" not in values:
         raise f["model_parameters"].refuse("must be null where no model is named")
-    if "public_rows" in found:
+    if "public_rows" in values:
         f["public_rows"].whole(1)
-    elif idle := [name for name in ("public_source", "public_sha256") if name in found]:
-        raise f[idle[0]].refuse("must not be there: it has no effect without public_rows")
-    if found.get("public_source") is not None:
+    elif unused := [name for name in ("public_source", "public_sha256") if name in values]:
+        raise f[unused[0]].refuse("must not be there: it has no effect without public_rows")
+    if values.get("public_source") is not None:
         f["public_source"].text(LONGEST_NAME)
-    if "public_sha256" in found:
+    if "public_sha256" in values:
         f["public_sha256"].text(64, "[0-9a-f]{64}")
-    found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
-    return found
+    values["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
+    return values
 
 
 def privacy_of(settings: Mapping[str, Any]) -> Settings:
@@ -168,7 +168,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
     test, relation = privacy_test_of(settings), settings["neighbours"]
     unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
     for kind in TESTS_BY_NAME.values():  # unused options are shown, so they are checked too
-        _made(kind, settings)
+        _make_test(kind, settings)
     return Settings(
         epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
         split=settings["split"],
@@ -177,10 +177,10 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
 
 def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
     """The privacy test among the settings."""
-    return _made(TESTS_BY_NAME[settings["privacy_test"]], settings)
+    return _make_test(TESTS_BY_NAME[settings["privacy_test"]], settings)
 
 
-def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
+def _make_test(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
     return kind(**{name: settings[name] for name in option_names(kind) if name in settings})
 
 
@@ -196,21 +196,23 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
     )  # a learner of one's own
 
 
-def _is_short(value: Any) -> bool:
+def _has_simple_form(value: Any) -> bool:
     """Whether a privacy parameter is a scalar or a short list; ``Settings`` checks its value."""
     if isinstance(value, list):
         return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
 
 
-def _name_idle(found: Mapping[str, Any]) -> None:
+def _warn_of_unused(values: Mapping[str, Any]) -> None:
     """Warn of non-default options of other tests, which files of version 0.1 may have."""
-    test = found["privacy_test"]
-    others = [name for name in _OF_TESTS if name in found and name not in option_names(TESTS_BY_NAME[test])]
-    idle = {name: found[name] for name in others if found[name] != getattr(RandomizedTest(), name)}
-    if idle:
-        told = visible(", ".join(f"{name} ({value!r:.40})" for name, value in idle.items()), keep="")
-        warnings.warn(f"settings without effect under privacy_test {test!r}: {told}", stacklevel=2)
+    test = values["privacy_test"]
+    others = [
+        name for name in _TEST_OPTIONS if name in values and name not in option_names(TESTS_BY_NAME[test])
+    ]
+    unused = {name: values[name] for name in others if values[name] != getattr(RandomizedTest(), name)}
+    if unused:
+        text = visible(", ".join(f"{name} ({value!r:.40})" for name, value in unused.items()), keep="")
+        warnings.warn(f"settings without effect under privacy_test {test!r}: {text}", stacklevel=2)
 
 
 def _check_voted(f: Mapping[str, DocumentNode]) -> None:
@@ -231,7 +233,7 @@ def _plain(part: DocumentNode, depth: int) -> Any:
         return part.text()
     if isinstance(value, (int, float)):
         return part.number()
-    if depth == _DEEPEST:
+    if depth == _MAX_DEPTH:
         raise part.refuse("nests too deeply")
     if isinstance(value, list):
         return [_plain(item, depth + 1) for item in part.items(100_000)]

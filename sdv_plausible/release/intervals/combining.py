@@ -77,10 +77,10 @@ def combine(
     (11.0, 1.233)
     """
     check_level(level)
-    q = _numbers("estimates", estimates)
+    q = _stack("estimates", estimates)
     if len(q) < 2:
         raise ValueError(f"estimates ({len(q)}) must be of at least 2 tables: one shows no variance, try 20")
-    v = np.zeros_like(q) if variances is None else _numbers("variances", variances)
+    v = np.zeros_like(q) if variances is None else _stack("variances", variances)
     if v.shape != q.shape:
         raise ValueError(
             f"variances (shape {v.shape}) must be one for each estimate (shape {q.shape}): squared standard "
@@ -88,20 +88,20 @@ def combine(
         )
     m = len(q)
     between, within = q.var(axis=0, ddof=1), v.mean(axis=0)
-    whole = (1 + 1 / m) * between
-    taken = whole - within
-    variance = np.where(taken > 0, taken, whole)  # never negative; conservative if nothing is subtracted
-    degrees = np.where(taken > 0, (m - 1) * (variance / np.maximum(whole, 1e-300)) ** 2, m - 1.0)
+    total = (1 + 1 / m) * between
+    difference = total - within
+    variance = np.where(
+        difference > 0, difference, total
+    )  # never negative; conservative if nothing is subtracted
+    degrees = np.where(difference > 0, (m - 1) * (variance / np.maximum(total, 1e-300)) ** 2, m - 1.0)
     half = student.ppf((1 + level) / 2, np.maximum(degrees, 1.0)) * np.sqrt(variance)
     mean = q.mean(axis=0)
     return Combined(estimate=mean, variance=variance, lower=mean - half, upper=mean + half, degrees=degrees)
 
 
-def _numbers(name: str, of_tables: Sequence[ArrayLike]) -> np.ndarray:
+def _stack(name: str, values: Sequence[ArrayLike]) -> np.ndarray:
     """Array of the values of all tables, tables first."""
-    each = [check.finite_array(name, one) for one in of_tables]
-    if len({one.shape for one in each}) > 1:
-        raise ValueError(
-            f"{name} (shapes {sorted({one.shape for one in each})[:2]}) must be of one shape in all tables"
-        )
-    return np.array(each)
+    arrays = [check.finite_array(name, array) for array in values]
+    if len(shapes := {array.shape for array in arrays}) > 1:
+        raise ValueError(f"{name} (shapes {sorted(shapes)[:2]}) must be of one shape in all tables")
+    return np.array(arrays)

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.queries.transcript import DEVIATION, Noise
 
-MIXED = 1.01  # factor on the wider distribution, for sums of Laplace and Gaussian noise
+MIXTURE_FACTOR = 1.01  # factor on the wider distribution, for sums of Laplace and Gaussian noise
 
 
 def check_level(level: float) -> None:
@@ -30,8 +30,10 @@ def half_widths(noise: Noise, scales: np.ndarray | float, miss: float) -> np.nda
     # "Discrete laplace" may be a sum of Laplace and Gaussian noise, whose tails lie between both.
     if noise == "rounded":
         return np.floor(scales)
-    z, widest = -float(ndtri(miss / 2)) * DEVIATION[noise], math.log(1 / miss)
-    return np.ceil((z if noise == "discrete gaussian" else MIXED * max(z, widest)) * np.asarray(scales))
+    z, laplace_z = -float(ndtri(miss / 2)) * DEVIATION[noise], math.log(1 / miss)
+    return np.ceil(
+        (z if noise == "discrete gaussian" else MIXTURE_FACTOR * max(z, laplace_z)) * np.asarray(scales)
+    )
 
 
 def sum_half_width(sigmas: Sequence[float], miss: float) -> float:

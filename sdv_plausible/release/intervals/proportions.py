@@ -22,20 +22,20 @@ def proportion_limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits of the proportions behind counts with discrete Gaussian noise."""
     # A proportion is outside with probability at most ``miss``, half per side, if the row bounds hold.
-    values, masses, rest = _blocks(sigma)
-    distinct, where = np.unique(counts, return_inverse=True)
+    values, masses, outside = _blocks(sigma)
+    distinct, inverse = np.unique(counts, return_inverse=True)
 
     def at_least(p: np.ndarray) -> np.ndarray:
         """Bound on Pr[count + noise >= y]; increases with p and with the number of rows."""
-        return _tail(distinct, p, most_rows, values, masses) + rest
+        return _tail(distinct, p, most_rows, values, masses) + outside
 
     def at_most(p: np.ndarray) -> np.ndarray:
         """Bound on Pr[count + noise <= y], by symmetry: n - count is binomial too."""
-        return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + rest
+        return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + outside
 
     lower = _highest(lambda p: at_least(p) <= miss / 2, _guess(distinct, sigma, most_rows), -1)
     upper = _highest(lambda p: at_most(p) <= miss / 2, _guess(distinct, sigma, least_rows), 1)
-    return lower[where].reshape(counts.shape), upper[where].reshape(counts.shape)
+    return lower[inverse].reshape(counts.shape), upper[inverse].reshape(counts.shape)
 
 
 def binomial_limits(
@@ -61,15 +61,15 @@ def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:
 
 def _tail(y: np.ndarray, p: np.ndarray, rows: int, noise: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """Bound on Pr[binomial(rows, p) + noise >= y], block by block of the noise."""
-    found = np.empty(len(y))
-    many = max(1, BLOCK_CELLS // len(noise))
-    for start in range(0, len(y), many):
-        here = slice(start, start + many)
-        k = y[here, None] - noise[None]
+    bounds = np.empty(len(y))
+    block_rows = max(1, BLOCK_CELLS // len(noise))
+    for start in range(0, len(y), block_rows):
+        block = slice(start, start + block_rows)
+        k = y[block, None] - noise[None]
         inside = np.clip(k, 1, max(rows, 1))
-        tails = betainc(inside, rows - inside + 1, p[here, None])
-        found[here] = np.where(k <= 0, 1.0, np.where(k > rows, 0.0, tails)) @ masses
-    return found
+        tails = betainc(inside, rows - inside + 1, p[block, None])
+        bounds[block] = np.where(k <= 0, 1.0, np.where(k > rows, 0.0, tails)) @ masses
+    return bounds
 
 
 def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -80,16 +80,16 @@ def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _highest(
-    refused: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
+    is_rejected: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
 ) -> np.ndarray:
     """Outermost proportion that is not rejected, on one side, by bisection; errs outwards."""
-    end = 0.0 if side < 0 else 1.0
+    extreme = 0.0 if side < 0 else 1.0
     p, far = guess
     outer = np.clip(p + side * far, 0.0, 1.0)
-    outer = np.where(refused(outer), outer, end)
-    inner = np.where(refused(p), 1 - end, p)
+    outer = np.where(is_rejected(outer), outer, extreme)
+    inner = np.where(is_rejected(p), 1 - extreme, p)
     for _ in range(HALVINGS):
         middle = (inner + outer) / 2
-        out = refused(middle)
-        outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
+        rejected = is_rejected(middle)
+        outer, inner = np.where(rejected, middle, outer), np.where(rejected, inner, middle)
     return outer

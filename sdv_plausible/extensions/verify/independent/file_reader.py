@@ -116,7 +116,7 @@ def array_of(value: Any) -> np.ndarray:
 
 
 def map_arrays(value: Any, convert: Callable[[Any], Any] = array_of) -> Any:
-    """The document with its arrays replaced by ``made(array)``; by default NumPy arrays."""
+    """The document with its arrays replaced by ``convert(array)``; by default NumPy arrays."""
     if is_array(value):
         return convert(value)
     if isinstance(value, dict):
