@@ -130,7 +130,7 @@ def read_ledger(
     )
     ledger.is_recorded = True
     entries = _read_entries(f["entries"])
-    if violation := complexity_violation([loss for entry in entries for loss in entry.losses]):
+    if violation := too_slow([loss for entry in entries for loss in entry.losses]):
         raise f["entries"].refuse(f"{violation}: more would keep a reader for minutes")
     f["entries"].validate(lambda: ledger.charge(*entries))  # already charged, so no limit applies
     ledger.limit = f["limit"].optional(lambda p: p.number(0))
@@ -158,7 +158,7 @@ def check_ledger_fits(
 def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
     """Check before a fit that one file can hold the ledgers of all related tables."""
     losses_by_ledger = [[loss for entry in ledger.entries for loss in entry.losses] for ledger in ledgers]
-    if violation := complexity_violation(*losses_by_ledger):
+    if violation := too_slow(*losses_by_ledger):
         raise check.Refused.saying(
             "epsilon",
             f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables "
@@ -170,11 +170,11 @@ def check_soon(ledgers: Iterable[DocumentNode]) -> None:
     """Reject ledgers of related tables whose total would take more than seconds, before composing."""
     entries = [_read_entries(section.fields(_FIELDS)["entries"]) for section in ledgers]
     losses_by_ledger = [[loss for entry in ledger for loss in entry.losses] for ledger in entries]
-    if violation := complexity_violation(*losses_by_ledger):
+    if violation := too_slow(*losses_by_ledger):
         raise ValueError(f"the ledgers of the tables together {violation}")
 
 
-def complexity_violation(*ledgers: Sequence[Loss]) -> str:
+def too_slow(*ledgers: Sequence[Loss]) -> str:
     """Rule that ledgers break if their totals or joint total take more than seconds; else ""."""
     ledgers = tuple([loss for loss in one if not isinstance(loss, InfiniteLoss)] for one in ledgers)
     losses = [loss for ledger in ledgers for loss in ledger]
