@@ -1,6 +1,6 @@
-"""Draw who imports whom between the rooms of a package.
+"""Draw who imports whom between the packages of a package.
 
-    python docs/draw_imports.py sdv_plausible docs/images/imports_after.svg
+    python docs/draw_imports.py sdv_plausible docs/images/layers.svg
 
 A box is a room (a folder or a module at the top of the package) with its lines of code; an arrow points from
 the importer to the imported, thicker for more imports. Everything a room imports is below it; an arrow that

@@ -4,8 +4,10 @@ The public names load on first use, so that importing the package costs nothing 
 SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this package is itself being imported.
 """
 
+from sdv_plausible.utils import moved_modules
 from sdv_plausible.utils.lazy_names import late_names
 
 __version__ = "0.2.0"
 
+moved_modules.install()
 __getattr__, __dir__, __all__ = late_names(__name__, __file__)

@@ -118,7 +118,7 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
-    "PlausibleDeniabilitySynthesizer", "TableRows", "FamilyRows", "SourceRows", "shown_in_parts",
+    "PlausibleDeniabilitySynthesizer", "InMemoryRows", "JoinedRows", "SourceRows", "shown_in_parts",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
@@ -134,7 +134,7 @@ DOORS = {
     "cli/run_fit.py: synthesizer": "fit",
     "cli/declare.py: _learned": "declare",
     "fitting/domain_learning.py: learned_file": "declare",
-    "extensions/app/pages/release_request.py: Order.synthesizer": "app",
+    "extensions/app/pages/release_request.py: ReleaseRequest.synthesizer": "app",
     "extensions/multi_table/related_fit.py: TableFit.run": "families",
     "extensions/multi_table/related_fit.py: OwnColumns.read": "families",
 }
@@ -144,13 +144,13 @@ REPLAYED_ELSEWHERE = {
 }
 """Doors of more than one table, a count that other tests leave out, and the test that replays them."""
 NO_DOORS = {
-    "fitting/partitioned_table.py: Parts.rows": "rows of a fit, which are asked later",
-    "fitting/fit_rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
+    "fitting/partitioned_table.py: PartitionedTable.rows": "rows of a fit, which are asked later",
+    "fitting/fit_rows.py: InMemoryRows.of_persons": "fewer of the rows that a fit was given",
     "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
-    "fitting/fit_rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
+    "fitting/fit_rows.py: InMemoryRows.read_again": "the rows that a fit was given, cell by cell",
     "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
     "cli/demo.py: run": "a simulated table",
-    "cli/declare.py: plan_of": "plans: no row is looked at",
+    "extensions/app/review/review_command.py: plan_of": "plans: no row is looked at",
     "extensions/audit/audit_command.py: run.factory": "for the holder's eyes",
     "models/model_checks.py: _fitted": "rows that whoever writes a model made up",
 }

@@ -95,7 +95,7 @@ PARTS = {
     ),
     "codebooks": Part(
         ("extensions/codebooks",),
-        ("extensions/codebooks/test_table_schema.py::test_every_field"),
+        ("extensions/codebooks/test_table_schema.py::test_every_field",),
     ),
     "clusters": Part(
         ("extensions/clusters",),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tables import DOUBTFUL
-from test_on_disk import parsers
-from test_speaking import ANSWERS
+from test_files import parsers
+from test_output import ANSWERS
 
 from sdv_plausible.cli.main import COMMANDS, main
 from sdv_plausible.fitting.release_budget import Budget

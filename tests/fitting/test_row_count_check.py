@@ -42,7 +42,7 @@ from sdv_plausible.fitting.row_count_check import (
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.accounting.privacy_filters import RhoFilter, SumFilter, pure_mu
-from sdv_plausible.privacy.entries import row_count_check as count_of
+from sdv_plausible.privacy.entries import first_count as count_of
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.ledger_record import CONDITION
 from sdv_plausible.privacy.neighbours import Neighbours

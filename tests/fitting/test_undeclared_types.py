@@ -701,7 +701,7 @@ def test_no_number_of_columns_in_between_ends_a_fit_that_has_paid(tmp_path, monk
     budget = Budget(20.0, 1e-6, tmp_path / "b")
     synth = made(frame, epsilon=4.0, model=ForTwo(), budget=budget)
     if fault:
-        monkeypatch.setattr(run_module, "is_ours", lambda learner: isinstance(learner, ForTwo))
+        monkeypatch.setattr(run_module, "is_builtin", lambda learner: isinstance(learner, ForTwo))
         with pytest.raises(ValueError, match="'learning' must stand for all"):
             synth.fit(frame)
         assert budget.charged()["epsilon"] > 0

@@ -14,13 +14,13 @@ from pages import ROOT
 
 def test_a_folder_beyond_its_budget_is_named() -> None:
     costs = {
-        "fit/test_a.py::t[1/2]": 8.0, "fit/test_b.py::t": 8.0, "test_models.py::t": 1.0, "audit/a.py::t": 9.0,
+        "fitting/test_a.py::t[1/2]": 8.0, "fitting/test_b.py::t": 8.0, "test_models.py::t": 1.0, "extensions/audit/a.py::t": 9.0,
     }  # fmt: skip
     costs = {f"tests/{test}": seconds for test, seconds in costs.items()}
-    assert by_folder(costs) == {"fit": 16.0, "test_models.py": 1.0, "audit (part)": 9.0}
-    assert over_budget(costs, {"fit": 11.0, "test_models.py": 1.0}) == []
-    (line,) = over_budget(costs, {"fit": 10.0, "test_models.py": 1.0})
-    assert line.startswith("fit: 16 s of CPU time, 10 s are its budget")
+    assert by_folder(costs) == {"fitting": 16.0, "test_models.py": 1.0, "audit (part)": 9.0}
+    assert over_budget(costs, {"fitting": 11.0, "test_models.py": 1.0}) == []
+    (line,) = over_budget(costs, {"fitting": 10.0, "test_models.py": 1.0})
+    assert line.startswith("fitting: 16 s of CPU time, 10 s are its budget")
 
 
 def test_a_slow_machine_alone_exceeds_no_budget() -> None:

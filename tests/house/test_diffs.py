@@ -26,5 +26,5 @@ def test_diffs_fit() -> None:
 
 
 def test_planted_a_line_that_has_gone_is_found() -> None:
-    page = "```diff\n--- sdv_plausible/cli/main.py\n COMMANDS = {\n-no such line\n+new\n```"
+    page = "```diff\n--- sdv_plausible/cli/main.py\n COMMANDS = tuple(\n-no such line\n+new\n```"
     assert misfits(page) == ["-no such line"]

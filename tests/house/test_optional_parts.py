@@ -54,7 +54,7 @@ def test_dear_tests_are_of_the_core_and_leave_every_folder_some() -> None:
 def test_dear_tests_are_told_by_their_costs() -> None:
     costs = {"t": 1.5, "u[1]": 0.6, "u[2]": 0.6, "v[1]": 1.2, "v[2]": 0.1, "w": 0.9}
     costs = {f"tests/a.py::{name}": seconds for name, seconds in costs.items()}
-    told = dear_of({**costs, "tests/audit/a.py::t": 9.0})
+    told = dear_of({**costs, "tests/extensions/audit/a.py::t": 9.0})
     assert told == {"a.py::t", "a.py::u[*]", "a.py::v"}
 
 

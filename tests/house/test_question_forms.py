@@ -30,7 +30,7 @@ AXES = (Axis.of_codes(0, 3), Axis.of_codes(1, 2))
 # Parameters of a question, and the same by the names of its bound. What is not listed has none.
 PARAMETERS: dict[str, tuple[tuple[Any, ...], dict[str, float]]] = {
     "CountTable": ((AXES,), {}),
-    "Distances": (((AXES, AXES, AXES[:1]), (np.zeros((3, 2)),) * 2), {"k": 3}),
+    "L1Distances": (((AXES, AXES, AXES[:1]), (np.zeros((3, 2)),) * 2), {"k": 3}),
     "Entropies": (((3, 2), (np.arange(3), np.arange(2)), 500), {"m": 2, "least_rows": 500}),
     "MutualInformation": ((((AXES[0], AXES[1:]),), 700), {"most_rows": 700}),
 }

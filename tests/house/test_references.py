@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import pkgutil
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,37 +158,12 @@ def test_a_planted_name_is_caught():
     assert not any(map(_resolves, names))
 
 
-def on_plan(plan: str) -> set[str]:
-    """Folders and modules on a plan: a tree, two spaces to a floor; a line may hold several."""
-    path: list[str] = []
-    found = set()
-    for line in plan.splitlines()[1:]:
-        first, *others = re.findall(r"(?<![\w/*])\w+(?:/|\.py)(?![\w*])", line) or [""]
-        if not line.strip().startswith(first) or not first:
-            continue
-        path[(len(line) - len(line.lstrip())) // 2 - 1 :] = [first.rstrip("/")]
-        beside = path if first.endswith("/") else path[:-1]
-        found |= {"/".join(path), *("/".join([*beside, name.rstrip("/")]) for name in others)}
-    return found
-
-
-def test_every_room_is_on_the_plan():
-    page = all_pages()["docs/explanation/architecture.md"]
-    fences = (token.content for token in page.tokens if token.type == "fence")
-    tree = next(text for text in fences if text.startswith("sdv_plausible/\n"))
-    plan = on_plan(tree.split("\ntests/")[0])
-    package = ROOT / "sdv_plausible"
-    inner = {path.parent.relative_to(package).as_posix() for path in package.glob("*/**/__init__.py")}
-    top = {path.name for path in package.glob("*.py") if path.name != "__init__.py"}
-    assert sorted((inner | top) - plan) == []  # every room, and every module outside one
-    assert sorted(name for name in plan if not (package / name).exists()) == []
-
-
-def test_the_plan_is_read():
-    plan = (
-        "a/\n  b/    of d/*.py\n    c/  text; e.py, f/ (so)\n    g.py   text   h.py text\n  i.py, j.py text"
-    )
-    assert on_plan(plan) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
+def test_the_tree_of_packages_is_as_it_is_written():
+    """``python docs/write_tree.py`` writes it anew. Control: a line more is seen."""
+    script = runpy.run_path(str(ROOT / "docs/write_tree.py"))
+    _, shown, _ = script["parts"](script["PAGE"].read_text(encoding="utf-8"))
+    assert shown == script["tree"]()
+    assert shown + "  gone/\n" != script["tree"]()
 
 
 def test_every_page_is_in_the_sites_navigation():

@@ -96,7 +96,7 @@ PLANTED = [
     "| a | `test_threats.py` |",
     "| a | `GreedyBayes` | the same | |",
     "| a | `GreedyBayes` | | it is |",
-    "| a | `GreedyBayes` | `test_shares.py` | |",
+    "| a | `GreedyBayes` | `test_paper_shares.py` | |",
     "| a | `GreedyBayes` | none | |",
     "| a | none | none | |",
 ]

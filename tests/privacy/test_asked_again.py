@@ -99,7 +99,7 @@ def check(run: Callable[[Any], None], first: Any, other: Any) -> list[str]:
 def test_learners_ask_the_same_for_the_same_answers(learner, epsilon):
     kinds = check(lambda codes: fits(codes, learner, epsilon=epsilon), FIRST, OTHER)
     check(lambda codes: fits(codes, learner, epsilon=epsilon), OTHER, FIRST)
-    assert ("Distances" in kinds) == (learner in ("adaptive", "public", "workload") and epsilon > 0.1)
+    assert ("L1Distances" in kinds) == (learner in ("adaptive", "public", "workload") and epsilon > 0.1)
 
 
 NUMBERS = Domain(
@@ -143,7 +143,14 @@ def test_releases_ask_the_same_for_the_same_answers(release):
 @pytest.mark.parametrize("epsilon", [0.5, 20.0])
 def test_domains_are_learned_by_the_same_questions_for_the_same_answers(epsilon):
     kinds = check(lambda table: learns(table, epsilon), *TABLES)
-    wanted = {"NumberOfRows", "FrequentValues", "MissingOrNot", "Precision", "RunCounts", "RoundingCounts"}
+    wanted = {
+        "NumberOfRows",
+        "FrequentValues",
+        "MissingCount",
+        "PrecisionQuery",
+        "RunCounts",
+        "RoundingCounts",
+    }
     assert set(kinds) - {"PatternCounts"} == wanted | {"FrequentPoints"}
 
 

@@ -190,7 +190,7 @@ def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table
     assert moves >= len(seen) / 2  # a question that no row moves is not worth its noise
     if table == "dependent":
         assert kinds >= KINDS.get(learner, {"CountTable"})
-        assert ("Distances" in kinds) == (learner in ("adaptive", "workload", "public"))
+        assert ("L1Distances" in kinds) == (learner in ("adaptive", "workload", "public"))
 
 
 @pytest.mark.parametrize(("unit", "table"), SOME)
@@ -320,9 +320,9 @@ def test_what_is_asked_to_learn_a_domain_moves_as_far_as_its_noise_is_for(name, 
     assert check(seen, FRAMES[name].neighbours(who), who)
     kinds = {asked.kind for asked in seen}
     if FRAMES[name].sdtype not in ("numerical", "datetime"):
-        assert kinds == {"NumberOfRows", "MissingOrNot" if name == "flags" else "FrequentValues"}
+        assert kinds == {"NumberOfRows", "MissingCount" if name == "flags" else "FrequentValues"}
     elif FRAMES[name].words is None:
-        assert kinds >= {"NumberOfRows", "Precision", "RunCounts", "FrequentPoints"}
+        assert kinds >= {"NumberOfRows", "PrecisionQuery", "RunCounts", "FrequentPoints"}
 
 
 @pytest.mark.parametrize(("name", "epsilon", "unit"), some_fast(TEXTS))
@@ -330,7 +330,7 @@ def test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for(name,
     who = guarded.UNITS[unit]
     seen = voted(name, epsilon, who)
     assert check(seen, Column("text", TEXTS[name], OTHER_TEXTS).neighbours(who), who)
-    assert {asked.kind for asked in seen} <= {"VotingRows", "CellKinds", "FrequentValues"}
+    assert {asked.kind for asked in seen} <= {"VoteRowCount", "CellKindCounts", "FrequentValues"}
 
 
 def test_every_question_of_the_product_is_asked_in_these_cases():
@@ -339,7 +339,7 @@ def test_every_question_of_the_product_is_asked_in_these_cases():
     asked |= {each.kind for name in FRAMES for each in learned(name, 30.0)}
     asked |= {each.kind for name in TEXTS for each in voted(name, 30.0)}
     asked.add(
-        "RowsAtFirst"
+        "RowCountQuery"
     )  # of pure noise: its moves and its scale are in tests/fitting/test_row_count_check.py
     assert guarded.questions() - asked == set()
     assert guarded.questions({"x.py": "class Whispers:\n    proof = ''\n"}) - asked == {"Whispers"}

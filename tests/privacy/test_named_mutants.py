@@ -108,7 +108,7 @@ FURTHER: dict[str, list[tuple[Any, ...]]] = {
         ("privacy/test_asked_sensitivities.py", "test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for", "numbers", 0.5, "person"),
     ],
     "after a vote the total is that of the types found": [
-        ("fit/test_voting.py", "test_the_total_is_the_same_whatever_the_types", 5, "bayesian_network", ReleaseTest()),
+        ("fitting/test_undeclared_types.py", "test_the_total_is_the_same_whatever_the_types", 5, "bayesian_network", ReleaseTest()),
     ],
     "an envelope pays for more than it holds": [("privacy/test_entries.py", "test_an_envelope_that_is_too_small_is_refused", "noise")],
     "a person counts as a row in tables of three or more columns": [

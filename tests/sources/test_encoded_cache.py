@@ -10,7 +10,7 @@ import pytest
 from cases import each_once
 from killing import READY, SIGNALS, ended, waiting
 from tables import COLUMNS, DECLARED, held
-from test_coded import DOMAIN, FRAME, NAMES, SETS, agree, whole
+from test_source_counts import DOMAIN, FRAME, NAMES, SETS, agree, whole
 
 from sdv_plausible import Budget, fit_source
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

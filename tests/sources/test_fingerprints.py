@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import COLUMNS, DECLARED, table
-from test_coded import DOMAIN, SETS, Unordered, counts
+from test_source_counts import DOMAIN, SETS, Unordered, counts
 
 from sdv_plausible import PaperNetwork, fit_source
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

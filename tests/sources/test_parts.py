@@ -30,7 +30,7 @@ from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded_rows
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.sources.source_types import ENGINES, engine_of, open_source
+from sdv_plausible.sources.source_types import engine_of, engines, open_source
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
@@ -155,11 +155,17 @@ def test_every_part_has_a_number_and_coins_of_its_own(engine, kept):
     assert faults(passes) == []
     for one in passes:
         assert len(one.parts) >= 2
-        assert all(streams for _, streams in one.parts) == (one.inner not in ("Values", "Unnamed", "Rows"))
+        assert all(streams for _, streams in one.parts) == (
+            one.inner not in ("DistinctValuesTask", "UnnamedRowsTask", "RowCountTask")
+        )
 
 
 def test_parts_of_one_number_are_caught():
-    for kept, drawing in (("nothing", {"Tables", "Groups"}), ("codes", {"Keep"}), ("people", {"Deal"})):
+    for kept, drawing in (
+        ("nothing", {"CountTablesTask", "GroupSizesTask"}),
+        ("codes", {"StoreCodesTask"}),
+        ("people", {"DistributeRows"}),
+    ):
         passes = passes_of("pandas", KEPT[kept], given=0)
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
 
@@ -215,5 +221,5 @@ def test_who_promises_an_order_is_known(tmp_path):
         found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
     assert found == {name: {promised} for name, promised in IN_ORDER.items()}
     assert (
-        unequal([engine.name for engine in ENGINES], IN_ORDER) == []
+        unequal([engine.name for engine in engines()], IN_ORDER) == []
     )  # it says of each whether rows keep places

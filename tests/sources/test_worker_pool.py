@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from tables import COLUMNS, DECLARED, ENGINES, held, table
-from test_coded import DOMAIN, NAMES, SETS
+from test_source_counts import DOMAIN, NAMES, SETS
 
 from sdv_plausible import fit_source
 from sdv_plausible.privacy.neighbours import Neighbours

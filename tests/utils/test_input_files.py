@@ -24,10 +24,10 @@ from sdv_plausible.cli.fit_options import read_object
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.standards import card_command, registry_command
 from sdv_plausible.extensions.standards.signing import new_key, public_file, secret_key
-from sdv_plausible.release.file.json_documents import is_of_families
+from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.declared.access_log import note_look
-from sdv_plausible.table.declared.codebook_readers import READERS, read_codebook
+from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import domain_document
 from sdv_plausible.utils.input_files import check_given, open_given, read_given, text_of
@@ -51,7 +51,7 @@ PLACES = {
     "budget": lambda _, path: Budget(1.0, 1e-8, path),
     "release": lambda _, path: Release.load(path),
     "release of related tables": lambda _, path: FamilyRelease.load(path),
-    "release of a command": lambda _, path: is_of_families(path),
+    "release of a command": lambda _, path: kind_of_release(path),
     "verify": lambda _, path: verify(path),
     "key of a statement": lambda folder, path: attested(folder, path, "key"),
     "statement": lambda folder, path: attested(folder, path, "attestation"),
@@ -64,7 +64,7 @@ PLACES = {
     "counts": lambda _, path: read_counts(path),
     "SDMX": lambda _, path: read_sdmx(path, {"SEX": "sex"}),
     "code book": lambda _, path: read_codebook(path.rename(path.with_suffix(".json"))),
-    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in READERS},
+    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in FORMS},
     "secret": lambda _, path: sample._secret(path),
     "ledger of a report": lambda _, path: report._guarantee(
         type("Options", (), {"release": None, "ledger": path})()

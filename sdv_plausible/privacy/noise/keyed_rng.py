@@ -319,3 +319,6 @@ def _spread(bound: npt.NDArray[np.int64], size: Size) -> npt.NDArray[np.int64]:
 
 def _shaped(values: npt.NDArray[Any], size: Size) -> Any:
     return values[0].item() if size is None else values.reshape(size)
+
+
+Coins = KeyedRNG  # its name in earlier documentation

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from engines import keeping_nothing
 from tables import COLUMNS, DECLARED, SEED, table
-from test_coded import DOMAIN, NAMES, agree, whole
-from test_spark_tables import CHANGES, turned
+from test_source_counts import DOMAIN, NAMES, agree, whole
+from test_spark_source import CHANGES, turned
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.extensions.clusters import cluster_source, dask_source

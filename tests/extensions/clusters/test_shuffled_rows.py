@@ -19,8 +19,8 @@ import pytest
 from engines import held, keeping_nothing
 from scipy import stats
 from tables import COLUMNS, DECLARED
-from test_bounded import ALARM, FRAME, too_many
-from test_bounded import chosen as used
+from test_bounded_rows import ALARM, FRAME, too_many
+from test_bounded_rows import chosen as used
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.extensions.clusters import shuffled_rows

@@ -75,7 +75,7 @@ def worst_moves(codes):
         fitted(codes, 5.0)
     found = []
     for asked in seen:
-        if asked.kind == "Distances":
+        if asked.kind == "L1Distances":
             neighbours = [CodeArray(np.vstack([codes, row]).astype(np.int32), CARDS) for row in UNIVERSE]
             neighbours += [CodeArray(np.delete(codes, i, axis=0), CARDS) for i in range(5)]
             worst = max(asked.move(other) for other in neighbours)

@@ -93,7 +93,7 @@ def test_a_table_of_the_same_population_helps_and_one_from_elsewhere_does_no_har
     for spoil in (permuted, renamed):
         assert mean_distance(spoil(public, 3)) < 1.1 * alone
     monkeypatch.setattr(PublicCodes, "_margin", believed)
-    monkeypatch.setattr(measurements, "Trust", Blind)
+    monkeypatch.setattr(measurements, "PriorWeight", Blind)
     assert mean_distance(renamed(public, 3)) > 1.5 * alone
 
 

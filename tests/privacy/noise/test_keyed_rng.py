@@ -314,8 +314,8 @@ def test_copies_continue_where_the_original_is() -> None:
 FORK = """
 import os, pickle
 from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
-from sdv_plausible.privacy.noise.keyed_rng import Coins
-root, seeded = Coins.from_os_entropy(), Coins.from_seed(1)
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+root, seeded = KeyedRNG.from_os_entropy(), KeyedRNG.from_seed(1)
 child = root.spawn("child")
 
 def attempt(coins):

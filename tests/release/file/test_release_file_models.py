@@ -29,6 +29,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.model_section import write_model
+from sdv_plausible.utils.entry_points import extension_names
 
 
 class Shares(PrefixModel):
@@ -176,7 +177,7 @@ def test_a_network_that_lacks_a_column_is_refused():
 
 def test_every_named_model_has_a_form_in_files():
     """Else a fit is paid for, and no file can be written."""
-    known = {BayesianNetwork, *(model_types.type_named(name).made for name in model_types._OURS)}
+    known = {BayesianNetwork, *(model_types.type_named(name).made for name in extension_names("model"))}
     for name in NAMES:
         made = makes(make_learner(name))
         assert made in known or not issubclass(made, PrefixModel), (
@@ -189,7 +190,7 @@ def test_arrays_of_every_named_model_are_checked(name):
     """A file may be hostile: one array short of a number, or with one that is none. Control: as they were."""
     small = {"model_parameters": {"hidden": 8, "latent": 2}} if name == "latent" else {}
     model = fitted(model=name, **small)._sampler.model
-    kind = next(k for n in model_types._OURS if (k := model_types.type_named(n)).made is type(model))
+    kind = next(k for n in extension_names("model") if (k := model_types.type_named(n)).made is type(model))
     arrays = {key: np.array(array, dtype=float) for key, array in kind.to_arrays(model).items()}
     kind.from_arrays(kind.to_arrays(model))
     for key, array in arrays.items():

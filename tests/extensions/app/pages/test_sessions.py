@@ -45,7 +45,9 @@ with private_sessions(lambda: "t" * 43) as sessions:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
-@pytest.mark.parametrize("number", SIGNALS[-1:])  # which nobody hears; as the others in sources/test_kept.py
+@pytest.mark.parametrize(
+    "number", SIGNALS[-1:]
+)  # which nobody hears; as the others in sources/test_encoded_cache.py
 def test_the_next_app_removes_what_a_killed_one_left(number, tmp_path, monkeypatch):
     def uploads():
         return list(tmp_path.glob("*/*/people.csv"))

@@ -10,10 +10,10 @@ import pytest
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible import fit_source
-from sdv_plausible.cli.declare import plan_of
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.app.review import review as module
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable, version
+from sdv_plausible.extensions.app.review.review_command import plan_of
 from sdv_plausible.table.declared.access_log import record_look
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.files.table_file import columns_of, read_file, unreadable

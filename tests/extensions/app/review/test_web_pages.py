@@ -8,10 +8,10 @@ import pytest
 from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
-from sdv_plausible.cli.declare import plan_of
 from sdv_plausible.extensions.app.forms import field_texts
 from sdv_plausible.extensions.app.review import review as review_module
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
+from sdv_plausible.extensions.app.review.review_command import plan_of
 from sdv_plausible.extensions.app.review.review_pages import ReviewPages
 from sdv_plausible.extensions.app.serving.access_guard import COOKIE, AccessGuard, AccessKeys
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file

@@ -6,8 +6,8 @@ import pytest
 from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
-from sdv_plausible.cli.declare import plan_of
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
+from sdv_plausible.extensions.app.review.review_command import plan_of
 from sdv_plausible.extensions.app.review.review_pages import ReviewPages
 from sdv_plausible.extensions.app.serving import access_guard as module
 from sdv_plausible.extensions.app.serving.access_guard import (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from lying import honest
 from mutating import made, mutations
-from test_verifying_families import FEW, SIMULATING
-from test_verifying_families import fitted as families
+from test_related_table_checks import FEW, SIMULATING
+from test_related_table_checks import fitted as families
 
 from sdv_plausible import FamilyRelease, Release
 from sdv_plausible.extensions.verify.independent import all_checks
