@@ -1,7 +1,7 @@
 """Registry entry of a release, for OpenDP's Differential Privacy Deployments Registry.
 
 The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data. Its requirements are
-pinned in ``tests/release/papers/registry_schema.json``.
+pinned in ``tests/extensions/standards/registry_schema.json``.
 """
 
 from __future__ import annotations
