@@ -12,7 +12,14 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.release.card.card_contents import PLACEHOLDERS, LIMITS, MAX_FACT_LENGTH, DERIVED, PROVENANCE, made_with
+from sdv_plausible.release.card.card_contents import (
+    DERIVED,
+    LIMITS,
+    MAX_LENGTH,
+    PLACEHOLDERS,
+    PROVENANCE,
+    made_with,
+)
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.cells.date_texts import shows_date, write_date
 from sdv_plausible.table.cells.dates import NANOSECONDS, shows_time
@@ -123,9 +130,9 @@ def describe_release(
             f"rows ({rows}) has other columns than this release: give rows that were drawn from it"
         )
     attributes = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
-    from_rules = dict.fromkeys(release.rules.made, f"; {DERIVED}")
+    derived = dict.fromkeys(release.rules.made, f"; {DERIVED}")
     texts = {
-        name: f"{escape_markdown(content)}; {PROVENANCE[attributes[name].provenance]}{from_rules.get(name, '')}"
+        name: f"{escape_markdown(content)}; {PROVENANCE[attributes[name].provenance]}{derived.get(name, '')}"
         for name, content, _ in lines(attributes.values())
     }
     columns = {c.name: _specification(c, attributes.get(c.name)) for c in schema.columns}
@@ -156,10 +163,10 @@ def _check_known(known: Mapping[str, Any]) -> dict[str, Any]:
         field = KNOWN[name]
         texts = value if field.many and isinstance(value, (list, tuple)) else [value]
         for text in texts:
-            fits = isinstance(text, str) and text.strip() and len(text) <= MAX_FACT_LENGTH
+            fits = isinstance(text, str) and text.strip() and len(text) <= MAX_LENGTH
             if not (fits and re.fullmatch(field.form, text, re.DOTALL)):
                 raise ValueError(
-                    f"{name} ({text!r:.99}) must be a text of up to {MAX_FACT_LENGTH} characters: {field.hint}"
+                    f"{name} ({text!r:.99}) must be a text of up to {MAX_LENGTH} characters: {field.hint}"
                 )
     return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 

@@ -17,7 +17,7 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import domain_document, read_declarations
 from sdv_plausible.table.learned.lost_mass import masses
 
-MAX_FACT_LENGTH = 2000  # most characters of a fact
+MAX_LENGTH = 2000  # of a fact, in characters
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
@@ -123,8 +123,8 @@ def _known(known: Mapping[str, str]) -> dict[str, str]:
     for name, text in known.items():
         if name not in KNOWN:
             raise ValueError(f"{name} is nothing that a card says; it has {', '.join(KNOWN)}")
-        if not isinstance(text, str) or not text.strip() or len(text) > MAX_FACT_LENGTH:
-            raise ValueError(f"{name} must be a text of up to {MAX_FACT_LENGTH} characters: {KNOWN[name]}")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
+            raise ValueError(f"{name} must be a text of up to {MAX_LENGTH} characters: {KNOWN[name]}")
     return {name: known.get(name, "") for name in KNOWN}
 
 
@@ -159,18 +159,18 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
     file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
     if not columns.keys() & set(file.columns):
         raise ValueError("domain has none of this release's columns: give the file that was declared")
-    sources, changed = {}, []
+    sources, other = {}, []
     for attribute in release.rules.whole(release.domain):
         declaration = file.columns.get(attribute.name)
         if not isinstance(declaration, Mapping) or not declaration.get("source"):
             continue
         if _matches(declaration, attribute, columns[attribute.name].spec, release.settings):
-            sources[attribute.name] = str(declaration["source"])[:MAX_FACT_LENGTH]
+            sources[attribute.name] = str(declaration["source"])[:MAX_LENGTH]
         else:
-            changed.append(attribute.name)
-    if changed:
+            other.append(attribute.name)
+    if other:
         warnings.warn(
-            f"no source is cited of {listed(changed)}: what the domain file declares is not what was released, "
+            f"no source is cited of {listed(other)}: what the domain file declares is not what was released, "
             "for it was edited since, or a rule makes the column; give the file that was fitted",
             stacklevel=4,
         )

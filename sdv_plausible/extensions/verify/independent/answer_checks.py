@@ -231,9 +231,7 @@ def _check_laplace(spent: Pieces, charged: Pieces) -> None:
     # Parts of a charged piece that sum to at most the piece cost no more than the piece (Lemma 2 (b) of
     # docs/explanation/proofs/composition.md). A fit spends its pieces in order, so its answers can be packed.
     if not (_can_pack(spent, charged) or _can_pack(sorted(spent, reverse=True), charged)):
-        added, limit = (
-            math.fsum(size * count for size, count in pieces) for pieces in (spent, charged)
-        )
+        added, limit = (math.fsum(size * count for size, count in pieces) for pieces in (spent, charged))
         if added > limit * (1 + _ROUNDING):
             raise _overspent(added, limit, "epsilons of Laplace noise")
         raise ContradictionError(
