@@ -125,9 +125,9 @@ def _write_detail(value: Any) -> Any:
     return None if value is None else write_value(value)
 
 
-def read_answers(part: DocumentNode, domain: Domain) -> AnswersSection:
+def read_answers(node: DocumentNode, domain: Domain) -> AnswersSection:
     """Read and check the section of the answers."""
-    f = part.fields(("axes", "asked"))
+    f = node.fields(("axes", "asked"))
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
     items = f["asked"].items(1_000_000)
     answers = AnswersSection(tuple(_read(item, axes, domain) for item in items), domain.names)
@@ -143,8 +143,8 @@ def read_answers(part: DocumentNode, domain: Domain) -> AnswersSection:
     return answers
 
 
-def _read_axis(part: DocumentNode, domain: Domain) -> Axis:
-    f = part.fields(("column", "buckets"))
+def _read_axis(node: DocumentNode, domain: Domain) -> Axis:
+    f = node.fields(("column", "buckets"))
     column = f["column"].lookup({name: j for j, name in enumerate(domain.names)})
     cardinality = domain.cardinalities[column]
     buckets = f["buckets"].array("whole", (cardinality,))
@@ -153,9 +153,9 @@ def _read_axis(part: DocumentNode, domain: Domain) -> Axis:
     return Axis(column, buckets)
 
 
-def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
-    has_granularity = isinstance(part.value, dict) and "granularity" in part.value
-    f = part.fields((*_FIELDS, "granularity") if has_granularity else _FIELDS)
+def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
+    has_granularity = isinstance(node.value, dict) and "granularity" in node.value
+    f = node.fields((*_FIELDS, "granularity") if has_granularity else _FIELDS)
     names = {name: name for name in domain.names}
     tables = tuple(
         tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
@@ -186,7 +186,7 @@ def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
             )
     paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
     if len({*paid_by}) < len(paid_by) or any(len({*map(_axis_key, table)}) < len(table) for table in tables):
-        raise part.refuse("must name no axis of a table, and no entry that pays, twice")
+        raise node.refuse("must name no axis of a table, and no entry that pays, twice")
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
     if has_granularity:
         granularity = _read_granularity(f["granularity"], noise)
@@ -204,17 +204,17 @@ def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     )
 
 
-def _read_granularity(part: DocumentNode, noise: str) -> float:
+def _read_granularity(node: DocumentNode, noise: str) -> float:
     """Granularity other than 1 of an answer."""
-    granularity = float(part.number(FINEST, 0.5))
+    granularity = float(node.number(FINEST, 0.5))
     if math.frexp(granularity)[0] != 0.5 or noise != "discrete gaussian":
-        raise part.refuse("must be a power of two below 1, of discrete Gaussian noise")
+        raise node.refuse("must be a power of two below 1, of discrete Gaussian noise")
     return granularity
 
 
-def _read_detail(part: DocumentNode) -> Any:
-    if isinstance(part.value, list):
-        return tuple(item.cell() for item in part.items())
-    if isinstance(part.value, dict) and "dtype" in part.value:
-        return part.array("whole", (None,))
-    return part.optional(DocumentNode.cell)
+def _read_detail(node: DocumentNode) -> Any:
+    if isinstance(node.value, list):
+        return tuple(item.cell() for item in node.items())
+    if isinstance(node.value, dict) and "dtype" in node.value:
+        return node.array("whole", (None,))
+    return node.optional(DocumentNode.cell)

@@ -20,21 +20,21 @@ def write_domain(domain: Domain) -> list[dict[str, Any]]:
     return [write_attribute(attribute) for attribute in domain]
 
 
-def read_domain(part: DocumentNode) -> Domain:
+def read_domain(node: DocumentNode) -> Domain:
     """Read and check the section of the domain."""
-    items = part.items(100_000)
+    items = node.items(100_000)
     attributes = tuple(map(_read_modelled, items))
     if not attributes:
-        raise part.refuse("must have a column at least")
-    return part.validate(lambda: Domain(attributes))
+        raise node.refuse("must have a column at least")
+    return node.validate(lambda: Domain(attributes))
 
 
-def read_column(part: DocumentNode) -> Attribute:
+def read_column(node: DocumentNode) -> Attribute:
     """Read one attribute."""
-    part.entries()
-    attribute = part.validate(lambda: read_attribute(part.value, REQUIRED))
+    node.entries()
+    attribute = node.validate(lambda: read_attribute(node.value, REQUIRED))
     if attribute.datetime_format is not None:
-        part.validate(lambda: pd.Timestamp(0).strftime(attribute.datetime_format))
+        node.validate(lambda: pd.Timestamp(0).strftime(attribute.datetime_format))
     return attribute
 
 
@@ -46,13 +46,13 @@ def check_column(name: str, attribute: Attribute) -> None:
         raise Refused.saying("domain", f"{subject} has the name {attribute.name!r:.60}")
 
 
-def _read_modelled(part: DocumentNode) -> Attribute:
-    attribute = read_column(part)
-    _check_arithmetic(part, attribute)
+def _read_modelled(node: DocumentNode) -> Attribute:
+    attribute = read_column(node)
+    _check_arithmetic(node, attribute)
     return attribute
 
 
-def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
+def _check_arithmetic(node: DocumentNode, attribute: Attribute) -> None:
     """Reject bins whose width or rounded ends overflow."""
     widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
     if attribute.kind == "float":
@@ -61,4 +61,4 @@ def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
             not all(map(math.isfinite, widths))
             or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf
         ):
-            raise part.refuse("bins must not be wider than a double, also when they are rounded")
+            raise node.refuse("bins must not be wider than a double, also when they are rounded")

@@ -113,10 +113,10 @@ def _write_loss(loss: Loss) -> dict[str, Any]:
 
 
 def read_ledger(
-    part: DocumentNode, settings: Mapping[str, Any] | None = None
+    node: DocumentNode, settings: Mapping[str, Any] | None = None
 ) -> tuple[PrivacyLedger, RecordedStatement]:
     """Read and check the section of the ledger; raises all errors that a later use could raise."""
-    f = part.fields(_FIELDS)
+    f = node.fields(_FIELDS)
     recorded = RecordedStatement(
         sentence=f["sentence"].text(),
         epsilon=f["epsilon"].optional(lambda p: p.number(0)),
@@ -137,7 +137,7 @@ def read_ledger(
     if (recorded.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
     with np.errstate(over="raise", divide="raise", invalid="raise"):
-        part.validate(lambda: _recompute(ledger, f["epsilon"], settings))
+        node.validate(lambda: _recompute(ledger, f["epsilon"], settings))
     return ledger, recorded
 
 
@@ -280,37 +280,37 @@ def _is_uniform(model: Any) -> bool:
     )
 
 
-def _read_neighbours(part: DocumentNode) -> Neighbours:
-    f = part.fields(("relation", "person", "rows_per_person"))
+def _read_neighbours(node: DocumentNode) -> Neighbours:
+    f = node.fields(("relation", "person", "rows_per_person"))
     relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
-    return part.validate(
+    return node.validate(
         lambda: Neighbours.parse(
             relation, person_of(f["person"].optional(lambda p: p.text(LONGEST_NAME)), rows)
         )
     )
 
 
-def _read_entries(part: DocumentNode) -> list[LedgerEntry]:
+def _read_entries(node: DocumentNode) -> list[LedgerEntry]:
     entries, num_losses = list[LedgerEntry](), 0
-    for item in part.items(10_000):
+    for item in node.items(10_000):
         entries.append(_read_entry(item))
         num_losses += len(entries[-1].losses)
         if num_losses > MOST_LOSSES:
             break
     if not entries or num_losses > MOST_LOSSES:
-        raise part.refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
+        raise node.refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
     return entries
 
 
-def _read_entry(part: DocumentNode) -> LedgerEntry:
-    optional = [name for name in ("envelope", "assumes") if name in part.entries()]  # optional fields
-    f = part.fields((*_ENTRY, *optional))
+def _read_entry(node: DocumentNode) -> LedgerEntry:
+    optional = [name for name in ("envelope", "assumes") if name in node.entries()]  # optional fields
+    f = node.fields((*_ENTRY, *optional))
     if "envelope" in optional and f["envelope"].boolean() is False:
         raise f["envelope"].refuse("must be true, or not be there")
     assumes = f["assumes"].items(MOST_COLUMNS) if "assumes" in optional else []
     if "assumes" in optional and not assumes:
         raise f["assumes"].refuse("must name a column, or not be there")
-    return part.validate(
+    return node.validate(
         lambda: LedgerEntry(
             name=f["name"].text(LONGEST_NAME),
             mechanism=f["mechanism"].text(),
@@ -324,22 +324,22 @@ def _read_entry(part: DocumentNode) -> LedgerEntry:
     )
 
 
-def _read_loss(part: DocumentNode) -> Loss:
-    entries = part.entries(20)
+def _read_loss(node: DocumentNode) -> Loss:
+    entries = node.entries(20)
     loss_type = LOSSES[entries["type"].choice(LOSSES)] if "type" in entries else None
     if loss_type is None:
-        raise part.refuse("must have a type")
+        raise node.refuse("must have a type")
     fields = {field.name: field for field in _fields(loss_type)}
     if set(entries) != {"type", *fields}:
-        raise part.refuse(f"must have exactly the entries {', '.join(['type', *fields])}")
+        raise node.refuse(f"must have exactly the entries {', '.join(['type', *fields])}")
     numbers = {name: _read_number(entries[name], field) for name, field in fields.items()}
-    return part.validate(lambda: loss_type(**numbers))
+    return node.validate(lambda: loss_type(**numbers))
 
 
-def _read_number(part: DocumentNode, field: dataclasses.Field[Any]) -> float:
+def _read_number(node: DocumentNode, field: dataclasses.Field[Any]) -> float:
     if field.type != "int":
-        return part.number(0)
-    return part.whole(1, MOST_USES if field.name == "count" else MOST_MOVED)
+        return node.number(0)
+    return node.whole(1, MOST_USES if field.name == "count" else MOST_MOVED)
 
 
 def _fields(loss_type: type[Loss]) -> tuple[dataclasses.Field[Any], ...]:

@@ -62,28 +62,28 @@ def _write_parents(given: ParentConfigurations, names: tuple[str, ...]) -> dict[
     }
 
 
-def read_model(part: DocumentNode, domain: Domain) -> PrefixModel:
+def read_model(node: DocumentNode, domain: Domain) -> PrefixModel:
     """Read and check the section of the model."""
-    entries = part.entries()
+    entries = node.entries()
     name = entries["type"].text(LONGEST_NAME) if "type" in entries else ""
     if name == NETWORK:
-        tables = part.fields(("type", "tables"))["tables"].items(100_000)
+        tables = node.fields(("type", "tables"))["tables"].items(100_000)
         number = {column: j for j, column in enumerate(domain.names)}
         read_tables = [_read_table(item, number, domain.cardinalities) for item in tables]
-        return part.validate(lambda: _check_fits(BayesianNetwork(read_tables), BayesianNetwork, domain))
+        return node.validate(lambda: _check_fits(BayesianNetwork(read_tables), BayesianNetwork, domain))
     from sdv_plausible.models.model_types import type_named
 
     registered = type_named(name)
     if registered is None:
-        raise part.refuse(
+        raise node.refuse(
             "has a model type that is not registered here: register_model_type comes before Release.load "
             "for models of your own"
         )
     arrays = {
-        key: item.any_array() for key, item in part.fields(("type", "arrays"))["arrays"].entries().items()
+        key: item.any_array() for key, item in node.fields(("type", "arrays"))["arrays"].entries().items()
     }
-    model = part.validate(lambda: registered.from_arrays(arrays))
-    return part.validate(lambda: _check_fits(model, registered.made, domain))
+    model = node.validate(lambda: registered.from_arrays(arrays))
+    return node.validate(lambda: _check_fits(model, registered.made, domain))
 
 
 def _check_fits(model: Any, model_type: type[PrefixModel], domain: Domain) -> PrefixModel:
@@ -96,16 +96,16 @@ def _check_fits(model: Any, model_type: type[PrefixModel], domain: Domain) -> Pr
     return model
 
 
-def _read_table(part: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]) -> Conditional:
-    if "factors" in part.entries():
-        return _read_product(part, number, cardinalities)
-    f = part.fields(_TABLE)
+def _read_table(node: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]) -> Conditional:
+    if "factors" in node.entries():
+        return _read_product(node, number, cardinalities)
+    f = node.fields(_TABLE)
     child = f["column"].lookup(number)
-    given = _read_parents(part, f, child, number, cardinalities)
+    given = _read_parents(node, f, child, number, cardinalities)
     probabilities = f["probabilities"].array("real", (given.number, cardinalities[child]))
     if (probabilities < 0).any() or (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise f["probabilities"].refuse("must not be negative, and every row must sum to 1")
-    return part.validate(
+    return node.validate(
         lambda: ConditionalTable(
             child=child, parents=given.parents, buckets=given.buckets, probabilities=probabilities
         )
@@ -113,9 +113,9 @@ def _read_table(part: DocumentNode, number: dict[str, int], cardinalities: tuple
 
 
 def _read_product(
-    part: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]
+    node: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]
 ) -> LogLinearConditional:
-    f = part.fields(_PRODUCT)
+    f = node.fields(_PRODUCT)
     child = f["column"].lookup(number)
     bucket = f["bucket"].array("whole", (cardinalities[child],))
     inside = f["inside"].array("real", (cardinalities[child],))
@@ -128,7 +128,7 @@ def _read_product(
         given = _read_parents(item, g, child, number, cardinalities)
         weights = g["weights"].array("real", (given.number, len(base))).astype(np.float32)
         factors.append(item.validate(partial(Factor, given=given, weights=weights)))
-    return part.validate(
+    return node.validate(
         lambda: LogLinearConditional(
             child=child, bucket=bucket, inside=inside, base=base, factors=tuple(factors)
         )
@@ -136,7 +136,7 @@ def _read_product(
 
 
 def _read_parents(
-    part: DocumentNode,
+    node: DocumentNode,
     f: dict[str, DocumentNode],
     child: int,
     number: dict[str, int],
@@ -145,7 +145,7 @@ def _read_parents(
     parents = tuple(item.lookup(number) for item in f["parents"].items(1000))
     buckets = tuple(item.array("whole", (None,)) for item in f["buckets"].items(1000))
     if child in parents or len(set(parents)) != len(parents) or len(buckets) != len(parents):
-        raise part.refuse("must have distinct parents, none of them the column itself, and buckets for each")
+        raise node.refuse("must have distinct parents, none of them the column itself, and buckets for each")
     for bucket, parent in zip(buckets, parents, strict=True):
         if len(bucket) != cardinalities[parent] or (bucket < 0).any() or (bucket >= len(bucket)).any():
             raise f["buckets"].refuse("must give every code of the parent a bucket below its number of codes")

@@ -25,13 +25,13 @@ def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
     ]
 
 
-def read_rules(part: DocumentNode, domain: Domain) -> FittedRules:
+def read_rules(node: DocumentNode, domain: Domain) -> FittedRules:
     """Read and check the section of the rules."""
     making: list[DerivingRule] = []
     limiting: list[Rule] = []
     made: dict[str, Attribute] = {}
     known = {attribute.name: attribute for attribute in domain}
-    for item in part.items(10_000):
+    for item in node.items(10_000):
         f = item.fields(("rule", "made"))
         rule = _read_rule(f["rule"])
         attributes = [read_column(column) for column in f["made"].items(10_000)]
@@ -54,7 +54,7 @@ def read_rules(part: DocumentNode, domain: Domain) -> FittedRules:
             limiting.append(rule)
     added = [name for rule in making for name in rule.added]
     if len(set(added)) < len(added):
-        raise part.refuse("no column may stand in for two rules")
+        raise node.refuse("no column may stand in for two rules")
     if not making and not limiting:
         return FittedRules()
     return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
@@ -75,8 +75,8 @@ def check_writable_rules(rules: RuleSet) -> None:
         check_writable("rules", f"rule '{rule}'", partial(written, rule), _read_rule)
 
 
-def _read_rule(part: DocumentNode) -> Rule:
-    rule: Rule = part.validate(lambda: rule_from_dict(part.value))
-    if dumps(written(rule), sort_keys=True) != dumps(part.value, sort_keys=True):
-        raise part.refuse("must be written as a rule is saved")
+def _read_rule(node: DocumentNode) -> Rule:
+    rule: Rule = node.validate(lambda: rule_from_dict(node.value))
+    if dumps(written(rule), sort_keys=True) != dumps(node.value, sort_keys=True):
+        raise node.refuse("must be written as a rule is saved")
     return rule

@@ -144,9 +144,9 @@ def write_dtype(column: SchemaColumn) -> Any:
     return f"string[{column.dtype.storage}]" if text else str(column.dtype)
 
 
-def read_schema(part: DocumentNode, domain: Domain) -> TableSchema:
+def read_schema(node: DocumentNode, domain: Domain) -> TableSchema:
     """Read and check the section of the schema."""
-    f = part.fields(("table", "columns", "primary_key", "alternate_keys", "relationships"))
+    f = node.fields(("table", "columns", "primary_key", "alternate_keys", "relationships"))
     columns = tuple(_read_column(item) for item in f["columns"].items(100_000))
     names, labels = [c.name for c in columns], [c.label for c in columns]
     if not (len(set(names)) == len(set(labels)) == len(columns)):
@@ -183,17 +183,17 @@ def read_schema(part: DocumentNode, domain: Domain) -> TableSchema:
     )
 
 
-def _read_table_name(part: DocumentNode) -> str:
+def _read_table_name(node: DocumentNode) -> str:
     """Name of a table, which must be a valid file name."""
-    name = part.text(LONGEST_NAME)
+    name = node.text(LONGEST_NAME)
     if rule := broken_rule(name):
-        raise part.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
+        raise node.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
     return name
 
 
-def _read_column(part: DocumentNode) -> SchemaColumn:
-    is_stored = isinstance(part.value, dict) and "storage" in part.value
-    f = part.fields((*_COLUMN, "storage") if is_stored else _COLUMN)
+def _read_column(node: DocumentNode) -> SchemaColumn:
+    is_stored = isinstance(node.value, dict) and "storage" in node.value
+    f = node.fields((*_COLUMN, "storage") if is_stored else _COLUMN)
     spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME, SDTYPE)}
     for key, read in (
         ("datetime_format", _read_format),
@@ -209,43 +209,43 @@ def _read_column(part: DocumentNode) -> SchemaColumn:
     )  # fmt: skip
 
 
-def _read_format(part: DocumentNode) -> str:
+def _read_format(node: DocumentNode) -> str:
     """Date format that this machine supports."""
-    date_format = part.text(200, DATE_FORMAT)
-    part.validate(lambda: pd.Timestamp(0).strftime(date_format))
+    date_format = node.text(200, DATE_FORMAT)
+    node.validate(lambda: pd.Timestamp(0).strftime(date_format))
     return date_format
 
 
-def _read_zone(part: DocumentNode) -> None:
+def _read_zone(node: DocumentNode) -> None:
     """Reject a time zone that this machine does not know."""
-    zone = part.text(pattern=ZONE)
+    zone = node.text(pattern=ZONE)
     try:
         pd.Timestamp(0, tz="UTC").tz_convert(zone)
     except Exception:  # time-zone libraries raise various errors
-        raise part.refuse("must be the name of a time zone that is known here") from None
+        raise node.refuse("must be the name of a time zone that is known here") from None
 
 
-def _read_regex(part: DocumentNode) -> str:
-    if not is_short_format(part.value):  # ids of other patterns are numbered
-        raise part.refuse(f"must be {ID_FORMAT}")
-    return part.text()
+def _read_regex(node: DocumentNode) -> str:
+    if not is_short_format(node.value):  # ids of other patterns are numbered
+        raise node.refuse(f"must be {ID_FORMAT}")
+    return node.text()
 
 
-def _read_dtype(part: DocumentNode) -> Any:
-    if isinstance(part.value, dict):
-        f = part.fields(("values", "ordered"))
+def _read_dtype(node: DocumentNode) -> Any:
+    if isinstance(node.value, dict):
+        f = node.fields(("values", "ordered"))
         values, ordered = [item.cell() for item in f["values"].items()], f["ordered"].boolean()
-        return part.validate(lambda: pd.CategoricalDtype(values, ordered))
-    name = part.text(LONGEST_NAME, DTYPE_PATTERN)
+        return node.validate(lambda: pd.CategoricalDtype(values, ordered))
+    name = node.text(LONGEST_NAME, DTYPE_PATTERN)
     zone = re.search(r", (tz=)?(.*?)\]", name)
     if zone:
-        _read_zone(DocumentNode(zone.group(2), part.place))
+        _read_zone(DocumentNode(zone.group(2), node.place))
     try:
         return pd.api.types.pandas_dtype(name)
     except ImportError:
-        raise part.refuse("is a type of Arrow: install pyarrow") from None
+        raise node.refuse("is a type of Arrow: install pyarrow") from None
     except (TypeError, ValueError, NotImplementedError):
-        raise part.refuse("must be the name of a pandas type") from None
+        raise node.refuse("must be the name of a pandas type") from None
 
 
 def _dtype_fits(column: SchemaColumn, domain: Domain) -> bool:

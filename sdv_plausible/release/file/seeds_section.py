@@ -27,23 +27,23 @@ def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> lis
     ]
 
 
-def read_seeds(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
+def read_seeds(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
     """Read and check the section of the seeds, for a model."""
-    parts = tuple(_read(item, model, domain) for item in part.items(100_000))
+    parts = tuple(_read(item, model, domain) for item in node.items(100_000))
     if not parts:
-        raise part.refuse("must have a part at least")
+        raise node.refuse("must have a part at least")
     return ReleasedSeeds(parts=parts)
 
 
-def _read(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
-    f = part.fields(_FIELDS)
+def _read(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
+    f = node.fields(_FIELDS)
     index_of = {name: j for j, name in enumerate(domain.names)}
     columns = [item.lookup(index_of) for item in f["columns"].items(100_000)]
     if tuple(columns) != tuple(model.order[: len(columns)]):
         raise f["columns"].refuse("must be the first columns of the model's order")
     codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
     if len(codes) != len(sizes) or (not columns and sizes.tolist() != [1]):
-        raise part.refuse("must have a size for every row of codes, and for no columns the one size 1")
+        raise node.refuse("must have a size for every row of codes, and for no columns the one size 1")
     if (codes < 0).any() or (
         codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
     ).any():

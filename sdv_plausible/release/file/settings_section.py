@@ -94,11 +94,11 @@ def versions_of(*others: str) -> dict[str, str]:
     return versions
 
 
-def read_versions(part: DocumentNode) -> dict[str, str]:
+def read_versions(node: DocumentNode) -> dict[str, str]:
     """Read and check the section of the package versions."""
-    if unknown := sorted({*part.entries(100)} - {*PACKAGES}):
-        raise part.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {unknown[0]!r:.60}")
-    return {name: item.text(LONGEST_NAME, VERSION) for name, item in part.entries(100).items()}
+    if unknown := sorted({*node.entries(100)} - {*PACKAGES}):
+        raise node.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {unknown[0]!r:.60}")
+    return {name: item.text(LONGEST_NAME, VERSION) for name, item in node.entries(100).items()}
 
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,16 +117,16 @@ def _sorted(value: Any) -> Any:
     return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
 
 
-def read_settings(part: DocumentNode) -> dict[str, Any]:
+def read_settings(node: DocumentNode) -> dict[str, Any]:
     """Read and check the section of the settings."""
-    f = part.entries(1000)
+    f = node.entries(1000)
     if unknown := sorted({*f} - {*KNOWN}):
         raise f[unknown[0]].refuse(
             "must be a setting that this version knows: remove it, or install the version that made the file"
         )
     missing = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
     if missing:
-        raise part.refuse(f"must have the entries {', '.join(missing)}")
+        raise node.refuse(f"must have the entries {', '.join(missing)}")
     values = {name: _plain(item, 0) for name, item in f.items()}
     values["epsilon"] = math.inf if values["epsilon"] is None else values["epsilon"]
     optional = [name for name in OPTIONAL if name in values]
@@ -139,7 +139,7 @@ def read_settings(part: DocumentNode) -> dict[str, Any]:
     f["privacy_test"].choice(TESTS_BY_NAME)
     if "accounting" in values:
         f["accounting"].choice(("paper", "proved"))
-    part.validate(lambda: privacy_of(values))
+    node.validate(lambda: privacy_of(values))
     _warn_of_unused(values)
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].boolean()
@@ -224,17 +224,17 @@ def _check_voted(f: Mapping[str, DocumentNode]) -> None:
             raise share.refuse("must be of a column whose type was voted for")
 
 
-def _plain(part: DocumentNode, depth: int) -> Any:
+def _plain(node: DocumentNode, depth: int) -> Any:
     """A string, number, bool, null, or a nested list or object of such."""
-    value = part.value
+    value = node.value
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return part.text()
+        return node.text()
     if isinstance(value, (int, float)):
-        return part.number()
+        return node.number()
     if depth == _MAX_DEPTH:
-        raise part.refuse("nests too deeply")
+        raise node.refuse("nests too deeply")
     if isinstance(value, list):
-        return [_plain(item, depth + 1) for item in part.items(100_000)]
-    return {name: _plain(item, depth + 1) for name, item in part.entries().items()}
+        return [_plain(item, depth + 1) for item in node.items(100_000)]
+    return {name: _plain(item, depth + 1) for name, item in node.entries().items()}
