@@ -202,10 +202,8 @@ def _specification(column: Any, attribute: Attribute | None) -> dict[str, Any]:
 
 def _cell_kind(spec: Mapping[str, Any]) -> str:
     """Kind of the cells of a column."""
-    date_format, value_types = (
-        spec.get("datetime_format"),
-        {type(value) for value in spec.get("range_values", ())},
-    )
+    date_format = spec.get("datetime_format")
+    value_types = {type(value) for value in spec.get("range_values", ())}
     if spec["sdtype"] == "boolean":
         return "boolean"
     if spec["sdtype"] == "datetime":

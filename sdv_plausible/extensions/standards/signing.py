@@ -55,10 +55,8 @@ def verify_envelope(media_type: str, path: Path, key: Path) -> bytes:
         signatures = [
             base64.b64decode(signature["sig"], validate=True) for signature in envelope["signatures"]
         ]
-        payload, is_valid = (
-            base64.b64decode(envelope["payload"], validate=True),
-            envelope["payloadType"] == media_type,
-        )
+        payload = base64.b64decode(envelope["payload"], validate=True)
+        is_valid = envelope["payloadType"] == media_type
     except (ValueError, KeyError, TypeError):
         is_valid = False
     if not is_valid:

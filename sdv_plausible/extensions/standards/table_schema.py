@@ -30,10 +30,8 @@ def to_table_schema(description: ReleaseDescription) -> dict[str, Any]:
 
 def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
     column = description.columns[name]
-    kind, values = (
-        _TYPES.get(description.cell_kinds[name], description.cell_kinds[name]),
-        column.get("range_values"),
-    )
+    kind, values = description.cell_kinds[name], column.get("range_values")
+    kind = _TYPES.get(kind, kind)
     limits: dict[str, Any] = {}
     if "range_is_nullable" in column:
         limits["required"] = not column["range_is_nullable"]

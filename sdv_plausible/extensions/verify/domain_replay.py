@@ -137,8 +137,8 @@ class _LearnedColumns:
         counts = [answer for answer in self.release.answers if answer.asked.kind == ROWS_AT_FIRST]
         if not counts or self.release.settings.get("voted"):
             return
-        needed, rules = self._plan.rows_needed, self.release.rules.rule_set
-        if goes_on(float(counts[0].values[0]), counts[0].scale, rows_needed(needed, rules)):
+        needed = rows_needed(self._plan.rows_needed, self.release.rules.rule_set)
+        if goes_on(float(counts[0].values[0]), counts[0].scale, needed):
             return
         raise ContradictionError(
             f"a count of {int(counts[0].values[0]):,} rows came first, by which a fit ends and learns nothing"
@@ -245,9 +245,7 @@ class _LearnedColumns:
         single_values = tuple(a for a, b in zip(attribute.lower, attribute.upper, strict=True) if a == b)
         digits = None if grid.kind == "datetime" else 0 if grid.kind == "integer" else grid.decimals
         values = tuple(str(value) for value in attribute.values)
-        placeholders = far_dates(
-            attribute.datetime_format
-        )  # placeholder dates: learned, or declared as texts
+        placeholders = far_dates(attribute.datetime_format)  # learned, or declared as texts
         declared_texts = dict.fromkeys([tuple(text for text in values if text not in placeholders), values])
         for special, texts in itertools.product(dict.fromkeys([(), single_values]), declared_texts):
             for ends in ((None, None), (low[0], None), (None, high[0]), (low[0], high[0])):
@@ -288,15 +286,15 @@ class _LearnedColumns:
             if answer.paid_by == (ENTRY,) and {*answer.asked.columns} & {*names}
         ]
         recorded = RecordedAnswers([self.size, *answers], QueryBudget.of([self.entry]), plan.neighbours)
-        forms = {name: {"datetime_format": self.domain[name].datetime_format} for name in names}
-        formats = {name: (self.domain[name].datetime_format, self.domain[name].time_zone) for name in names}
+        columns = [self.domain[name] for name in names]
+        forms = {column.name: {"datetime_format": column.datetime_format} for column in columns}
         styles = {
-            name: {
-                w: v
-                for w, v in zip(("datetime_format", "time_zone"), column_formats, strict=True)
-                if v is not None
+            column.name: {
+                field: getattr(column, field)
+                for field in ("datetime_format", "time_zone")
+                if getattr(column, field) is not None
             }
-            for name, column_formats in formats.items()
+            for column in columns
         }
         cells = sum(len(runs["first"]) for name in names for runs in _runs(self.answers[name])[1:])
         most = settings["max_bins"]
@@ -313,10 +311,10 @@ class _LearnedColumns:
                 f"the answers about {names[0]!r:.60} do not fit ({type(error).__name__})"
             ) from None
         recorded.check_exhausted()
-        for name in names:
-            self._compare_one(self.domain[name], replayed[name])
+        for column in columns:
+            self._compare_column(column, replayed[column.name])
 
-    def _compare_one(self, recorded: Attribute, replayed: Attribute) -> None:
+    def _compare_column(self, recorded: Attribute, replayed: Attribute) -> None:
         if not self.release.settings["enforce_rounding"]:
             replayed = replace(replayed, decimals=None, rounding=None)
         for field in _COMPARED:
@@ -324,11 +322,9 @@ class _LearnedColumns:
                 raise ContradictionError(
                     f"column {recorded.name!r:.60} has other {field} than its answers lead to"
                 )
-        rounding = [rule and rule.to_dict() for rule in (recorded.rounding, replayed.rounding)]
-        if (
-            max_difference(*[rule and {**rule, "weights": np.array(rule["weights"])} for rule in rounding])
-            > _SHARE_TOLERANCE
-        ):
+        rules = [rule and rule.to_dict() for rule in (recorded.rounding, replayed.rounding)]
+        arrays = [rule and {**rule, "weights": np.array(rule["weights"])} for rule in rules]
+        if max_difference(*arrays) > _SHARE_TOLERANCE:
             raise ContradictionError(
                 f"numbers of column {recorded.name!r:.60} are rounded otherwise than its answers say"
             )
@@ -363,10 +359,8 @@ def _candidate_ranges(attribute: Attribute, answers: Sequence[NoisyAnswer]) -> I
     value_grid = _grid_of(grid)
     low, high = value_grid.value(int(grid["first"][0])), value_grid.value(int(grid["last"][-1]))
     steps = [answer.asked.details["steps"] for answer in answers if answer.asked.kind == "rounding"]
-    has_precision, singles = (
-        "precision" in kinds,
-        tuple(value_grid.value(int(point)) for point in grid["without"]),
-    )
+    has_precision = "precision" in kinds
+    singles = tuple(value_grid.value(int(point)) for point in grid["without"])
     for special in ((), singles) if singles else ((),):
         for fixed, may_have_digits in ((False, False), (True, False), (True, True)):
             for nullable in (None, attribute.nullable):

@@ -45,10 +45,8 @@ def available_memory() -> int:
 
 def check_memory(num_rows: int, modelled: int, invented: int) -> None:
     """Reject a table that does not fit in memory; the counts are of modelled and other columns."""
-    needed, available = (
-        num_rows * (modelled * MODELLED_BYTES + invented * PLACEHOLDER_BYTES),
-        available_memory(),
-    )
+    needed = num_rows * (modelled * MODELLED_BYTES + invented * PLACEHOLDER_BYTES)
+    available = available_memory()
     if needed > available:
         raise Refused(
             "num_rows",

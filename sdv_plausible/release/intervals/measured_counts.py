@@ -57,11 +57,8 @@ class MeasuredTable:
             sigma = (
                 np.floor(sigmas).sum(summed) if self.noise == "rounded" else np.sqrt((sigmas**2).sum(summed))
             )
-            counts, sigma, positions = (
-                counts.sum(summed),
-                sigma + HALF_A_COUNT,
-                [sorted(order).index(i) for i in order],
-            )
+            counts, sigma = counts.sum(summed), sigma + HALF_A_COUNT
+            positions = [sorted(order).index(i) for i in order]
         sigma = sigma.transpose(positions) if isinstance(sigma, np.ndarray) else sigma
         axes = tuple(self.axes[i] for i in order)
         return replace(self, axes=axes, counts=counts.transpose(positions), sigma=sigma)

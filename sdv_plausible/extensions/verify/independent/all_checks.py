@@ -83,7 +83,7 @@ def is_multi_table(document: Any) -> bool:
 
 
 def _of_table(document: Any, own_document: Any) -> Iterator[Verdict]:
-    """Findings on one table; ``alone`` is its document without columns of other tables."""
+    """Findings on one table; ``own_document`` is the same without columns of other tables."""
     for about, check_claim in CHECKS.items():
         yield run_check(about, check_claim, own_document if about == "domain" else document)
     for names in payer_groups(document):
@@ -106,7 +106,6 @@ def run_check(about: str, check_claim: Callable[[Any], str], document: Any) -> V
 def _digest(data: bytes, digest: str, expected: str | None) -> Verdict:
     if expected is not None and expected.lower() not in (digest, sha256(data).hexdigest()):
         return Verdict("digest", "refused", f"sha256 is {digest}, and {expected!r:.99} was expected")
-    note = (
-        "" if digest == sha256(data).hexdigest() else ", of the content: the file is in the form for people"
-    )
+    is_canonical = digest == sha256(data).hexdigest()
+    note = "" if is_canonical else ", of the content: the file is in the form for people"
     return Verdict("digest", "ok", f"sha256 is {digest}{note}")

@@ -76,14 +76,10 @@ def check_complete(document: Any) -> str:
         raise ContradictionError(
             f"entry {quoted(entry['name'])} pays for noisy answers, and the file holds none of them"
         )
-    unrecorded = sorted(
-        {UNRECORDED[loss["type"]] for loss in losses_of(paying) if loss["type"] in UNRECORDED}
-    )
-    unrecorded += [
-        f"what was paid for by {quoted(entry['name'])}, before or by a vote" for entry in elsewhere
-    ]
-    if unrecorded:
-        raise UncheckableError(f"in no file, though paid for: {', '.join(unrecorded)}")
+    lost = sorted({UNRECORDED[loss["type"]] for loss in losses_of(paying) if loss["type"] in UNRECORDED})
+    lost += [f"what was paid for by {quoted(entry['name'])}, before or by a vote" for entry in elsewhere]
+    if lost:
+        raise UncheckableError(f"in no file, though paid for: {', '.join(lost)}")
     return f"each of the {len(paying)} entries that pay for noisy answers has its answers in the file"
 
 
@@ -132,11 +128,8 @@ def _check_paid(
     answers: Sequence[tuple[int, Any]], losses: Sequence[Any], axes: Any, unit: ProtectedUnit
 ) -> None:
     """Check that the losses charged on some rows pay for the answers about these rows."""
-    squares = [
-        (loss["sensitivity_over_sigma"] ** 2, loss["count"])
-        for loss in losses
-        if loss["type"] == "GaussianLoss"
-    ]
+    charges = [loss for loss in losses if loss["type"] == "GaussianLoss"]
+    squares = [(loss["sensitivity_over_sigma"] ** 2, loss["count"]) for loss in charges]
     pure = [loss for loss in losses if loss["type"] in ("PureDP", "ApproxDP") or loss.get("sensitivity") == 1]
     epsilons = [(loss["epsilon"], loss["count"]) for loss in pure]
     failures = Counter[float]()
@@ -177,10 +170,8 @@ def _check_failures(needed: Sequence[float], charged: Counter[float]) -> None:
     if len(needed) > (num_charged := charged.total()):
         raise ContradictionError(f"{len(needed)} answers may fail, and {num_charged} failures are charged")
     for failure in {*needed}:
-        uses, available = (
-            sum(f >= failure for f in needed),
-            sum(n for d, n in charged.items() if d >= failure),
-        )
+        uses = sum(f >= failure for f in needed)
+        available = sum(n for d, n in charged.items() if d >= failure)
         if uses > available:
             raise ContradictionError(
                 f"{uses} answers need a failure of {failure:.6g} or more, of which {available} are charged"
@@ -189,12 +180,12 @@ def _check_failures(needed: Sequence[float], charged: Counter[float]) -> None:
 
 def _least_rows(size: Any, noise: str, failure: float, unit: ProtectedUnit) -> int:
     """Lower bound on the rows from their noisy number, up to a failure; 0 if there is none."""
-    (noisy,), log_odds = size["values"].tolist(), -math.log(failure) if failure else math.inf
-    if size["noise"] != noise or math.isinf(log_odds):
+    (noisy,), log_inverse = size["values"].tolist(), -math.log(failure) if failure else math.inf
+    if size["noise"] != noise or math.isinf(log_inverse):
         return 0
     if noise == "discrete laplace":  # the noisy number itself, if it is large enough
-        return int(noisy) if noisy >= 2 * math.ceil(log_odds * size["scale"] / unit.rows - 1e-6) + 2 else 0
-    return max(1, int(noisy) - math.ceil(size["scale"] * math.sqrt(2 * log_odds) - 1e-6) - unit.rows)
+        return int(noisy) if noisy >= 2 * math.ceil(log_inverse * size["scale"] / unit.rows - 1e-6) + 2 else 0
+    return max(1, int(noisy) - math.ceil(size["scale"] * math.sqrt(2 * log_inverse) - 1e-6) - unit.rows)
 
 
 def _granularity(i: int, answer: Any) -> float:
@@ -213,9 +204,7 @@ def _check_gaussian(gaussian: Sequence[tuple[float, float, float]], squares: Pie
         "squares of sensitivity over sigma": lambda sigma: 1 / sigma, "squares of mu": discrete_mu,
     }  # fmt: skip
     for measure, cost in costs.items():
-        spent = math.fsum(
-            (sensitivity / step * cost(sigma / step)) ** 2 for sensitivity, sigma, step in gaussian
-        )
+        spent = math.fsum((l2 / step * cost(sigma / step)) ** 2 for l2, sigma, step in gaussian)
         charged = math.fsum(count * cost(square**-0.5) ** 2 for square, count in squares)
         if spent > charged * (1 + _ROUNDING):
             raise _overspent(spent, charged, measure)
@@ -320,15 +309,13 @@ def _failure_of_threshold(i: int, answer: Any, failures: Sequence[float], unit: 
             f"answer {i} names values, and no entry pays for what their threshold may fail with"
         )
     least = answer["values"][len(answer["details"]["public"]) :].min(initial=LARGEST)
-    failure_needed = _least_failure(
-        failures, lambda failure: least >= threshold(answer["scale"], failure, unit)
-    )
-    if failure_needed is None:
+    smallest = _least_failure(failures, lambda failure: least >= threshold(answer["scale"], failure, unit))
+    if smallest is None:
         most = threshold(answer["scale"], failures[-1], unit)
         raise ContradictionError(
             f"answer {i} names a value that {least} rows hold, below its threshold {most}"
         )
-    return failure_needed
+    return smallest
 
 
 def threshold(sigma: float, failure: float, unit: ProtectedUnit) -> int:
@@ -345,8 +332,8 @@ def _failure_of_entropies(
         return max((_least_rows(size, answer["noise"], failure, unit) for size in sizes), default=0)
 
     least_rows = answer["details"]["least_rows"]
-    failure_needed = _least_failure(failures, lambda failure: 0 < least_rows <= most(failure))
-    if failure_needed is None:
+    smallest = _least_failure(failures, lambda failure: 0 < least_rows <= most(failure))
+    if smallest is None:
         allowed = most(failures[-1]) if failures else 0
         raise ContradictionError(f"answer {i}: least_rows may be {allowed} by the noisy number of rows")
-    return failure_needed
+    return smallest

@@ -56,10 +56,8 @@ def check_domain(document: Any) -> str:
         raise ContradictionError("a column holds values read off the rows, and the ledger makes a claim")
     _check_stored(document)
     _check_noisy(document)
-    learned, payers = (
-        [n for n, origin in origins.items() if origin == "private"],
-        paying_entries(document, "domain"),
-    )
+    learned = [n for n, origin in origins.items() if origin == "private"]
+    payers = paying_entries(document, "domain")
     if learned and not payers:
         raise ContradictionError(f"column {quoted(learned[0])} was learned, and no entry pays for it")
     declared = [name for name, origin in origins.items() if origin == "declared"]

@@ -75,10 +75,8 @@ def _covered_entries(entries: Sequence[Any]) -> list[Any]:
 def check_losses(document: Any) -> str:
     """Reject a worst-case charge without a type query, or below what it covers."""
     entries = document["ledger"]["entries"]
-    worst_cases, covered = (
-        [entry for entry in entries if entry.get("envelope")],
-        losses_of(_covered_entries(entries)),
-    )
+    worst_cases = [entry for entry in entries if entry.get("envelope")]
+    covered = losses_of(_covered_entries(entries))
     if worst_cases and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
         raise ContradictionError(
             "an envelope stands for what a vote on types finds, and no entry pays for the vote"
@@ -156,9 +154,7 @@ def _split(settings: Any) -> list[tuple[float, set[str]]]:
         return []
     (structure, parameters, seeds), model = settings["split"], settings.get("model")
     is_paper_network = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
-    if model in ("paper", "independent") or (
-        model == "bayesian_network" and is_paper_network
-    ):  # the paper's network
+    if model in ("paper", "independent") or (model == "bayesian_network" and is_paper_network):
         return [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
     return [(structure + parameters, {"structure", "parameters"}), (seeds, {"seeds"})]
 
@@ -188,13 +184,8 @@ def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
     if unbounded := [entry for entry in ledger["entries"] if not has_claim([entry])]:
         reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in unbounded)
         return f"{NO_CLAIM}{reasons}."
-    epsilon, delta, unit_text, pronoun, rows = (
-        ledger["epsilon"],
-        rounded_up(ledger["delta"]),
-        "one row",
-        "it",
-        "",
-    )
+    epsilon, delta = ledger["epsilon"], rounded_up(ledger["delta"])
+    unit_text, pronoun, rows = "one row", "it", ""
     if unit.person is not None:
         most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
         unit_text, pronoun = "one person", "them"
@@ -219,10 +210,9 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
     """Compare the settings with the ledger, and check that every setting has its entries."""
     settings, ledger = document["settings"], document["ledger"]
     neighbours, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
-    unit_settings = {name: settings[name] for name in ("person", "rows_per_person")}
-    is_same = {"relation": settings["neighbours"], **unit_settings} == neighbours and settings[
-        "delta"
-    ] == ledger["delta"]
+    unit = {"relation": settings["neighbours"]}
+    unit |= {name: settings[name] for name in ("person", "rows_per_person")}
+    is_same = unit == neighbours and settings["delta"] == ledger["delta"]
     if settings["privacy_test"] != "release" or not is_same:
         raise ContradictionError(
             "test, unit or delta of the settings are not those that the ledger counts with"
@@ -252,9 +242,8 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
                 f"a {SAMPLED} is for single rows added or removed, and not for this unit"
             )
         modelled = {column["name"]: column["provenance"] for column in document["domain"]}
-        table_columns = {column["name"] for column in document["schema"]["columns"]}
         for name in settings.get("voted", ()):
-            if name not in table_columns or modelled.get(name) == "declared":
+            if name not in columns or modelled.get(name) == "declared":
                 raise ContradictionError(
                     f"a type was voted for of {quoted(name)}, which is no column, or was declared"
                 )
@@ -290,11 +279,8 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
 
 def _check_count(document: Any) -> None:
     """Check the charge, the noise and the value of a first row count."""
-    entries, answers, unit = (
-        document["ledger"]["entries"],
-        document["answers"]["asked"],
-        ProtectedUnit.of(document["ledger"]),
-    )
+    entries, answers = document["ledger"]["entries"], document["answers"]["asked"]
+    unit = ProtectedUnit.of(document["ledger"])
     counts = [e for e in entries if e["name"] == "count" and e["losses"] and not is_reused_domain(e)]
     firsts = [answer for answer in answers if answer["kind"] == FIRST_COUNT]
     if not counts and not firsts:

@@ -26,21 +26,15 @@ NUMERICAL, NUMERICAL_PER_USE = 2e-13, 4e-16  # delta that the package may charge
 GRID = 2e-3  # step of the package's grid for one use, in standard deviations of the loss
 LARGE = 50.0  # larger epsilons of pure or approximate losses are added, not composed
 _ATOMS = 4000  # atoms of a continuous loss, or of a privacy curve with unknown corners
-_STEPS, _LEAST, _MOST = (
-    400,
-    1 << 19,
-    1 << 21,
-)  # grid points per standard deviation, and fewest and most in all
-_MAX_EXACT_SUMS, _MAX_EXACT_USES = (
-    1 << 15,
-    256,
-)  # sums of losses are formed exactly up to here, on a grid above
+_STEPS = 400  # grid points per standard deviation
+_MIN_POINTS, _MAX_POINTS = 1 << 19, 1 << 21  # of a grid
+_MAX_EXACT_SUMS, _MAX_EXACT_USES = 1 << 15, 256  # up to which sums are formed exactly, not on a grid
 _COARSE = 1 << 16  # grid points that are combined with Gaussian noise
 _FFT_ERROR = 1e-16  # rounding error of delta per use, from powers of the transform
 _LOG_NEGLIGIBLE, _NEGLIGIBLE = 48.0, 1e-18  # negligible mass: exp(-48), and 1e-18
 _CLOSED_FORM_MU = 10.0  # largest mu of Gaussian noise alone whose losses a double can exponentiate
 _LARGE_SIGMA = 400.0  # larger sigmas use the first two terms of the discrete Gaussian's mu
-_MOST_STEPS = 20_000  # largest integer sensitivity that is represented exactly
+_MAX_SENSITIVITY = 20_000  # largest integer sensitivity that is represented exactly
 _ORDERS_MINUS_ONE = np.geomspace(1e-6, 1e6, 12_000)  # Renyi orders minus 1
 Loss = Mapping[str, Any]
 
@@ -56,11 +50,9 @@ class DiscreteLoss:
 
     def reverse(self) -> DiscreteLoss:
         """The loss for adding a unit."""
-        return (
-            self
-            if self.reversed_masses is None
-            else DiscreteLoss(-self.values, self.reversed_masses, 0.0, self.masses)
-        )
+        if self.reversed_masses is None:
+            return self
+        return DiscreteLoss(-self.values, self.reversed_masses, 0.0, self.masses)
 
 
 @dataclass
@@ -119,7 +111,7 @@ def discrete_mu(sigma: float) -> float:
 
 def laplace_loss(epsilon: float, sensitivity: int) -> DiscreteLoss:
     """Discrete Laplace noise at an integer sensitivity; sensitivity 1 is randomised response."""
-    sensitivity = min(sensitivity, _MOST_STEPS)
+    sensitivity = min(sensitivity, _MAX_SENSITIVITY)
     rate = epsilon / sensitivity
     steps = np.arange(sensitivity + 1.0)
     masses = np.exp(-rate * steps) * -math.expm1(-rate)
@@ -150,13 +142,9 @@ def release_loss(epsilon: float, delta: float, l1: int) -> DiscreteLoss:
     if l1 == 1:
         normalizer = 1 + math.exp(-epsilon)
         last = epsilon + math.log1p(-delta * normalizer)  # where the curve of the sizes falls to delta
-        reversed_masses = np.array([1.0, math.exp(-epsilon)]) / normalizer
-        return DiscreteLoss(
-            np.array([-epsilon, last]),
-            np.array([reversed_masses[1], 1 / normalizer - delta]),
-            delta,
-            reversed_masses,
-        )
+        reverse = np.array([1.0, math.exp(-epsilon)]) / normalizer
+        masses = np.array([reverse[1], 1 / normalizer - delta])
+        return DiscreteLoss(np.array([-epsilon, last]), masses, delta, reverse)
     sizes, rest = laplace_loss(epsilon, l1), laplace_loss(epsilon * (l1 - 1) / l1, l1 - 1)
     epsilons = np.union1d(np.linspace(0.0, epsilon, _ATOMS), np.abs([*sizes.values, *rest.values]))
     epsilons = epsilons[np.append(True, np.diff(epsilons) > 1e-9 * epsilon)]
@@ -174,18 +162,16 @@ def _curve(atoms: DiscreteLoss, epsilon: np.ndarray) -> np.ndarray:
     above = (atoms.values > 0) & (atoms.masses > 0)
     values, masses = atoms.values[above], atoms.masses[above]
     order = np.argsort(-values)
-    cumulated = np.append(0.0, masses[order].cumsum())
-    log_other = np.append(-np.inf, np.logaddexp.accumulate((np.log(masses) - values)[order]))  # in logarithms
-    num_larger = np.searchsorted(-values[order], -epsilon)  # number of larger losses
-    return np.maximum(0.0, cumulated[num_larger] - np.exp(epsilon + log_other[num_larger]))
+    first = np.append(0.0, masses[order].cumsum())
+    log_second = np.append(-np.inf, np.logaddexp.accumulate((np.log(masses) - values)[order]))
+    num_larger = np.searchsorted(-values[order], -epsilon)
+    return np.maximum(0.0, first[num_larger] - np.exp(epsilon + log_second[num_larger]))
 
 
 def total(losses: Sequence[Loss], delta: float) -> float:
     """Epsilon at delta of the composition; infinite if there is none."""
-    large, groups = (
-        GroupedLosses.of([loss for loss in losses if _is_large(loss) == is_large])
-        for is_large in (True, False)
-    )
+    large = GroupedLosses.of([loss for loss in losses if _is_large(loss)])
+    groups = GroupedLosses.of([loss for loss in losses if not _is_large(loss)])
     if large.delta >= delta or any(loss["type"] == "InfiniteLoss" for loss in losses):
         return math.inf
     delta -= large.delta
@@ -201,10 +187,8 @@ def total(losses: Sequence[Loss], delta: float) -> float:
 
 def _epsilon_of_zcdp(rho: float, delta: float) -> float:
     """Epsilon of zero-concentrated privacy (Canonne, Kamath and Steinke 2020, Proposition 12)."""
-    orders = _ORDERS_MINUS_ONE
-    epsilon = (
-        rho * (1 + orders) + np.log(orders) - (math.log(delta) + (1 + orders) * np.log1p(orders)) / orders
-    )
+    a = _ORDERS_MINUS_ONE
+    epsilon = rho * (1 + a) + np.log(a) - (math.log(delta) + (1 + a) * np.log1p(a)) / a
     return max(0.0, float(epsilon.min()))
 
 
@@ -243,10 +227,10 @@ def _compose(groups: GroupedLosses, delta: float) -> float:
     if not groups.others and mu > _CLOSED_FORM_MU:
         return _smallest_epsilon(lambda epsilon: float(gaussian_delta(mu, np.array(epsilon))), remaining)
     if not groups.others:
-        step = {"value_discretization_interval": mu / _STEPS}
-        return (
-            float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(remaining)) if mu else 0.0
-        )
+        if not mu:
+            return 0.0
+        loss = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=mu / _STEPS)
+        return float(loss.get_epsilon_for_delta(remaining))
     directions = [groups.others, [(atoms.reverse(), count) for atoms, count in groups.others]]
     directions = directions[: 1 if all(atoms.reversed_masses is None for atoms, _ in groups.others) else 2]
     return max(_smallest_epsilon(_composed_curve(others, mu), remaining) for others in directions)
@@ -259,9 +243,8 @@ def _composed_curve(others: Sequence[tuple[DiscreteLoss, int]], mu: float) -> Ca
     if (loss := _exact_sums(others)) is None:
         loss, fft_error = _sums_on_grid(others, mu), _FFT_ERROR * sum(count for _, count in others)
     values, masses = loss.values, loss.masses
-    return lambda epsilon: (
-        fft_error - math.expm1(log_no_failure) + float(masses @ gaussian_delta(mu, epsilon - values))
-    )
+    constant = fft_error - math.expm1(log_no_failure)
+    return lambda epsilon: constant + float(masses @ gaussian_delta(mu, epsilon - values))
 
 
 def _exact_sums(others: Sequence[tuple[DiscreteLoss, int]]) -> DiscreteLoss | None:
@@ -288,14 +271,11 @@ def _sums_on_grid(others: Sequence[tuple[DiscreteLoss, int]], mu: float) -> Disc
     deviation = math.sqrt(sum(count * float(atoms.masses @ atoms.values**2) for atoms, count in others))
     largest = [float(np.abs(atoms.values).max()) for atoms, _ in others]
     max_sum = sum(count * end for (_, count), end in zip(others, largest, strict=True))
-    linear_term = (
-        2 * max(largest) * _LOG_NEGLIGIBLE / 3
-    )  # Bernstein's inequality: the mass beyond is negligible
-    reach = min(
-        max_sum, abs(mean) + linear_term + math.hypot(linear_term, math.sqrt(2 * _LOG_NEGLIGIBLE) * deviation)
-    )
-    step = min(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _LEAST)
-    step = max(step, 4 * reach / _MOST)
+    # By Bernstein's inequality the mass beyond ``reach`` is negligible.
+    linear, spread = 2 * max(largest) * _LOG_NEGLIGIBLE / 3, math.sqrt(2 * _LOG_NEGLIGIBLE) * deviation
+    reach = min(max_sum, abs(mean) + linear + math.hypot(linear, spread))
+    step = min(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _MIN_POINTS)
+    step = max(step, 4 * reach / _MAX_POINTS)
     size = 1 << (2 * math.ceil(reach / step) + 4).bit_length()
     spectrum = np.ones(size // 2 + 1, dtype=complex)
     for atoms, count in others:
