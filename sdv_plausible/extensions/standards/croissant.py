@@ -86,7 +86,7 @@ def _responsible(description: ReleaseDescription) -> dict[str, Any]:
 
 
 def _fake_columns(description: ReleaseDescription) -> list[str]:
-    return [name for name, words in description.columns.items() if "range_is_nullable" not in words]
+    return [name for name, column in description.columns.items() if "range_is_nullable" not in column]
 
 
 def _file(name: str, title: str, address: str, kind: str, digest: str) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def _file(name: str, title: str, address: str, kind: str, digest: str) -> dict[s
 
 def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
     source: dict[str, Any] = {"fileObject": {"@id": "file"}, "extract": {"column": name}}
-    kind, form = description.cell_kinds[name], description.columns[name].get("datetime_format")
-    if kind in ("date", "datetime") and form is not None:
-        source["format"] = form
+    kind, date_format = description.cell_kinds[name], description.columns[name].get("datetime_format")
+    if kind in ("date", "datetime") and date_format is not None:
+        source["format"] = date_format
     return {"@type": "cr:Field", "@id": f"rows/{_local_id(description, name)}", "name": name,
             "description": description.column_texts[name], "dataType": _TYPES.get(kind, "sc:Text"),
             "source": source}  # fmt: skip

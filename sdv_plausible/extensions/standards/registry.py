@@ -324,8 +324,8 @@ def _scalar(text: str, indent: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    plain = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
-    return f'"{plain}"'
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
+    return f'"{escaped}"'
 
 
 def _number(value: float) -> str:

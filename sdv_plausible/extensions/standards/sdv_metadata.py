@@ -23,9 +23,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
 def to_sdv_metadata(description: ReleaseDescription) -> dict[str, Any]:
     """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
     columns = {}
-    for name, words in description.columns.items():
-        known = ("sdtype", *FIELDS.get(words["sdtype"], ("pii",)))
-        columns[name] = {word: words[word] for word in known if word in words}
+    for name, spec in description.columns.items():
+        fields = ("sdtype", *FIELDS.get(spec["sdtype"], ("pii",)))
+        columns[name] = {field: spec[field] for field in fields if field in spec}
     primary, alternate, related = description.keys
     table = {
         "columns": columns,

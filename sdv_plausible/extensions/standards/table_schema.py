@@ -39,12 +39,12 @@ def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
         limits["enum"] = values if kind != "string" else list(map(str, values))
     if "range_min" in column and kind not in ("any", "string"):
         limits |= {"minimum": column["range_min"], "maximum": column["range_max"]}
-    form = {"format": column.get("datetime_format", "any")} if column["sdtype"] == "datetime" else {}
+    date_format = {"format": column.get("datetime_format", "any")} if column["sdtype"] == "datetime" else {}
     order = {"categories": limits["enum"], "categoriesOrdered": True} if column["sdtype"] == "ordinal" else {}
     return {
         "name": name,
         "type": kind,
-        **form,
+        **date_format,
         **order,
         "description": description.column_texts[name],
         "constraints": limits,

@@ -297,13 +297,13 @@ class _LearnedColumns:
             for column in columns
         }
         cells = sum(len(runs["first"]) for name in names for runs in _runs(self.answers[name])[1:])
-        most = settings["max_bins"]
-        if most > MOST_BINS or cells > 1000 + MOST_CELLS * most:
+        max_bins = settings["max_bins"]
+        if max_bins > MOST_BINS or cells > 1000 + MOST_CELLS * max_bins:
             raise UncheckableError(
                 f"{names[0]!r:.60} was counted in {cells:,} runs, which are too many to compute anew"
             )
         try:
-            replayed = learn_attributes(recorded, part, forms, styles, most)  # type: ignore[arg-type]
+            replayed = learn_attributes(recorded, part, forms, styles, max_bins)  # type: ignore[arg-type]
         except (ContradictionError, UncheckableError):
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
@@ -354,12 +354,12 @@ def _unrestricted_grid(level: Details) -> GridRuns:
 
 def _candidate_ranges(attribute: Attribute, answers: Sequence[NoisyAnswer]) -> Iterator[DeclaredRange]:
     """Declared ranges that lead to these queries; digits, missing and single values are unknown."""
-    kinds, runs = {answer.asked.kind for answer in answers}, _runs(answers)
+    query_kinds, runs = {answer.asked.kind for answer in answers}, _runs(answers)
     grid = _first_level(runs)
     value_grid = _grid_of(grid)
     low, high = value_grid.value(int(grid["first"][0])), value_grid.value(int(grid["last"][-1]))
     steps = [answer.asked.details["steps"] for answer in answers if answer.asked.kind == "rounding"]
-    has_precision = "precision" in kinds
+    has_precision = "precision" in query_kinds
     singles = tuple(value_grid.value(int(point)) for point in grid["without"])
     for special in ((), singles) if singles else ((),):
         for fixed, may_have_digits in ((False, False), (True, False), (True, True)):
@@ -387,17 +387,17 @@ def _candidate_ranges(attribute: Attribute, answers: Sequence[NoisyAnswer]) -> I
 
 def _format_declared(stated: Mapping[str, PartialDeclaration]) -> str:
     """Text that names the columns and the parts that must have been declared."""
-    words = {
+    labels = {
         "nullable": "missing", "decimals": "digits", "low": "smallest", "high": "largest",
         "special": "single values", "texts": "texts",
     }  # fmt: skip
     parts = {
         name: ", ".join(
-            word for field, word in words.items() if getattr(declaration, field) not in (None, ())
+            label for field, label in labels.items() if getattr(declaration, field) not in (None, ())
         )
         for name, declaration in stated.items()
     }
-    return "; ".join(f"{name!r:.60} ({what})" for name, what in parts.items())
+    return "; ".join(f"{name!r:.60} ({fields})" for name, fields in parts.items())
 
 
 def _format_number(value: float) -> str:

@@ -162,8 +162,8 @@ def _compare(model: Any, release: Release, domain: Domain) -> str:
     """Compare the replayed model with the file's."""
     gap = max_difference(write_model(model, domain), write_model(release.model, domain))
     if gap > ROUNDING:
-        what = "tables" if np.isinf(gap) else f"probabilities, by {gap:.3g}"
-        raise ContradictionError(f"the answers lead to a model with other {what}")
+        difference = "tables" if np.isinf(gap) else f"probabilities, by {gap:.3g}"
+        raise ContradictionError(f"the answers lead to a model with other {difference}")
     return f"the answers lead to it again, up to {ROUNDING:g} of a probability"
 
 
@@ -189,14 +189,16 @@ def version_checked(release: Release, check: Any) -> str:
     except UncheckableError:
         raise
     except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-        maker, own = release.versions.get("sdv-plausible"), versions_of().get("sdv-plausible")
+        maker, current = release.versions.get("sdv-plausible"), versions_of().get("sdv-plausible")
         reason = (
             str(error)
             if isinstance(error, ValueError)
             else f"the answers do not fit ({type(error).__name__})"
         )
-        if maker is None or maker != own:
-            raise UncheckableError(f"version {maker!r:.20} made it, and this is {own}: {reason}") from None
+        if maker is None or maker != current:
+            raise UncheckableError(
+                f"version {maker!r:.20} made it, and this is {current}: {reason}"
+            ) from None
         raise ContradictionError(reason) from None
 
 

@@ -36,13 +36,13 @@ def _read(release: Release, public: Any) -> pd.DataFrame:
     """Read a file with the types of the release's columns."""
     file = public if isinstance(public, Files) else Files(public)
     attributes = {a.name: a for a in (*release.domain, *release.rules.made.values())}
-    words: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for column in release.schema.columns:
         attribute = attributes.get(column.name)
-        words[column.name] = dict(column.spec)
+        types[column.name] = dict(column.spec)
         if attribute is not None and attribute.provenance == "declared":
-            words[column.name] = attribute
+            types[column.name] = attribute
         elif attribute is not None and attribute.number_format is not None:
-            words[column.name]["number_format"] = attribute.number_format
-    there = columns_of(file, words)
-    return read_file(file, column_types({name: word for name, word in words.items() if name in there}))
+            types[column.name]["number_format"] = attribute.number_format
+    present = columns_of(file, types)
+    return read_file(file, column_types({name: spec for name, spec in types.items() if name in present}))

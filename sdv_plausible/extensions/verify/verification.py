@@ -96,7 +96,7 @@ class Verification:
     @property
     def _no_claim(self) -> str:
         """Note for the summary if a file states no total."""
-        reasons = [one.why for one in self.verdicts if one.about.endswith("total")]
+        reasons = [verdict.why for verdict in self.verdicts if verdict.about.endswith("total")]
         return NO_CLAIM if any(why.startswith(NONE_STATED) for why in reasons) else ""
 
     def _with_state(self, state: str) -> tuple[Verdict, ...]:
@@ -105,7 +105,7 @@ class Verification:
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(visible(str(one), keep="") for one in self.verdicts),
+                *(visible(str(verdict), keep="") for verdict in self.verdicts),
                 f"result: {self.result}",
                 "",
                 *CANNOT_SHOW,

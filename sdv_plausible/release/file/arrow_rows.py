@@ -17,7 +17,7 @@ import pandas as pd
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.release.file.fake_columns import Place, make_placeholders
+from sdv_plausible.release.file.fake_columns import PartPosition, make_placeholders
 from sdv_plausible.release.file.release_sampling import sample_table
 from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
@@ -38,7 +38,7 @@ def sample_arrow(
     rules: FittedRules,
     locales: Any,
     coins: KeyedRNG,
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> Any:
     """Draw rows as a ``pyarrow.Table`` whose categorical columns are dictionaries."""
     import pyarrow as pa
@@ -50,10 +50,10 @@ def sample_arrow(
         )
         frame = sample_table(
             num_rows, {}, domain=domain, model=model, seeds=seeds, schema=without_storage, rules=rules,
-            locales=locales, coins=coins, place=place,
+            locales=locales, coins=coins, position=position,
         )  # fmt: skip
-        made = pa.table({str(name): _arrow_array(frame[name], attributes) for name in frame.columns})
-        return _cast_to_storage(made, schema, attributes)
+        table = pa.table({str(name): _arrow_array(frame[name], attributes) for name in frame.columns})
+        return _cast_to_storage(table, schema, attributes)
     codes = seeds.sample(num_rows, model, coins)
     bin_stream, arrays = coins.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
@@ -64,17 +64,17 @@ def sample_arrow(
     for column in schema.columns:
         if column.name not in attributes:
             stream, is_key = coins.spawn("invented", column.name), column.name in schema.keys
-            made = pd.Series(
-                make_placeholders(column, num_rows, stream, is_key=is_key, locales=locales, place=place)
+            values = pd.Series(
+                make_placeholders(column, num_rows, stream, is_key=is_key, locales=locales, position=position)
             )
-            arrays[column.name] = _arrow_array(made.rename(column.label), attributes)
+            arrays[column.name] = _arrow_array(values.rename(column.label), attributes)
     # Non-nullable fields need no validity bitmap, which saves a fifth of the writing time.
     complete = {attribute.name for attribute in domain if not attribute.nullable}
     fields = [
         pa.field(str(c.label), arrays[c.name].type, nullable=c.name not in complete) for c in schema.columns
     ]
-    made = pa.table([arrays[column.name] for column in schema.columns], schema=pa.schema(fields))
-    return _cast_to_storage(made, schema, attributes)
+    table = pa.table([arrays[column.name] for column in schema.columns], schema=pa.schema(fields))
+    return _cast_to_storage(table, schema, attributes)
 
 
 def _cast_to_storage(table: Any, schema: TableSchema, attributes: Domain) -> Any:

@@ -61,7 +61,7 @@ class PartRequest:
         start = number * self.rows
         size = min(self.rows, self.num_rows - start)
         return sample_table(
-            size, {}, coins=self.coins.spawn("part", number), place=(start, self.num_rows), **self.release
+            size, {}, coins=self.coins.spawn("part", number), position=(start, self.num_rows), **self.release
         )
 
     def parquet(self, number: int) -> bytes:
@@ -70,7 +70,7 @@ class PartRequest:
         size, coins = min(self.rows, self.num_rows - start), self.coins.spawn("part", number)
         from sdv_plausible.release.file.arrow_rows import parquet_bytes, sample_arrow  # lazy: needs pyarrow
 
-        return parquet_bytes(sample_arrow(size, coins=coins, place=(start, self.num_rows), **self.release))
+        return parquet_bytes(sample_arrow(size, coins=coins, position=(start, self.num_rows), **self.release))
 
 
 @lru_cache(maxsize=1)

@@ -35,24 +35,24 @@ def check_writable(
     subject: str,
     write: Callable[[], Any],
     read: Callable[[DocumentNode], object],
-    place: str = "it",
+    path: str = "it",
 ) -> None:
     """Check before a fit that a file can hold something, by writing and reading it."""
     try:
-        read(DocumentNode(loads(dumps(write(), allow_nan=False)), place))
+        read(DocumentNode(loads(dumps(write(), allow_nan=False)), path))
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused.saying(field, f"{subject} fits in no release file: {error}") from None
 
 
 class DocumentNode:
-    """A value of a document, and its path in ``place``, such as "domain.attributes[2].kind"."""
+    """A value of a document, and its path, such as "domain.attributes[2].kind"."""
 
-    def __init__(self, value: Any, place: str) -> None:
-        self.value, self.place = value, place
+    def __init__(self, value: Any, path: str) -> None:
+        self.value, self.path = value, path
 
     def refuse(self, rule: str) -> ValueError:
         """Return the error for a broken rule, to be raised."""
-        return InvalidFileError(visible(f"{self.place}: {rule}", keep=""))
+        return InvalidFileError(visible(f"{self.path}: {rule}", keep=""))
 
     def validate(self, make: Callable[[], Read]) -> Read:
         """Call ``make``; turn its errors into errors of this node, cut short."""
@@ -76,15 +76,15 @@ class DocumentNode:
         if not isinstance(self.value, dict) or len(self.value) > most:
             raise self.refuse(f"must be an object of at most {most} entries")
         for name in self.value:
-            DocumentNode(name, f"{self.place}, an entry's name").text(LONGEST_NAME)
-        place = f"{self.place}." if self.place else ""
-        return {name: DocumentNode(value, f"{place}{name[:40]}") for name, value in self.value.items()}
+            DocumentNode(name, f"{self.path}, an entry's name").text(LONGEST_NAME)
+        path = f"{self.path}." if self.path else ""
+        return {name: DocumentNode(value, f"{path}{name[:40]}") for name, value in self.value.items()}
 
     def items(self, most: int = 10_000_000) -> list[DocumentNode]:
         """Return the children of a list."""
         if not isinstance(self.value, list) or len(self.value) > most:
             raise self.refuse(f"must be a list of at most {most} items")
-        return [DocumentNode(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
+        return [DocumentNode(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self, most: int = LONGEST_TEXT, pattern: str | None = None) -> str:
         """Return a string, which must match ``pattern`` if there is one."""
@@ -144,12 +144,12 @@ class DocumentNode:
 
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
         """Return an array of int64 ("whole") or float64 ("real"); None in ``shape`` is any length."""
-        found = self.any_array()
-        if found.dtype != (np.int64 if kind == "whole" else np.float64):
+        values = self.any_array()
+        if values.dtype != (np.int64 if kind == "whole" else np.float64):
             raise self.refuse(f"must be an array of {kind} numbers")
         sides = tuple(any if side is None else side for side in shape)
-        if found.ndim != len(shape) or any(
-            expected not in (any, side) for expected, side in zip(sides, found.shape, strict=True)
+        if values.ndim != len(shape) or any(
+            expected not in (any, side) for expected, side in zip(sides, values.shape, strict=True)
         ):
             raise self.refuse(f"must be an array of shape {tuple('any' if s is None else s for s in shape)}")
-        return found
+        return values

@@ -18,7 +18,7 @@ from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 MAX_ID_LENGTH = 1000  # longest id: a hostile format may ask for millions of letters
-Place = tuple[int, int]
+PartPosition = tuple[int, int]
 # Sdtypes with their Faker methods. No other method is called, as the sdtype comes from
 # an untrusted file.
 _FAKER = """address bban building_number city city_suffix company company_suffix country country_code
@@ -49,10 +49,10 @@ def make_placeholders(
     *,
     is_key: bool,
     locales: Sequence[str],
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.Series[Any]:
     """Make a column: numbered ids (in their format if it is simple), keys, or personal data by Faker."""
-    # Without Faker, personal data is numbered, such as "email-000001". ``place``: (rows before, rows in all).
+    # Without Faker, personal data is numbered, such as "email-000001". ``position``: (rows before, rows in all).
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
@@ -61,12 +61,12 @@ def make_placeholders(
             num_rows, int(shortest), int(longest), coins, letters[0], len(plus_signs) // 2 * "+"
         )
     elif sdtype == "id":
-        values = _number_ids(column, num_rows, *place)
+        values = _number_ids(column, num_rows, *position)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
         values = np.round(180 * coins.uniform(num_rows) - 90, 6)
     else:
         values = (None if is_key else _faker_values(sdtype, num_rows, coins, locales)) or _numbered(
-            sdtype, num_rows, place[0]
+            sdtype, num_rows, position[0]
         )
     values = pd.Series(values, dtype=None if num_rows else object)
     try:

@@ -176,16 +176,16 @@ def check_soon(ledgers: Iterable[DocumentNode]) -> None:
 
 def too_slow(*ledgers: Sequence[Loss]) -> str:
     """Rule that ledgers break if their totals or joint total take more than seconds; else ""."""
-    ledgers = tuple([loss for loss in one if not isinstance(loss, InfiniteLoss)] for one in ledgers)
+    ledgers = tuple([loss for loss in ledger if not isinstance(loss, InfiniteLoss)] for ledger in ledgers)
     losses = [loss for ledger in ledgers for loss in ledger]
     gaussian = [loss for loss in losses if isinstance(loss, GaussianLoss)]
     # Compare before squaring: the square may overflow.
     largest = max((loss.sensitivity_over_sigma for loss in gaussian), default=0.0)
     if largest > math.sqrt(MOST_SQUARES) or squares(losses) > MOST_SQUARES:
         return f"must have Gaussian losses whose squares add up to at most {MOST_SQUARES:,.0f}"
-    others = sum(getattr(loss, "count", 1) for loss in losses if not isinstance(loss, GaussianLoss))
-    if others > MOST_OTHERS:
-        return f"must have at most {MOST_OTHERS:,} uses of losses that are not Gaussian, and not {others:,}"
+    uses = sum(getattr(loss, "count", 1) for loss in losses if not isinstance(loss, GaussianLoss))
+    if uses > MOST_OTHERS:
+        return f"must have at most {MOST_OTHERS:,} uses of losses that are not Gaussian, and not {uses:,}"
     kinds = sum(len({kind for loss in ledger if (kind := kind_of(loss))}) for ledger in ledgers)
     if kinds > MOST_KINDS:
         return f"must have at most {MOST_KINDS} kinds of losses that are not Gaussian, and not {kinds:,}"

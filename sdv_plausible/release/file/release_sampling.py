@@ -16,7 +16,7 @@ from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.release.file.fake_columns import Place, make_placeholders
+from sdv_plausible.release.file.fake_columns import PartPosition, make_placeholders
 from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
@@ -70,10 +70,10 @@ def sample_table(
     locales: Sequence[str],
     coins: KeyedRNG,
     uniform: Sequence[str] = (),
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.DataFrame:
     """Draw rows (post-processing); an error if the ``given`` values have joint probability 0."""
-    # ``uniform``: columns with uniform codes. ``place``: (rows before these, rows of the whole table).
+    # ``uniform``: columns with uniform codes. ``position``: (rows before these, rows of the whole table).
     codec, attributes, given = Codec(domain), rules.whole(domain), rules.given(given)
     uniform_columns = _uniform_columns(uniform, given, domain)
     given_codes = _given_codes(given, codec, rules)
@@ -89,7 +89,9 @@ def sample_table(
     # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     streams = partial(coins.spawn, "invented")
-    return completed(table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, place=place)
+    return completed(
+        table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, position=position
+    )
 
 
 def completed(
@@ -100,7 +102,7 @@ def completed(
     *,
     locales: Sequence[str],
     decoded_so: Collection[str] = (),
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.DataFrame:
     """Add the schema's missing columns with placeholder values, and set its order and dtypes."""
     columns = {}
@@ -112,7 +114,12 @@ def completed(
             columns[name] = cast_column(table[name], column.dtype)
         else:
             columns[name] = make_placeholders(
-                column, len(table), streams(name), is_key=name in schema.keys, locales=locales, place=place
+                column,
+                len(table),
+                streams(name),
+                is_key=name in schema.keys,
+                locales=locales,
+                position=position,
             )
     frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
@@ -135,9 +142,9 @@ def _given_codes(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> 
     names = codec.domain.names
     for name, value in given.items():
         if name in rules.made:
-            why = next(rule for rule in rules.rule_set.making if name in rule.made)
+            rule = next(rule for rule in rules.rule_set.making if name in rule.made)
             raise ValueError(
-                f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
+                f"given names {name!r}, which is made by the rule '{rule}': give the columns that it follows "
                 "from"
             )
         if name not in names:

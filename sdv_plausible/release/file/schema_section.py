@@ -159,7 +159,7 @@ def read_schema(node: DocumentNode, domain: Domain) -> TableSchema:
         raise f["columns"].refuse("must have the columns of the domain")
     for column, item in zip(columns, f["columns"].items(), strict=True):
         if not _dtype_fits(column, domain):
-            raise DocumentNode(None, f"{item.place}.dtype").refuse(
+            raise DocumentNode(None, f"{item.path}.dtype").refuse(
                 "must be a type that holds what the column's domain has"
             )
 
@@ -239,7 +239,7 @@ def _read_dtype(node: DocumentNode) -> Any:
     name = node.text(LONGEST_NAME, DTYPE_PATTERN)
     zone = re.search(r", (tz=)?(.*?)\]", name)
     if zone:
-        _read_zone(DocumentNode(zone.group(2), node.place))
+        _read_zone(DocumentNode(zone.group(2), node.path))
     try:
         return pd.api.types.pandas_dtype(name)
     except ImportError:

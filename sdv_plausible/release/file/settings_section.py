@@ -109,7 +109,7 @@ def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Check before a fit that a release file can hold the settings."""
-    check_writable("settings", "a setting", lambda: write_settings(settings), read_settings, place="")
+    check_writable("settings", "a setting", lambda: write_settings(settings), read_settings, path="")
 
 
 def _sorted(value: Any) -> Any:
@@ -192,7 +192,7 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
     if "model" in settings:
         return (privacy.random_split(learner_of(settings)),)
     return tuple(
-        RandomSplit.of(privacy.split, apart=apart) for apart in (False, True)
+        RandomSplit.of(privacy.split, apart=is_apart) for is_apart in (False, True)
     )  # a learner of one's own
 
 

@@ -74,12 +74,12 @@ def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     return tuple(domain.names.index(name) for name in names)
 
 
-def _measured_over(tables: Sequence[MeasuredTable], wanted: tuple[int, ...]) -> MeasuredTable | None:
+def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
     """Measured table over exactly these columns; repeated queries give the inverse-variance mean."""
-    candidates = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
+    candidates = [_in_order(t, indices) for t in tables if sorted(t.columns) == sorted(indices)]
     if not candidates:
         # Published tables were not chosen by a learner, so the one with the least noise may be picked.
-        larger = [_in_order(t, wanted) for t in tables if t.is_stated and {*wanted} <= {*t.columns}]
+        larger = [_in_order(t, indices) for t in tables if t.is_stated and {*indices} <= {*t.columns}]
         return min(larger, key=lambda t: t.median_deviation, default=None)
     first = next(
         (t for t in candidates if t.noise == "rounded"), candidates[0]
@@ -97,8 +97,8 @@ def _measured_over(tables: Sequence[MeasuredTable], wanted: tuple[int, ...]) -> 
     return replace(first, counts=np.rint(mean).astype(np.int64), sigma=sigma, noise=noise)
 
 
-def _in_order(table: MeasuredTable, wanted: tuple[int, ...]) -> MeasuredTable:
-    return table.moved([table.columns.index(j) for j in wanted])
+def _in_order(table: MeasuredTable, indices: tuple[int, ...]) -> MeasuredTable:
+    return table.moved([table.columns.index(j) for j in indices])
 
 
 def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
@@ -136,14 +136,16 @@ def _cell_intervals(
 ) -> dict[str, np.ndarray]:
     """Estimates and limits of all cells; counts are at least 0."""
     half_width = half_widths(table.noise, table.sigma, miss)
-    rows, least, most = row_count_bounds(tables, num_columns, miss * ROWS_SHARE)
+    rows, low_rows, high_rows = row_count_bounds(tables, num_columns, miss * ROWS_SHARE)
     remaining = miss * (1 - ROWS_SHARE)
     if table.noise == "discrete gaussian" and np.ndim(table.sigma) == 0:
-        low, high = proportion_limits(table.counts, float(table.sigma), int(least), int(most), remaining)
+        low, high = proportion_limits(
+            table.counts, float(table.sigma), int(low_rows), int(high_rows), remaining
+        )
     else:  # any noise: half of the error for the count, half for sampling from the population
         wide_half_width = half_widths(table.noise, table.sigma, remaining / 2)
         low, high = binomial_limits(
-            table.counts - wide_half_width, table.counts + wide_half_width, least, most, remaining / 2
+            table.counts - wide_half_width, table.counts + wide_half_width, low_rows, high_rows, remaining / 2
         )
     return {
         "estimate": table.counts.astype(float),
@@ -156,13 +158,13 @@ def _cell_intervals(
 
 
 def _frechet_frame(
-    tables: Sequence[MeasuredTable], wanted: tuple[int, ...], domain: Domain, miss: float
+    tables: Sequence[MeasuredTable], indices: tuple[int, ...], domain: Domain, miss: float
 ) -> pd.DataFrame:
     """Frechet bounds of cells that were not measured, from the intervals of single columns."""
     # Union bound: a cell's bounds hold if the intervals of all its columns and of the number of rows hold.
-    singles = [_measured_over(tables, (j,)) for j in wanted]
+    singles = [_measured_over(tables, (j,)) for j in indices]
     measured = [t for t in singles if t is not None]
-    cardinalities, columns = domain.cardinalities, zip(wanted, singles, strict=True)
+    cardinalities, columns = domain.cardinalities, zip(indices, singles, strict=True)
     axes = [t.axes[0] if t else Axis.of_codes(j, cardinalities[j]) for j, t in columns]
     cells = math.prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
@@ -172,12 +174,12 @@ def _frechet_frame(
         )
     shape = tuple(axis.size for axis in axes)
     undefined = np.full(shape, np.nan)
-    if len(measured) < len(wanted):
+    if len(measured) < len(indices):
         return _frame(dict.fromkeys(FIELDS, undefined), axes, domain, "not identified")
     share = miss / (len(measured) + 1)
-    _, _, most = row_count_bounds(tables, len(domain), share)
+    _, _, max_rows = row_count_bounds(tables, len(domain), share)
     parts = [_cell_intervals(t, tables, len(domain), share) for t in measured]
-    counts = _frechet([(p["lower"], p["upper"]) for p in parts], float(most))
+    counts = _frechet([(p["lower"], p["upper"]) for p in parts], float(max_rows))
     parts = [_cell_intervals(t, tables, len(domain), miss / len(measured)) for t in measured]
     shares = _frechet([(p["proportion_lower"], p["proportion_upper"]) for p in parts], 1.0)
     values = dict(zip(FIELDS, (undefined, *counts, undefined, *shares), strict=True))

@@ -75,8 +75,8 @@ def _tail(y: np.ndarray, p: np.ndarray, rows: int, noise: np.ndarray, masses: np
 def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Estimate of the proportions, and a distance far beyond the limits."""
     p = np.clip(y / max(rows, 1), 0.0, 1.0)
-    far = 8 * np.sqrt(rows * p * (1 - p) + sigma**2 + 1) / max(rows, 1)
-    return p, far
+    distance = 8 * np.sqrt(rows * p * (1 - p) + sigma**2 + 1) / max(rows, 1)
+    return p, distance
 
 
 def _highest(
@@ -84,8 +84,8 @@ def _highest(
 ) -> np.ndarray:
     """Outermost proportion that is not rejected, on one side, by bisection; errs outwards."""
     extreme = 0.0 if side < 0 else 1.0
-    p, far = guess
-    outer = np.clip(p + side * far, 0.0, 1.0)
+    p, distance = guess
+    outer = np.clip(p + side * distance, 0.0, 1.0)
     outer = np.where(is_rejected(outer), outer, extreme)
     inner = np.where(is_rejected(p), 1 - extreme, p)
     for _ in range(HALVINGS):

@@ -210,8 +210,8 @@ def _check_gaussian(gaussian: Sequence[tuple[float, float, float]], squares: Pie
             raise _overspent(spent, charged, measure)
 
 
-def _overspent(spent: float, charged: float, what: str) -> ContradictionError:
-    summary = f"the answers spend {spent:.6g} where {charged:.6g} is charged ({what})"
+def _overspent(spent: float, charged: float, measure: str) -> ContradictionError:
+    summary = f"the answers spend {spent:.6g} where {charged:.6g} is charged ({measure})"
     return ContradictionError(f"{summary}: one has less noise than its entry allows, or more were given")
 
 
@@ -242,12 +242,12 @@ def _can_pack(spent: Pieces, charged: Pieces) -> bool:
                 return False
             size = sizes[index]
             fitting = max(1, int(size * (1 + _ROUNDING) / cost))  # the remainder stays smallest
-            whole, rest = divmod(taken := min(remaining, fitting * left[size]), fitting)
+            used_up, rest = divmod(taken := min(remaining, fitting * left[size]), fitting)
             remaining -= taken
-            left[size] -= whole + (rest > 0)
+            left[size] -= used_up + (rest > 0)
             if not left[size]:
                 del sizes[index], left[size]
-            for smaller, count in ((size - fitting * cost, whole), (size - rest * cost, int(rest > 0))):
+            for smaller, count in ((size - fitting * cost, used_up), (size - rest * cost, int(rest > 0))):
                 if count and smaller > 0:
                     if smaller not in left:
                         insort(sizes, smaller)
@@ -308,12 +308,14 @@ def _failure_of_threshold(i: int, answer: Any, failures: Sequence[float], unit: 
         raise ContradictionError(
             f"answer {i} names values, and no entry pays for what their threshold may fail with"
         )
-    least = answer["values"][len(answer["details"]["public"]) :].min(initial=LARGEST)
-    smallest = _least_failure(failures, lambda failure: least >= threshold(answer["scale"], failure, unit))
+    smallest_count = answer["values"][len(answer["details"]["public"]) :].min(initial=LARGEST)
+    smallest = _least_failure(
+        failures, lambda failure: smallest_count >= threshold(answer["scale"], failure, unit)
+    )
     if smallest is None:
-        most = threshold(answer["scale"], failures[-1], unit)
+        limit = threshold(answer["scale"], failures[-1], unit)
         raise ContradictionError(
-            f"answer {i} names a value that {least} rows hold, below its threshold {most}"
+            f"answer {i} names a value that {smallest_count} rows hold, below its threshold {limit}"
         )
     return smallest
 

@@ -160,30 +160,30 @@ def _key(value: Any) -> Any:
 
 def check_rules(document: Any) -> str:
     """Reject rules of unknown columns, columns that no rule makes, and missing rules."""
-    rules, made = document["rules"], set[str]()
-    known = {column["name"] for column in document["domain"]}
-    table = {column["name"]: column["sdtype"] for column in document["schema"]["columns"]}
+    rules, derived = document["rules"], set[str]()
+    modelled = {column["name"] for column in document["domain"]}
+    sdtypes = {column["name"]: column["sdtype"] for column in document["schema"]["columns"]}
     for item in rules:
         outputs = {column["name"] for column in item["made"]}
         if len(outputs) < len(item["made"]):
             raise ContradictionError(f"a rule makes column {quoted(min(outputs))}, or another one, twice")
         _check_max_distance(item["rule"], document["domain"])
-        if clashing := outputs & (known | made) | outputs - {*table}:
+        if clashing := outputs & (modelled | derived) | outputs - {*sdtypes}:
             raise ContradictionError(
                 f"a rule makes column {quoted(min(clashing))}, which is there already, or of no table"
             )
-        made |= outputs
-        if missing := {*_columns(item["rule"])} - known - made - {*table}:
+        derived |= outputs
+        if missing := {*_columns(item["rule"])} - modelled - derived - {*sdtypes}:
             raise ContradictionError(f"a rule speaks of column {quoted(min(missing))}, which is not there")
-    if missing := {name for name, sdtype in table.items() if sdtype in MODELLED} - known - made:
+    if missing := {name for name, sdtype in sdtypes.items() if sdtype in MODELLED} - modelled - derived:
         raise ContradictionError(f"column {quoted(min(missing))} is neither modelled nor made by a rule")
     for column in document["domain"]:
-        sdtype, kind = table.get(column["name"]), column["kind"]
+        sdtype, kind = sdtypes.get(column["name"]), column["kind"]
         if sdtype is not None and kind not in KINDS.get(sdtype, ()):
             raise ContradictionError(
                 f"column {quoted(column['name'])} is {kind}, and its sdtype {quoted(sdtype)}"
             )
-    if (unused := known - {*table}) and not made:
+    if (unused := modelled - {*sdtypes}) and not derived:
         raise ContradictionError(
             f"column {quoted(min(unused))} is none of the table, and no rule makes one of it"
         )

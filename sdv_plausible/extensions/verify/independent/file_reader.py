@@ -56,8 +56,8 @@ def check_sizes(ledgers: Sequence[Any]) -> None:
     losses_by_ledger = [
         [loss for entry in ledger["entries"] for loss in entry["losses"]] for ledger in ledgers
     ]
-    if (most := max(map(len, losses_by_ledger), default=0)) > MOST_LOSSES:
-        raise ContradictionError(f"the ledger has {most:,} losses, and {MOST_LOSSES:,} are the most")
+    if (longest := max(map(len, losses_by_ledger), default=0)) > MOST_LOSSES:
+        raise ContradictionError(f"the ledger has {longest:,} losses, and {MOST_LOSSES:,} are the most")
     squares, uses, kinds, sigmas = 0.0, 0, 0, set[float]()
     for losses in losses_by_ledger:
         kinds += len({tuple(sorted({**loss, "count": 1}.items())) for loss in losses if _uses_grid(loss)})
@@ -202,8 +202,8 @@ def _children(value: Any, json_schema: Any) -> Iterator[tuple[Any, Any, str]]:
         subschemas = [*prefix[: len(value)], *[json_schema.get("items", {})] * (len(value) - len(prefix))]
         yield from zip(subschemas, value, (f"[{i}]" for i in range(len(value))), strict=True)
     elif isinstance(value, dict):
-        known, others = json_schema.get("properties", {}), json_schema.get("additionalProperties", {})
-        yield from ((known.get(name, others), item, f".{name}") for name, item in value.items())
+        known, default = json_schema.get("properties", {}), json_schema.get("additionalProperties", {})
+        yield from ((known.get(name, default), item, f".{name}") for name, item in value.items())
         yield from (
             (False, None, f".{name}") for name in json_schema.get("required", ()) if name not in value
         )

@@ -162,7 +162,7 @@ def _split(settings: Any) -> list[tuple[float, set[str]]]:
 def split_part_of(use: str | Sequence[str], settings: Any) -> int | None:
     """Index of the only part of the rows used for an entry's parts or an answer's rows."""
     use = _PARTS.get(use, (use,)) if isinstance(use, str) else use
-    return next((i for i, (_, alone) in enumerate(_split(settings)) if use and {*use} <= alone), None)
+    return next((i for i, (_, only_uses) in enumerate(_split(settings)) if use and {*use} <= only_uses), None)
 
 
 def check_words(document: Any) -> str:

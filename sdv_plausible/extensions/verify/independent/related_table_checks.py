@@ -66,15 +66,15 @@ def read_tables(document: Any, json_schema: Any) -> dict[str, Any]:
     """Documents of the tables with NumPy arrays, the root first; ``form`` is the release schema."""
     if violation := next(schema_violations(document, SCHEMA, SCHEMA), None):
         raise ContradictionError(violation)
-    known = [document["links"][0]["parent"]]
+    names = [document["links"][0]["parent"]]
     for link in document["links"]:
-        if link["parent"] not in known or link["child"] in known:
+        if link["parent"] not in names or link["child"] in names:
             raise ContradictionError("the links do not lead from one root to each table once")
-        known.append(link["child"])
-    if {*document["tables"]} != {*known}:
+        names.append(link["child"])
+    if {*document["tables"]} != {*names}:
         raise ContradictionError("the tables are not those of the links")
-    check_table_names(known)
-    for name in known:
+    check_table_names(names)
+    for name in names:
         if violation := next(
             schema_violations(document["tables"][name], json_schema, json_schema, f"file.tables.{name[:40]}"),
             None,
@@ -82,7 +82,7 @@ def read_tables(document: Any, json_schema: Any) -> dict[str, Any]:
             raise ContradictionError(violation)
         if document["tables"][name]["schema"]["table"] != name:
             raise ContradictionError(f"the document of table {name!r:.40} is of another table")
-    return {name: decode_table(document["tables"][name]) for name in known}
+    return {name: decode_table(document["tables"][name]) for name in names}
 
 
 def joint_checks(document: Any, tables: Mapping[str, Any]) -> Checks:

@@ -35,7 +35,8 @@ def _is_file_name(name: str) -> bool:
         and 0 < len(name.encode()) <= MAX_BYTES
         and not {*name, *normalized} & {*'/\\:*?"<>|'}
         and not any(
-            form[:1] in ("", " ", ".", "-", "~") or form[-1:] in (" ", ".") for form in (name, normalized)
+            spelling[:1] in ("", " ", ".", "-", "~") or spelling[-1:] in (" ", ".")
+            for spelling in (name, normalized)
         )
         and not name[0].isspace()
         and not name[-1].isspace()
