@@ -52,7 +52,7 @@ def make_placeholders(
     position: PartPosition = (0, 0),
 ) -> pd.Series[Any]:
     """Make a column: numbered ids (in their format if it is simple), keys, or personal data by Faker."""
-    # Without Faker, personal data is numbered, such as "email-000001". ``position``: (rows before, rows in all).
+    # Without Faker, personal data is numbered: "email-000001". ``position``: (rows before, rows in all).
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
