@@ -90,9 +90,7 @@ def combine(
     between, within = q.var(axis=0, ddof=1), v.mean(axis=0)
     total = (1 + 1 / m) * between
     difference = total - within
-    variance = np.where(
-        difference > 0, difference, total
-    )  # never negative; conservative if nothing is subtracted
+    variance = np.where(difference > 0, difference, total)  # conservative if nothing is subtracted
     degrees = np.where(difference > 0, (m - 1) * (variance / np.maximum(total, 1e-300)) ** 2, m - 1.0)
     half = student.ppf((1 + level) / 2, np.maximum(degrees, 1.0)) * np.sqrt(variance)
     mean = q.mean(axis=0)

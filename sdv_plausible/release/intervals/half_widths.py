@@ -31,9 +31,8 @@ def half_widths(noise: Noise, scales: np.ndarray | float, miss: float) -> np.nda
     if noise == "rounded":
         return np.floor(scales)
     z, laplace_z = -float(ndtri(miss / 2)) * DEVIATION[noise], math.log(1 / miss)
-    return np.ceil(
-        (z if noise == "discrete gaussian" else MIXTURE_FACTOR * max(z, laplace_z)) * np.asarray(scales)
-    )
+    factor = z if noise == "discrete gaussian" else MIXTURE_FACTOR * max(z, laplace_z)
+    return np.ceil(factor * np.asarray(scales))
 
 
 def sum_half_width(sigmas: Sequence[float], miss: float) -> float:
