@@ -290,9 +290,8 @@ class _LearnedColumns:
         forms = {column.name: {"datetime_format": column.datetime_format} for column in columns}
         styles = {
             column.name: {
-                field: getattr(column, field)
-                for field in ("datetime_format", "time_zone")
-                if getattr(column, field) is not None
+                **({} if column.datetime_format is None else {"datetime_format": column.datetime_format}),
+                **({} if column.time_zone is None else {"time_zone": column.time_zone}),
             }
             for column in columns
         }
