@@ -22,13 +22,9 @@ from sdv_plausible.extensions.multi_table.child_replay import ROOT_MODEL, learne
 from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 from sdv_plausible.extensions.standards.attestation import BESIDE, check_attestation
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
-from sdv_plausible.extensions.verify.independent.all_checks import (
-    CANNOT_SHOW,
-    check,
-    is_multi_table,
-    run_check,
-)
+from sdv_plausible.extensions.verify.independent.all_checks import CANNOT_SHOW, check, run_check
 from sdv_plausible.extensions.verify.independent.ledger_checks import NONE_STATED
+from sdv_plausible.extensions.verify.independent.related_table_checks import is_multi_table
 from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,
     UncheckableError,

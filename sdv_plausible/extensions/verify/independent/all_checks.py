@@ -77,11 +77,6 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
     return findings
 
 
-def is_multi_table(document: Any) -> bool:
-    """Whether a document is of related tables."""
-    return related_table_checks.is_multi_table(document)
-
-
 def _of_table(document: Any, own_document: Any) -> Iterator[Verdict]:
     """Findings on one table; ``own_document`` is the same without columns of other tables."""
     for about, check_claim in CHECKS.items():
