@@ -122,10 +122,10 @@ def _warn_of_unmeasured_pairs(
     counts = [a.asked.tables[0] for a in answers if a.asked.kind == "counts"]
     measured = {tuple(axis.column for axis in axes) for axes in counts if len(axes) == 2}
     pairs = wanted or {*combinations(range(len(domain)), 2)}
-    if unmeasured := sorted(pairs - measured):
-        first, second = (domain.names[j] for j in unmeasured[0])
+    if lacking := sorted(pairs - measured):
+        first, second = (domain.names[j] for j in lacking[0])
         warnings.warn(
-            f"{len(unmeasured)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
+            f"{len(lacking)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
             f"{second!r}: intervals of what hangs on them are too narrow. Fit with the columns of each "
             "estimate in a set of model=AdaptiveNetwork(workload=[[...]]); where they are, with more epsilon",
             stacklevel=4,

@@ -87,14 +87,8 @@ def _check_parts(options: argparse.Namespace) -> None:
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.release.card.privacy_card import KNOWN
 
-    card_options = (
-        "domain",
-        "budget",
-        "budget_filter",
-        "audit",
-        *(name for name in KNOWN if name not in NAMES),
-    )
-    if unused := how(options, *(("rows", "known") if options.standard is None else card_options)):
+    of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
+    if unused := how(options, *(("rows", "known") if options.standard is None else of_cards)):
         where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
         raise UsageError(f"{flag(next(iter(unused)))} plays no part {where}: leave it out")
 

@@ -36,13 +36,10 @@ MAX_BYTES = 2**24  # of an envelope
 
 def sign_envelope(media_type: str, payload: bytes, secret: Ed25519PrivateKey) -> str:
     """Return a signed DSSE envelope of a payload, as one line of JSON."""
-    signature = {
-        "keyid": key_id(secret.public_key()),
-        "sig": _base64(secret.sign(_to_be_signed(media_type, payload))),
-    }
-    return (
-        json.dumps({"payloadType": media_type, "payload": _base64(payload), "signatures": [signature]}) + "\n"
-    )
+    signature = _base64(secret.sign(_to_be_signed(media_type, payload)))
+    signatures = [{"keyid": key_id(secret.public_key()), "sig": signature}]
+    envelope = {"payloadType": media_type, "payload": _base64(payload), "signatures": signatures}
+    return json.dumps(envelope) + "\n"
 
 
 def verify_envelope(media_type: str, path: Path, key: Path) -> bytes:

@@ -274,12 +274,9 @@ class RecordedAnswers:
 
     def ask_frequent(self, query: Any, share: float, failure: float) -> FrequentValueCounts:  # noqa: ARG002
         """Return the values and counts of the next answer."""
-        sensitivity = self.neighbours.histogram_l2
-        recorded = self._recorded(
-            query,
-            self._sigma_for_share(share, sensitivity),
-            granularities=self._granularities(share, sensitivity),
-        )
+        l2 = self.neighbours.histogram_l2
+        spacings = self._granularities(share, l2)
+        recorded = self._recorded(query, self._sigma_for_share(share, l2), granularities=spacings)
         num_public, reported = len(recorded.asked.details["public"]), recorded.asked.details[REPORTED_VALUES]
         if recorded.asked.kind == "frequent values":  # these keys distinguish bool from int
             reported = tuple((type(value) is bool, value) for value in reported)
@@ -298,13 +295,8 @@ class RecordedAnswers:
 
     def _granularities(self, share: float, sensitivity: float) -> set[float]:
         """Granularities that a fit may use: 1 in older files; at an edge both powers of 2."""
-        return {
-            1.0,
-            *(
-                self.allowance.granularity(share * near, sensitivity)
-                for near in (1 - _TOLERANCE, 1 + _TOLERANCE)
-            ),
-        }
+        shares = (share * (1 - _TOLERANCE), share * (1 + _TOLERANCE))
+        return {1.0, *(self.allowance.granularity(near, sensitivity) for near in shares)}
 
     def _next(
         self,

@@ -45,33 +45,31 @@ def sample_arrow(
 
     attributes = rules.whole(domain)
     if rules.rule_set:
-        without_storage = replace(
-            schema, columns=tuple(replace(column, storage=None) for column in schema.columns)
-        )
+        plain = replace(schema, columns=tuple(replace(column, storage=None) for column in schema.columns))
         frame = sample_table(
-            num_rows, {}, domain=domain, model=model, seeds=seeds, schema=without_storage, rules=rules,
+            num_rows, {}, domain=domain, model=model, seeds=seeds, schema=plain, rules=rules,
             locales=locales, coins=coins, position=position,
         )  # fmt: skip
         table = pa.table({str(name): _arrow_array(frame[name], attributes) for name in frame.columns})
         return _cast_to_storage(table, schema, attributes)
     codes = seeds.sample(num_rows, model, coins)
-    bin_stream, arrays = coins.spawn("inside the bins"), {}
+    inside, arrays = coins.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
     for j, attribute in enumerate(domain):  # the order determines the random numbers
         arrays[attribute.name] = _decode_column(
-            codes[:, j], attribute, types[attribute.name], bin_stream, attributes
+            codes[:, j], attribute, types[attribute.name], inside, attributes
         )
     for column in schema.columns:
         if column.name not in attributes:
             stream, is_key = coins.spawn("invented", column.name), column.name in schema.keys
-            values = pd.Series(
-                make_placeholders(column, num_rows, stream, is_key=is_key, locales=locales, position=position)
+            values = make_placeholders(
+                column, num_rows, stream, is_key=is_key, locales=locales, position=position
             )
             arrays[column.name] = _arrow_array(values.rename(column.label), attributes)
     # Non-nullable fields need no validity bitmap, which saves a fifth of the writing time.
-    complete = {attribute.name for attribute in domain if not attribute.nullable}
+    full = {attribute.name for attribute in domain if not attribute.nullable}
     fields = [
-        pa.field(str(c.label), arrays[c.name].type, nullable=c.name not in complete) for c in schema.columns
+        pa.field(str(c.label), arrays[c.name].type, nullable=c.name not in full) for c in schema.columns
     ]
     table = pa.table([arrays[column.name] for column in schema.columns], schema=pa.schema(fields))
     return _cast_to_storage(table, schema, attributes)
@@ -125,21 +123,15 @@ def _decode_column(
     import pyarrow as pa
 
     codec, values = ColumnCodec(attribute), attribute.values
-    has_plain_values = (
-        attribute.provenance != "inferred" and not attribute.texts and attribute.number_format is None
-    )
-    if (
-        has_plain_values
-        and attribute.kind in ("categorical", "ordinal")
-        and all(type(v) is str for v in values)
-    ):
+    is_plain = attribute.provenance != "inferred" and not attribute.texts and attribute.number_format is None
+    if is_plain and attribute.kind in ("categorical", "ordinal") and all(type(v) is str for v in values):
         indices = codes.astype(np.min_scalar_type(-len(values) - 1))
         missing = codes >= len(values) if attribute.nullable else None
         return pa.DictionaryArray.from_arrays(
             pa.array(indices, mask=missing), pa.array(values, pa.string()), safe=False
         )
     cells = pd.Series(codec.decode(codes, coins), name=attribute.name)
-    if has_plain_values and attribute.kind in ("integer", "float"):
+    if is_plain and attribute.kind in ("integer", "float"):
         return _arrow_array(cells, attributes)
     stored = usual_types(pd.DataFrame({attribute.name: cast_column(cells, dtype)}), attributes)
     return _arrow_array(stored[attribute.name], attributes)

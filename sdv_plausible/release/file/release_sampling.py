@@ -113,13 +113,9 @@ def completed(
         elif name in whole:
             columns[name] = cast_column(table[name], column.dtype)
         else:
+            is_key, stream = name in schema.keys, streams(name)
             columns[name] = make_placeholders(
-                column,
-                len(table),
-                streams(name),
-                is_key=name in schema.keys,
-                locales=locales,
-                position=position,
+                column, len(table), stream, is_key=is_key, locales=locales, position=position
             )
     frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
     frame.columns = pd.Index([column.label for column in schema.columns])

@@ -110,18 +110,13 @@ def row_count_bounds(
 ) -> tuple[float, float, float]:
     """Estimate of the number of rows, and bounds that fail with probability at most ``miss``."""
     estimate, deviations = estimate_row_count(tables, num_columns)
-    half_width = sum_half_width(deviations, miss)
+    half = sum_half_width(deviations, miss)
     if any(t.noise == "discrete laplace" for t in tables):  # sums may have heavier tails
         deviation = math.sqrt(math.fsum(d * d for d in deviations))
-        half_width = max(
-            half_width,
-            float(half_widths("discrete laplace", deviation / DEVIATION["discrete laplace"], miss)),
+        half = max(
+            half, float(half_widths("discrete laplace", deviation / DEVIATION["discrete laplace"], miss))
         )
-    return (
-        max(estimate, 1.0),
-        max(math.floor(estimate - half_width), 0),
-        max(math.ceil(estimate + half_width), 1),
-    )
+    return (max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1))
 
 
 def _rows_frame(tables: Sequence[MeasuredTable], num_columns: int, miss: float) -> pd.DataFrame:
@@ -135,22 +130,18 @@ def _cell_intervals(
     table: MeasuredTable, tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> dict[str, np.ndarray]:
     """Estimates and limits of all cells; counts are at least 0."""
-    half_width = half_widths(table.noise, table.sigma, miss)
-    rows, low_rows, high_rows = row_count_bounds(tables, num_columns, miss * ROWS_SHARE)
-    remaining = miss * (1 - ROWS_SHARE)
+    half = half_widths(table.noise, table.sigma, miss)
+    rows, least, most = row_count_bounds(tables, num_columns, miss * ROWS_SHARE)
+    left = miss * (1 - ROWS_SHARE)
     if table.noise == "discrete gaussian" and np.ndim(table.sigma) == 0:
-        low, high = proportion_limits(
-            table.counts, float(table.sigma), int(low_rows), int(high_rows), remaining
-        )
+        low, high = proportion_limits(table.counts, float(table.sigma), int(least), int(most), left)
     else:  # any noise: half of the error for the count, half for sampling from the population
-        wide_half_width = half_widths(table.noise, table.sigma, remaining / 2)
-        low, high = binomial_limits(
-            table.counts - wide_half_width, table.counts + wide_half_width, low_rows, high_rows, remaining / 2
-        )
+        wide = half_widths(table.noise, table.sigma, left / 2)
+        low, high = binomial_limits(table.counts - wide, table.counts + wide, least, most, left / 2)
     return {
         "estimate": table.counts.astype(float),
-        "lower": np.maximum(table.counts - half_width, 0).astype(float),
-        "upper": np.maximum(table.counts + half_width, 0).astype(float),
+        "lower": np.maximum(table.counts - half, 0).astype(float),
+        "upper": np.maximum(table.counts + half, 0).astype(float),
         "proportion": np.clip(table.counts / rows, 0, 1),
         "proportion_lower": low,
         "proportion_upper": high,

@@ -215,16 +215,12 @@ def _columns(rule: Any) -> Iterator[str]:
 def check_seeds(document: Any) -> str:
     """Reject released prefixes that no entry pays for, or with sizes below the threshold."""
     settings, unit, parts = document["settings"], ProtectedUnit.of(document["ledger"]), document["seeds"]
-    cardinalities = {column["name"]: num_codes(column) for column in document["domain"]}
-    omega, prefix_sizes = settings["omega"], [len(part["columns"]) for part in parts]
+    cards = {column["name"]: num_codes(column) for column in document["domain"]}
+    omega, lengths = settings["omega"], [len(part["columns"]) for part in parts]
     low, high = omega if isinstance(omega, list) else (omega, omega)
-    expected = (
-        [0] if omega in (None, "all") else [max(0, len(cardinalities) - w) for w in range(low, high + 1)]
-    )
-    if sorted(prefix_sizes) != sorted(expected):
-        raise ContradictionError(
-            f"prefixes of {prefix_sizes} columns were released, and omega leaves {expected}"
-        )
+    expected = [0] if omega in (None, "all") else [max(0, len(cards) - w) for w in range(low, high + 1)]
+    if sorted(lengths) != sorted(expected):
+        raise ContradictionError(f"prefixes of {lengths} columns were released, and omega leaves {expected}")
     entries = document["ledger"]["entries"]
     if has_claim(entries) and not any(entry["parts"] == ["seeds"] for entry in entries):
         raise ContradictionError("the ledger makes a claim, and has no entry of seeds, as every fit has one")
@@ -237,7 +233,7 @@ def check_seeds(document: Any) -> str:
         raise ContradictionError(
             "a prefix of no columns must have the size 1, which says nothing of the rows"
         )
-    if not any(prefix_sizes):
+    if not any(lengths):
         return (
             "no value of a record was released; no row is made from a record, so Definition 1 holds with k = "
             "all records and gamma = 1"
@@ -251,7 +247,7 @@ def check_seeds(document: Any) -> str:
         )
     least = (settings["k"] - 1) * unit.rows + 1 + margin(release_losses[0][0], release_losses[0][2], unit)
     for part in (part for part in parts if part["columns"]):
-        codes, limits = part["codes"], np.array([cardinalities[name] for name in part["columns"]])
+        codes, limits = part["codes"], np.array([cards[name] for name in part["columns"]])
         if codes.shape != (len(part["sizes"]), len(limits)) or ((codes < 0) | (codes >= limits)).any():
             raise ContradictionError("released prefixes must have codes of their columns, and a size each")
         if (part["sizes"] < least).any():
@@ -277,42 +273,38 @@ def _max_rows(document: Any) -> float:
 def margin(epsilon0: float, delta: float, unit: ProtectedUnit) -> int:
     """Smallest s >= 1 that noise reaches with probability at most delta, for any contribution of a unit."""
     rate, sides = epsilon0 / unit.l1, 2 if unit.is_replaced else 1
-    steps_for = [
-        (math.log(n / delta) - math.log1p(math.exp(-rate))) / rate for n in (sides * unit.rows, sides)
-    ]
-    over_all_rows, single_row = (max(1, math.ceil(steps - 1e-9)) for steps in steps_for)
-    return max(over_all_rows, single_row + unit.rows - 1)
+    steps = [(math.log(n / delta) - math.log1p(math.exp(-rate))) / rate for n in (sides * unit.rows, sides)]
+    spread, single_row = (max(1, math.ceil(step - 1e-9)) for step in steps)
+    return max(spread, single_row + unit.rows - 1)
 
 
 def check_model(document: Any) -> str:
     """Reject a model of other columns, of a type other than the settings', or without payment."""
-    model, learner = document["model"], document["settings"].get("model")
+    model, named = document["model"], document["settings"].get("model")
     is_network, payers = model["type"] == NETWORK, paying_entries(document, "structure", "parameters")
-    if learner is not None and MODELS.get(learner, NETWORK) != model["type"]:
+    if named is not None and MODELS.get(named, NETWORK) != model["type"]:
         raise ContradictionError(
-            f"the model is a {quoted(model['type'])}, and the settings say {learner!r:.60}"
+            f"the model is a {quoted(model['type'])}, and the settings say {named!r:.60}"
         )
     tables = model["tables"] if is_network else []
     is_flat = all(table.get("parents") == [] and np.ptp(table["probabilities"]) == 0 for table in tables)
-    if not (is_network and is_flat) and (not payers or learner in ("uniform", "random")):
+    if not (is_network and is_flat) and (not payers or named in ("uniform", "random")):
         raise ContradictionError("the model says something of the rows, and no entry pays for it")
     kinds = {loss["type"] for loss in losses_of(payers)}
-    if learner == "latent" and not {"InfiniteLoss", "SampledGaussianLoss"} & kinds:
+    if named == "latent" and not {"InfiniteLoss", "SampledGaussianLoss"} & kinds:
         raise ContradictionError(
             "a model that is trained on noisy gradients has no entry for sums over samples"
         )
-    cardinalities, previous = {column["name"]: num_codes(column) for column in document["domain"]}, set[str]()
+    cards, previous = {column["name"]: num_codes(column) for column in document["domain"]}, set[str]()
     for table in tables:
         name, givens = table["column"], [table, *table.get("factors", ())]
         if not {parent for given in givens for parent in given.get("parents", ())} <= previous:
             raise ContradictionError(f"the table of {quoted(name)} has a parent that does not come before it")
         previous.add(name)
         rows, shape = table.get("probabilities"), [int(b.max()) + 1 for b in table.get("buckets", ())]
-        is_complete = rows is None or (
-            rows.shape == (math.prod(shape), cardinalities[name]) and (rows >= 0).all()
-        )
+        is_complete = rows is None or (rows.shape == (math.prod(shape), cards[name]) and (rows >= 0).all())
         if not is_complete or (rows is not None and (np.abs(rows.sum(axis=1) - 1) > 1e-5).any()):
             raise ContradictionError(f"the table of {quoted(name)} must have a distribution for every case")
-    if is_network and (previous != {*cardinalities} or len(tables) > len(cardinalities)):
+    if is_network and (previous != {*cards} or len(tables) > len(cards)):
         raise ContradictionError("the model must have a table for each column of the domain")
     return f"a {quoted(model['type'])} over the columns of the domain"

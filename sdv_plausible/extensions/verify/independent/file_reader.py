@@ -183,11 +183,8 @@ def schema_violations(value: Any, json_schema: Any, root: Any, path: str = "file
 
 def _is_named(value: Any, json_schema: Any) -> bool:
     """Whether a subschema is for an object's type: a ``const`` property that matches."""
-    properties = json_schema.get("properties", {}) if isinstance(value, dict) else {}
-    return any(
-        "const" in subschema and value.get(name) == subschema["const"]
-        for name, subschema in properties.items()
-    )
+    forms = json_schema.get("properties", {}) if isinstance(value, dict) else {}
+    return any("const" in one and value.get(name) == one["const"] for name, one in forms.items())
 
 
 def _maximum_hint(json_schema: Any) -> str:

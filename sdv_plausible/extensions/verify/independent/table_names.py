@@ -29,16 +29,13 @@ def check_table_names(names: Iterable[str]) -> None:
 
 
 def _is_file_name(name: str) -> bool:
-    normalized = unicodedata.normalize("NFKC", name)
+    plain = unicodedata.normalize("NFKC", name)
     return (
         not {unicodedata.category(letter) for letter in {*name} - {*"\u200c\u200d"}} & _CONTROL_CATEGORIES
         and 0 < len(name.encode()) <= MAX_BYTES
-        and not {*name, *normalized} & {*'/\\:*?"<>|'}
-        and not any(
-            spelling[:1] in ("", " ", ".", "-", "~") or spelling[-1:] in (" ", ".")
-            for spelling in (name, normalized)
-        )
+        and not {*name, *plain} & {*'/\\:*?"<>|'}
+        and not any(form[:1] in ("", " ", ".", "-", "~") or form[-1:] in (" ", ".") for form in (name, plain))
         and not name[0].isspace()
         and not name[-1].isspace()
-        and _DEVICE.match(normalized.upper()) is None
+        and _DEVICE.match(plain.upper()) is None
     )
