@@ -191,9 +191,8 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
         return (None,)
     if "model" in settings:
         return (privacy.random_split(learner_of(settings)),)
-    return tuple(
-        RandomSplit.of(privacy.split, apart=is_apart) for is_apart in (False, True)
-    )  # a learner of one's own
+    # The learner is unknown.
+    return tuple(RandomSplit.of(privacy.split, apart=apart) for apart in (False, True))
 
 
 def _has_simple_form(value: Any) -> bool:
@@ -206,9 +205,8 @@ def _has_simple_form(value: Any) -> bool:
 def _warn_of_unused(values: Mapping[str, Any]) -> None:
     """Warn of non-default options of other tests, which files of version 0.1 may have."""
     test = values["privacy_test"]
-    others = [
-        name for name in _TEST_OPTIONS if name in values and name not in option_names(TESTS_BY_NAME[test])
-    ]
+    own = option_names(TESTS_BY_NAME[test])
+    others = [name for name in _TEST_OPTIONS if name in values and name not in own]
     unused = {name: values[name] for name in others if values[name] != getattr(RandomizedTest(), name)}
     if unused:
         text = visible(", ".join(f"{name} ({value!r:.40})" for name, value in unused.items()), keep="")
