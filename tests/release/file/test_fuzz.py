@@ -213,7 +213,7 @@ def looked_at(method: str) -> Iterator[bytes]:
         places: list[str] = []
 
         def noted(part: DocumentNode, *how: Any, places: list[str] = places, **more: Any) -> Any:
-            places.append(part.place)
+            places.append(part.path)
             return honest(part, *how, **more)
 
         with pytest.MonkeyPatch.context() as patch:
