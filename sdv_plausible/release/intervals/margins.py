@@ -81,9 +81,8 @@ def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) ->
         # Published tables were not chosen by a learner, so the one with the least noise may be picked.
         larger = [_in_order(t, indices) for t in tables if t.is_stated and {*indices} <= {*t.columns}]
         return min(larger, key=lambda t: t.median_deviation, default=None)
-    first = next(
-        (t for t in candidates if t.noise == "rounded"), candidates[0]
-    )  # an exact count needs no mean
+    # An exact count needs no mean.
+    first = next((t for t in candidates if t.noise == "rounded"), candidates[0])
     candidates = [t for t in candidates if _same_axes(t.axes, first.axes)]
     if len(candidates) == 1 or first.noise == "rounded":
         return first

@@ -306,7 +306,9 @@ def test_every_value_is_told_of_somewhere(declared):
     """Fields of the shared reading that no standard uses would be dead."""
     modules = (croissant, dcat, sdv_metadata, table_schema)
     sources = "".join(Path(module.__file__).read_text() for module in modules)
-    unused = {f.name for f in fields(describe_release(declared[0], {})) if f"description.{f.name}" not in sources}
+    unused = {
+        f.name for f in fields(describe_release(declared[0], {})) if f"description.{f.name}" not in sources
+    }
     assert unused <= {"record", "file", "made_with"}
 
 
