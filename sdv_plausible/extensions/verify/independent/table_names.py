@@ -10,7 +10,7 @@ from sdv_plausible.extensions.verify.independent.verdict import ContradictionErr
 
 _CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # Unicode categories of control characters
 _DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9]|CON(?:IN|OUT)\$)\s*(?:\.|$)")
-MAX_BYTES = 240
+MAX_NAME_BYTES = 240
 
 
 def check_table_names(names: Iterable[str]) -> None:
@@ -32,7 +32,7 @@ def _is_file_name(name: str) -> bool:
     plain = unicodedata.normalize("NFKC", name)
     return (
         not {unicodedata.category(letter) for letter in {*name} - {*"\u200c\u200d"}} & _CONTROL_CATEGORIES
-        and 0 < len(name.encode()) <= MAX_BYTES
+        and 0 < len(name.encode()) <= MAX_NAME_BYTES
         and not {*name, *plain} & {*'/\\:*?"<>|'}
         and not any(form[:1] in ("", " ", ".", "-", "~") or form[-1:] in (" ", ".") for form in (name, plain))
         and not name[0].isspace()
