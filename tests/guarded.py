@@ -122,9 +122,10 @@ OPENERS = (
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
-    "fitting/fit.py: Fit._learned": "synthesizer",
-    "fitting/fit.py: Fit._voted": "voted",
-    "fitting/fit.py: Fit._counted": "counted",
+    "fitting/fit.py: Fit.run": "synthesizer",
+    "fitting/fit.py: Fit._learn_domain": "synthesizer",
+    "fitting/fit.py: Fit._infer_types": "voted",
+    "fitting/fit.py: Fit._count_rows": "counted",
     "fitting/fit_source.py: fit_source": "fit_source",
     "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer.fit": "synthesizer in parts",
     "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._run_fit": "synthesizer",

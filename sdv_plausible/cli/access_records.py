@@ -1,4 +1,4 @@
-"""What the holder sees of the rows is written down in the domain file: its words may repeat it afterwards."""
+"""Access records in the domain file: declarations made after rows were shown may repeat their values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 NO_RECORD = "No domain file (--domain) keeps a record of this look:"
 
 
-def recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
-    """Who writes down what a fit warns of: the domain file that was given, whatever was made of it since."""
+def access_recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
+    """Return the function that records a fit's warnings in the given domain file, or None."""
     from sdv_plausible.table.declared.access_log import note_look
 
     return None if domain in (None, "written") or isinstance(domain, Mapping) else partial(note_look, domain)
 
 
-def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
-    """Write down that a page is about to show rows of these columns, and return what the holder is told."""
-    # If the domain file cannot be written (OSError) nothing should be shown.
+def record_shown_rows(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
+    """Record that a page is about to show rows of these columns; return notices for the data owner."""
+    # Raises OSError if the domain file cannot be written; then nothing may be shown.
     from sdv_plausible.rules.rules_and_declarations import rule_digests
     from sdv_plausible.table.declared.access_log import note_look
 

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible declare``: a domain file drafted, learned or reviewed."""
+"""The command ``sdv-plausible declare``: draft, learn or review a domain file."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OF_PRIVATE = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
     "rows_per_person": default_of("rows_per_person"), "anyway": default_of("anyway"),
 }  # fmt: skip
-"""Options that play no part without ``--private``, and their defaults."""
+"""Options that are only used with ``--private``, and their defaults."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``declare`` is told."""
+    """Add the options of ``declare``."""
     add = command.add_argument
     add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
     add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
@@ -79,36 +79,36 @@ def run(options: argparse.Namespace) -> None:
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
-    odd = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
-    if options.private is None and odd:
+    private_only = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
+    if options.private is None and private_only:
         raise files.UsageError(
-            f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
+            f"--{private_only[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
     files.check_there(options, "data", "from_public", "from_codebook")
     files.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
         extension("page", "review").check(options)
-    spelled = files.how(options, *files.HOW_SPELLED)
-    if spelled and options.private is None and options.from_public is None and not options.web:
+    format_options = files.how(options, *files.HOW_SPELLED)
+    if format_options and options.private is None and options.from_public is None and not options.web:
         raise files.UsageError(
-            f"--{next(iter(spelled)).replace('_', '-')} is of cells, and none is read: leave it out, or take "
-            "--from-public, --private or --web"
+            f"--{next(iter(format_options)).replace('_', '-')} is of cells, and none is read: leave it "
+            "out, or take --from-public, --private or --web"
         )
     start = None if options.domain is None else read_domain_file(options.domain)
-    known = () if start is None else start.columns
-    names = files.names_of(options, known)
-    found = _found(options, names)
-    is_there = options.web and options.output.exists() and not options.overwrite
-    file = read_domain_file(options.output) if is_there else drafted(names, found.columns, start)
+    declared = () if start is None else start.columns
+    names = files.names_of(options, declared)
+    sources = _read_sources(options, names)
+    file_exists = options.web and options.output.exists() and not options.overwrite
+    file = read_domain_file(options.output) if file_exists else drafted(names, sources.columns, start)
     kept, learned = list[str](), dict[str, Any]()
     if options.overwrite:
         file, kept = with_looks(file, options.output, names)
     if options.private is not None:
-        file = _learned(options, file)
+        file = _learn_domain(options, file)
         learned = {name: file.columns[name] for name in file.private}
     if not options.web:
-        kept = _written(options, file, names, learned)
-    lines, document = _notes(options, names, found, file)
+        kept = _write_domain_file(options, file, names, learned)
+    lines, document = _notes(options, names, sources, file)
     if kept:
         lines.append(
             f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> None:
     if options.web:
         page = extension("page", "review")
         page.serve_review(
-            options, file, names, is_saved=is_there, learned=learned, lines=lines, document=document
+            options, file, names, is_saved=file_exists, learned=learned, lines=lines, document=document
         )
         return
     if file.private and options.private is not None:
@@ -132,10 +132,10 @@ def run(options: argparse.Namespace) -> None:
     say(options, lines, document)
 
 
-def _written(
+def _write_domain_file(
     options: argparse.Namespace, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]
 ) -> list[str]:
-    """Write the file; if it cannot be, what was learned, and so paid for, is kept elsewhere."""
+    """Write the file; on failure save what was learned, and paid for, elsewhere."""
     output = options.output
     try:
         if options.overwrite:
@@ -149,14 +149,14 @@ def _written(
 
 
 def _notes(
-    options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
+    options: argparse.Namespace, names: Sequence[str], sources: Codebook, file: DomainFile
 ) -> tuple[list[str], dict[str, Any]]:
-    """What the sources could not say, in lines; and all of it for programs."""
-    strange = [name for name in found.columns if name not in names]
-    messages = replace(found, messages=tuple(m for m in found.messages if m[0] not in strange)).lines
+    """Return the messages of the sources as lines and as a JSON document."""
+    unknown = [name for name in sources.columns if name not in names]
+    messages = replace(sources, messages=tuple(m for m in sources.messages if m[0] not in unknown)).lines
     lines = [f"  {message}" for message in messages]
-    if strange:
-        lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+    if unknown:
+        lines.append(f"Not in {options.data.name}, and left out: {', '.join(unknown)}")
     if options.from_public is not None:
         lines.append(WARNING)
     return lines, {
@@ -164,18 +164,18 @@ def _notes(
         "columns": list(names),
         "learned": file.private,
         "messages": messages,
-        "not_in_the_table": strange,
+        "not_in_the_table": unknown,
         "to_be_filled_in": blanks(file),
     }
 
 
-def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
-    """The file with what was left open, learned from the rows; errors quote no cell."""
+def _learn_domain(options: argparse.Namespace, file: DomainFile) -> DomainFile:
+    """Learn the undeclared parts from the rows; errors quote no cell."""
     if options.output.exists():
-        with locked(options.output.resolve()):  # whoever may not is told before anything is paid
+        with locked(options.output.resolve()):  # fail before anything is paid if the file cannot be locked
             pass
     budget = opened_budget(options)
-    types = column_types(file, person=options.person)  # complains before a row is read
+    types = column_types(file, person=options.person)  # raises before a row is read
     if options.person is not None:
         files.check_person(options, types)
     rows = files.read(options, types)
@@ -196,18 +196,18 @@ def _epsilon(text: str) -> float:
     return float(text.removeprefix("epsilon="))
 
 
-def _found(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
-    """What public sources say; where both do, the code book counts."""
+def _read_sources(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
+    """Read the public sources; the codebook takes precedence over the published table."""
     columns: dict[str, Any] = {}
     messages: list[Message] = []
     if options.from_public is not None:
         public = files.files_of(options, options.from_public)
         texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
-        found = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
-        columns |= found.columns
-        messages += found.messages
+        source = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
+        columns |= source.columns
+        messages += source.messages
     if options.from_codebook is not None:
-        found = read_codebook(options.from_codebook, options.format).of_table(names)
-        columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
-        messages += found.messages
+        source = read_codebook(options.from_codebook, options.format).of_table(names)
+        columns |= {n: spec for n, spec in source.columns.items() if n not in columns or spec.get("source")}
+        messages += source.messages
     return Codebook(columns=columns, messages=tuple(messages))

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible demo``: the embedded example, from fit to report."""
+"""The command ``sdv-plausible demo``: the embedded example from fit to report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PURPOSE = "fit the embedded census example and look at the result"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``demo`` is told."""
+    """Add the options of ``demo``."""
     add = command.add_argument
     add("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
     add("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit the simulated table and write rows, ledger and report."""
+    """Fit the simulated table; write rows, ledger and report."""
     from sdv_plausible.datasets import census_like, census_like_metadata
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
     from sdv_plausible.sdv.metadata import metadata_from_columns

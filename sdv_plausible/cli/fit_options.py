@@ -1,6 +1,6 @@
-"""The options of a fit on the command line: flat, from the one list of them.
+"""Command-line options of a fit, generated from the parameter list.
 
-An option that is not given is not passed on: so every default is the constructor's.
+Omitted options are not passed on, so that the constructor's defaults apply.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sdv_plausible.utils.strict_json import strict_json
 
 
 def add_parameters(command: argparse.ArgumentParser) -> None:
-    """Make an option of every parameter, but those that are said otherwise."""
+    """Add an option for every parameter of the synthesizer."""
     group = command.add_argument_group("parameters of the synthesizer")
     add = group.add_argument
     for option in OPTIONS.values():
@@ -38,7 +38,7 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
 
 
 def add_budget(command: Any, why: str) -> None:
-    """The options of :func:`opened_budget`."""
+    """Add the options of :func:`opened_budget`."""
     command.add_argument("--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"), help=why)
     command.add_argument(
         "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
@@ -46,47 +46,48 @@ def add_budget(command: Any, why: str) -> None:
 
 
 def add_option(group: Any, option: Option) -> None:
-    """One of them."""
-    shown = ", ".join(option.default) if option.kind is list else option.default
-    default = "" if shown is None or option.kind is bool else f" (default: {shown})"
-    known: dict[str, Any] = {
+    """Add the option of one parameter."""
+    default_text = ", ".join(option.default) if option.kind is list else option.default
+    default = "" if default_text is None or option.kind is bool else f" (default: {default_text})"
+    common: dict[str, Any] = {
         "default": argparse.SUPPRESS, "help": f"{option.help}{default}".replace("%", "%%"),
     }  # fmt: skip
     if option.kind is bool:
-        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, **known)
+        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, **common)
     elif option.kind is list:
-        group.add_argument(option.flag, nargs="+", metavar=option.written, **known)
+        group.add_argument(option.flag, nargs="+", metavar=option.written, **common)
     elif option.choices and not option.written:
-        group.add_argument(option.flag, choices=tuple(option.choices), **known)
+        group.add_argument(option.flag, choices=tuple(option.choices), **common)
     else:
         read = READERS.get(option.name, option.kind if option.kind in (int, float) else str)
-        plain = {int: "N", float: "NUMBER"}.get(option.kind, "TEXT")
-        group.add_argument(option.flag, type=read, metavar=option.written or plain, **known)
+        placeholder = {int: "N", float: "NUMBER"}.get(option.kind, "TEXT")
+        group.add_argument(option.flag, type=read, metavar=option.written or placeholder, **common)
 
 
-def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
-    """Arguments of the constructor from the options that were given, and from them alone."""
-    # ``known`` are options or arguments that the command knows itself: what was given comes first.
-    found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
+def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[str, Any]:
+    """Return the constructor's arguments from the given options."""
+    # ``defaults`` are arguments set by the command; given options take precedence.
+    arguments = {**defaults, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
     for argument, names in NAMED.items():
-        chosen = found.get(argument, default_of(argument))
-        if (odd := misplaced(argument, chosen, found)) is not None:
-            others = " or ".join(name for name, value in names.items() if value in OPTIONS[odd].of)
+        chosen = arguments.get(argument, default_of(argument))
+        if (misused := misplaced(argument, chosen, arguments)) is not None:
+            others = " or ".join(name for name, value in names.items() if value in OPTIONS[misused].of)
             raise UsageError(
-                f"{OPTIONS[odd].flag} ({found[odd]}) plays no part under --{argument} {chosen}: leave it "
-                f"out, or take --{argument} {others}"
+                f"{OPTIONS[misused].flag} ({arguments[misused]}) plays no part under --{argument} {chosen}: "
+                f"leave it out, or take --{argument} {others}"
             )
-    if isinstance(found.get("structure"), str):
-        found["structure"] = _structure(found["structure"])
-    if "public" not in found and getattr(options, "public", None) is not None:
-        found.pop("public_source", None)  # of a table that is not read yet
+    structure = arguments.get("structure")
+    if isinstance(structure, str) and (structure[:1] == "{" or structure.endswith(".json")):
+        arguments["structure"] = read_object(structure, "--structure")
+    if "public" not in arguments and getattr(options, "public", None) is not None:
+        arguments.pop("public_source", None)  # refers to a table that is not read yet
     if hasattr(options, "model_parameters"):
-        found["model_parameters"] = read_object(options.model_parameters)
-    return arguments_of(found)
+        arguments["model_parameters"] = read_object(options.model_parameters)
+    return arguments_of(arguments)
 
 
 def opened_budget(options: argparse.Namespace) -> Any:
-    """The budget that a fit draws from; None if none was given."""
+    """Open the budget that a fit draws from; None if none is given."""
     from sdv_plausible.fitting.release_budget import Budget
 
     if options.budget is None:
@@ -104,7 +105,7 @@ def opened_budget(options: argparse.Namespace) -> Any:
     return Budget(*limits, path, filter=options.budget_filter or "sum")
 
 
-# --- how single ones are written ------------------------------------------------------------------------
+# --- parsers of single options --------------------------------------------------------------------------
 
 
 def _omega(text: str) -> Any:
@@ -129,23 +130,19 @@ def _split(text: str) -> tuple[float, ...]:
 
 
 def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
-    """A JSON object, or the path of a file that holds one."""
+    """Parse a JSON object, or a file that contains one."""
     path = Path(text)
     try:
-        found = strict_json(text_of(path) if text[:1] != "{" else text)
+        document = strict_json(text_of(path) if text[:1] != "{" else text)
     except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise UsageError(f"{option} ({text!r}) must be a JSON object, or a file that holds one")
-    return found
+    return document
 
 
 def _moved(text: str) -> str:
     raise argparse.ArgumentTypeError(f"this is --test {text} now")
-
-
-def _structure(text: str) -> Any:
-    return read_object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
 
 
 READERS = {"omega": _omega, "split": _split}

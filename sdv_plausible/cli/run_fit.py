@@ -1,4 +1,4 @@
-"""What the commands that fit have in common: their options, the synthesizer, and the fit itself."""
+"""Options and steps shared by the commands that fit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import recorder
-from sdv_plausible.cli.fit_options import add_parameters, given, opened_budget
+from sdv_plausible.cli.access_records import access_recorder
+from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, opened_budget
 from sdv_plausible.cli.output import ProgressSteps, say, steps, to_holder
-from sdv_plausible.cli.table_arguments import each_of, is_in_parts
+from sdv_plausible.cli.table_arguments import expand_paths, is_partitioned
 from sdv_plausible.cli.undeclared_columns import InferredTypes, columns_of, spelling
 from sdv_plausible.fitting.options import NAMED, OPTIONS
 from sdv_plausible.table.files.write_table import write_table
@@ -30,15 +30,15 @@ ROW_BY_ROW = tuple(name for name, value in NAMED["test"].items() if value in OPT
 
 
 def add_fitting(command: argparse.ArgumentParser) -> None:
-    """What is read, how it is learned, and where the ledger goes."""
-    add_table(command)
+    """Add the options of the table, of learning, and of the ledger."""
+    add_table_options(command)
     command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     add_parameters(command)
     command.set_defaults(outputs=("output", "ledger"))
 
 
-def add_table(command: argparse.ArgumentParser) -> None:
-    """What is read, how, and whether what is there may be replaced."""
+def add_table_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of the table, and --overwrite."""
     add = command.add_argument
     files.add_reading(command, "public", in_parts=True)
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
@@ -53,7 +53,7 @@ def add_table(command: argparse.ArgumentParser) -> None:
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
-    """Rows that are paid for where every row costs; nothing under the other test."""
+    """Return the row cap that a row-by-row test pays for; empty for the other tests."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
     from sdv_plausible.fitting.paid_rows import rows_to_pay
@@ -61,16 +61,18 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
 
 
-def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
-    """The synthesizer that was asked for; what was not said is as its constructor has it."""
+def make_synthesizer(
+    options: argparse.Namespace, metadata: Any, **defaults: Any
+) -> PlausibleDeniabilitySynthesizer:
+    """Return the synthesizer with the given options and the constructor's defaults."""
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-    known = {"domain": options.domain, "rules": options.rules or (), **known}
-    return PlausibleDeniabilitySynthesizer(metadata, **given(options, **known))
+    defaults = {"domain": options.domain, "rules": options.rules or (), **defaults}
+    return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
 
 def allow_no_claim(command: argparse.ArgumentParser) -> None:
-    """The option without which no release is written that protects nobody."""
+    """Add the option that permits a release without a privacy claim."""
     command.add_argument(
         "--allow-no-claim", action="store_true",
         help="write the file even without a privacy claim: it may hold single people's values",
@@ -78,7 +80,7 @@ def allow_no_claim(command: argparse.ArgumentParser) -> None:
 
 
 def add_signing(command: argparse.ArgumentParser) -> None:
-    """The option by which a release gets a signed statement beside it."""
+    """Add the option that signs a release."""
     command.add_argument(
         "--sign", type=Path, metavar="KEY",
         help="also write a signed statement beside the release (.intoto.jsonl): with which code and options "
@@ -87,7 +89,7 @@ def add_signing(command: argparse.ArgumentParser) -> None:
 
 
 def _check_signing(options: argparse.Namespace) -> None:
-    """Refuse a key that cannot sign, and a statement that cannot be written, before anything is read."""
+    """Raise for an invalid key or statement path, before anything is read."""
     options.statement = None
     if options.sign is None:
         return
@@ -97,11 +99,11 @@ def _check_signing(options: argparse.Namespace) -> None:
     options.statement = options.output.with_name(f"{options.output.name}{signer.BESIDE}")
     options.outputs = (*options.outputs, "statement")
     files.check_output(options, "statement", (".jsonl",))
-    files.check_nothing_read_is_written(options)
+    files.check_distinct_outputs(options)
 
 
 def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
-    """Refuse what cannot be released before anything is drawn from a budget: no claim, unless allowed."""
+    """Raise UsageError before the budget is charged, if there is no claim or no modelled column."""
     from sdv_plausible.table.declared.column_types import column_types
 
     if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
@@ -117,14 +119,14 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
         )
 
 
-def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) -> None:
-    """Fit, write the release with its ledger, and say so."""
+def write_release(options: argparse.Namespace, *, readable: bool, **defaults: Any) -> None:
+    """Fit, write the release and its ledger, and print the result."""
     _check_signing(options)
     with steps("reading", "fitting", "writing") as begin:
-        synth, found = fitted(options, begin, partial(check_claim, options), known)
+        synth, inferred = fit_synthesizer(options, begin, partial(check_claim, options), defaults)
         begin()
         ledger = synth.privacy_ledger()
-        with kept_if_lost(synth, options.output):
+        with save_on_failure(synth, options.output):
             release = synth.release(allow_no_claim=options.allow_no_claim)
             files.write(options, options.output, release.to_bytes(readable=readable))
             if options.ledger is not None:
@@ -133,36 +135,38 @@ def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) 
                 attest = extension("signer", "attestation").attest
                 signed = attest(release, options.sign, draw=synth.drawn, readable=readable)
                 files.write(options, options.statement, signed)
-    beside = "" if options.statement is None else f"\nSigned in {options.statement}"
+    signature_note = "" if options.statement is None else f"\nSigned in {options.statement}"
     say(
         options,
-        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
+        f"{ledger}{inferred.hint()}\n\nWrote {options.output}, sha256 {release.digest}{signature_note}",
         {"output": options.output, "sha256": release.digest, "statement": options.statement,
-         **found.to_dict(), "ledger": ledger.to_dict()},
+         **inferred.to_dict(), "ledger": ledger.to_dict()},
     )  # fmt: skip
 
 
 @contextmanager
-def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[list[pd.DataFrame]]:
-    """Keep what was paid for elsewhere if the block fails: the release, or where there is none the rows."""
-    # The block puts rows that it draws into the list.
+def save_on_failure(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[list[pd.DataFrame]]:
+    """Save the paid-for release elsewhere if the block fails, or else the drawn rows."""
+    # The block appends the rows it draws to the list.
     drawn: list[pd.DataFrame] = []
     try:
         yield drawn
     except BaseException:
-        if synth.privacy_ledger().claims_privacy:  # else nothing was paid for
+        if synth.privacy_ledger().claims_privacy:  # otherwise nothing was paid
             with suppress(Exception):
-                to_holder(_kept(synth, output, drawn))
+                to_holder(_save_elsewhere(synth, output, drawn))
         raise
 
 
-def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[pd.DataFrame]) -> str:
-    """Keep a fit, and say where."""
+def _save_elsewhere(
+    synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[pd.DataFrame]
+) -> str:
+    """Save a fit, and return a message with its location."""
     lost = "nothing of this fit could be kept, and what it was charged stays charged"
     save: Callable[[Path], object]
     try:
         release = synth.release()
-    except Exception:  # a row-by-row test keeps records, and SDV's constraints are in no file
+    except Exception:  # row-by-row tests keep records, and SDV constraints cannot be saved
         if not drawn:
             return f"{lost}: its test keeps rows alone, and none were drawn"
         name, words = f"{output.stem}.csv", "the rows are kept in {0}"
@@ -172,26 +176,26 @@ def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[
         words = "the fit is kept in {0}: 'sdv-plausible sample {0}' draws its rows"
     try:
         return words.format(files.keep(output.parent, name, save))
-    except Exception as error:  # a disk may be full
+    except Exception as error:  # for example a full disk
         return f"{lost}: {one_line(error, True)}"
 
 
-def fitted(
+def fit_synthesizer(
     options: argparse.Namespace,
     begin: ProgressSteps,
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
-    known: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, InferredTypes]:
-    """The synthesizer, fitted to the table, and the types that nobody declared."""
-    # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
-    # may refuse; ``known`` are arguments that the command knows itself.
+    """Return the fitted synthesizer and the inferred types."""
+    # ``begin`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
+    # raise. ``defaults`` are arguments set by the command.
     from sdv_plausible.table.declared.column_types import check_released
 
     files.check_largest_file()
-    known, given_domain = dict(known or {}), options.domain
+    defaults, domain_file = dict(defaults or {}), options.domain
     files.check_there(options, "public")
     if options.public is not None and any(
-        files.is_same(options.public, file) for file in each_of(options.data)
+        files.is_same(options.public, file) for file in expand_paths(options.data)
     ):
         raise files.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
@@ -199,19 +203,19 @@ def fitted(
     check_released(options.metadata)
     begin()
     columns = columns_of(options)
-    if options.public is not None:  # its columns are the table's, or some of them
+    if options.public is not None:  # its columns are a subset of the table's
         names = files.names_of(options, columns.types, options.public)
-        shared = {name: kind for name, kind in columns.types.items() if name in names}
-        known["public"] = files.read(options, shared, options.public)
-    synth = synthesizer(
-        options, columns.metadata, budget=opened_budget(options), **{**known, **columns.arguments}
+        shared_types = {name: kind for name, kind in columns.types.items() if name in names}
+        defaults["public"] = files.read(options, shared_types, options.public)
+    synth = make_synthesizer(
+        options, columns.metadata, budget=opened_budget(options), **{**defaults, **columns.arguments}
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)
-    synth.record, synth.watch_passes = recorder(given_domain), begin.note
+    synth.record, synth.watch_passes = access_recorder(domain_file), begin.note
     options.rows_were_read = True
-    in_parts = is_in_parts(options)
+    in_parts = is_partitioned(options)
     rows = files.files_of(options) if in_parts else files.read(options, columns.types)
     begin()
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
-    return synth, columns.found(synth)
+    return synth, columns.inferred_types(synth)

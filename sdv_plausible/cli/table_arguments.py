@@ -1,4 +1,4 @@
-"""What a command's table may be: a file, or several, a folder or a pattern, which are read in parts."""
+"""Paths of a command's table: a single file, or a partitioned table (several files, a folder, a pattern)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import Any
 
 
-def is_one(path: Any) -> bool:
-    """Whether one file is named, which may not be there."""
+def is_single_path(path: Any) -> bool:
+    """Return whether the path denotes one file, which may not exist."""
     return isinstance(path, Path) and (path.is_file() or not (path.is_dir() or has_magic(str(path))))
 
 
-def each_of(path: Any) -> list[Path]:
-    """All files that are named, of which the first has the header."""
+def expand_paths(path: Any) -> list[Path]:
+    """Return all files of a table; the first has the header."""
     from sdv_plausible.sources.file_patterns import files_of
 
-    return [path] if is_one(path) else files_of(path)
+    return [path] if is_single_path(path) else files_of(path)
 
 
-def all_named(value: Any) -> list[Any]:
-    """What was given for an option; for folders and patterns their files."""
+def named_paths(value: Any) -> list[Any]:
+    """Return an option's value as a list, with folders and patterns expanded."""
     if not isinstance(value, list):
         return [value]
-    return [one for given in value for one in (each_of(given) if isinstance(given, Path) else [given])]
+    return [item for entry in value for item in (expand_paths(entry) if isinstance(entry, Path) else [entry])]
 
 
-def is_in_parts(options: argparse.Namespace) -> bool:
-    """Whether the table need not fit in memory: several files, a large one, or codes have a folder."""
+def is_partitioned(options: argparse.Namespace) -> bool:
+    """Return whether the table may exceed memory: several files, a large file, or a scratch folder."""
     from sdv_plausible.table.files.text_files import is_large
 
-    is_asked = getattr(options, "scratch", None) is not None
-    return is_asked or not is_one(options.data) or is_large(options.data)
+    has_scratch = getattr(options, "scratch", None) is not None
+    return has_scratch or not is_single_path(options.data) or is_large(options.data)

@@ -1,7 +1,7 @@
-"""Rows to the features of a classifier, and which of them train and which test: none does both.
+"""Feature matrices for classifiers, and disjoint training and test rows.
 
-Not by scikit-learn's ``ColumnTransformer``: its encoders refuse a column whose values are of several types (1
-and "a"), its scaler refuses infinite numbers, and a table under evaluation may have both.
+scikit-learn's ``ColumnTransformer`` is not used: its encoders reject columns of mixed types (1 and "a") and
+its scaler rejects infinite numbers. Evaluated tables may have both.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sdmetrics.errors import IncomputableMetricError
 from sdv_plausible.evaluation.table_codes import category_codes, sample_positions
 from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, as_numbers
 
-LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that want indicator features
+LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that use one-hot features
 _MAX_ONE_HOT = 50
 _HUGE = 1e300
 
 
 class FeatureEncoder:
-    """Rows to the features of a classifier, fitted once, label-blind, on the rows it is trained on."""
+    """Feature encoder, fitted on training rows without their labels."""
 
-    # Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes
-    # the median and sets an indicator feature. Categories become their rank by frequency for trees, or
-    # indicator features for linear models (the commonest 50, the rest sharing one). Missing and unseen
-    # categories have a rank or indicator each.
+    # Numbers are centred on the median and scaled by the inter-quartile range; a missing number becomes the
+    # median and sets an indicator. Categories become frequency ranks for trees, or one-hot indicators for
+    # linear models (the 50 most common, and one for the rest). Missing and unseen categories have their own
+    # rank or indicator.
     def __init__(self, kinds: Mapping[str, Kind], formats: Mapping[str, str] | None = None) -> None:
         self.kinds = dict(kinds)
         self.formats = dict(formats or {})
@@ -38,12 +38,12 @@ class FeatureEncoder:
         self._ranks: dict[str, dict[Any, int]] = {}
 
     def fit(self, frame: pd.DataFrame) -> FeatureEncoder:
-        """Learn centres, scales and category ranks from ``frame``; return self."""
+        """Learn centres, scales and category ranks; return self."""
         for name, kind in self.kinds.items():
             if kind == "categorical":
                 codes, values = category_codes([frame[name]])
                 counts = np.bincount(codes[0], minlength=len(values) + 1)[1:]
-                # stable: equally frequent categories keep their order of appearance, which no label decides
+                # Stable sort: ties keep their order of appearance, which does not depend on labels.
                 order = np.argsort(-counts, kind="stable")
                 self._ranks[name] = {values[i]: rank for rank, i in enumerate(order)}
             else:
@@ -51,14 +51,14 @@ class FeatureEncoder:
         return self
 
     def transform(self, frame: pd.DataFrame, *, one_hot: bool) -> npt.NDArray[np.float32]:
-        """Return the features, shape (n, number of features); ``one_hot`` is for linear models."""
+        """Return the features, shape (n, num_features); ``one_hot`` is for linear models."""
         parts: list[Floats] = []
         for name, kind in self.kinds.items():
             if kind == "categorical":
                 codes, values = category_codes([frame[name]])
-                known = self._ranks[name]
-                rank = np.array([-1] + [known.get(value, -2) for value in values])[codes[0]]
-                parts.append(_indicators(rank, len(known)) if one_hot else rank[:, None].astype(np.float64))
+                ranks = self._ranks[name]
+                rank = np.array([-1] + [ranks.get(value, -2) for value in values])[codes[0]]
+                parts.append(_indicators(rank, len(ranks)) if one_hot else rank[:, None].astype(np.float64))
             else:
                 parts.append(self._number_features(frame[name], name, kind, clip=10.0 if one_hot else 1e30))
         return np.concatenate(parts, axis=1).astype(np.float32)
@@ -66,10 +66,10 @@ class FeatureEncoder:
     def _number_features(self, column: pd.Series[Any], name: str, kind: Kind, *, clip: float) -> Floats:
         values, unreadable = as_numbers(column, kind, self.formats.get(name))
         centre, scale = self._centres[name]
-        # halves first: the difference of two numbers near the largest float would overflow
+        # Halve first: the difference of two numbers near the largest float would overflow.
         scaled = np.clip((np.clip(values, -_HUGE, _HUGE) / 2 - centre / 2) / (scale / 2), -clip, clip)
-        absent = np.isnan(values)
-        return np.column_stack([np.where(absent, 0.0, scaled), absent + unreadable.astype(np.float64)])
+        missing = np.isnan(values)
+        return np.column_stack([np.where(missing, 0.0, scaled), missing + unreadable.astype(np.float64)])
 
 
 def _centre_scale(values: Floats) -> tuple[float, float]:
@@ -83,16 +83,16 @@ def _centre_scale(values: Floats) -> tuple[float, float]:
 
 def _indicators(rank: npt.NDArray[Any], num_known: int) -> Floats:
     width = min(num_known, _MAX_ONE_HOT)
-    # column 0: missing, 1: unseen, 2: known but rare, 3...: the common categories
-    slot = np.where(rank < 0, -1 - rank, np.where(rank < width, 3 + rank, 2))
+    # Column 0: missing; 1: unseen; 2: known but rare; 3 and up: common categories.
+    indicator = np.where(rank < 0, -1 - rank, np.where(rank < width, 3 + rank, 2))
     matrix = np.zeros((rank.size, width + 3))
-    matrix[np.arange(rank.size), slot] = 1.0
+    matrix[np.arange(rank.size), indicator] = 1.0
     return matrix
 
 
 @dataclass(frozen=True, kw_only=True)
 class Features:
-    """The same rows as trees and as linear models want them, shapes (n, features)."""
+    """Features of the same rows for trees and for linear models, each of shape (n, num_features)."""
 
     trees: npt.NDArray[np.float32]
     linear: npt.NDArray[np.float32] | None
@@ -104,12 +104,12 @@ class Features:
         return cls(trees=encoder.transform(rows, one_hot=False), linear=linear)
 
     def of(self, name: str) -> npt.NDArray[np.float32]:
-        """Return the features that classifier ``name`` takes."""
+        """Return the features for a classifier."""
         return self.linear if name in LINEAR and self.linear is not None else self.trees
 
 
 def stack_rows(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several tables as one of object columns: unlike dtypes might change values."""
+    """Concatenate rows as object columns, so that mixed dtypes change no value."""
     names = list(parts[0].columns)
     columns = {name: np.concatenate([part[name].to_numpy(dtype=object) for part in parts]) for name in names}
     rows: pd.DataFrame = pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in columns.items()})
@@ -129,21 +129,21 @@ def split_sizes(
     max_rows: int | None,
     num_trainings: int = 1,
 ) -> tuple[int, int, bool]:
-    """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
-    # There are real rows for ``num_trainings`` classifiers, none of them used twice.
+    """Return the numbers of training and test rows, and whether ``max_rows`` leaves rows unused."""
+    # The real rows are divided among ``num_trainings`` classifiers without overlap.
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
     if max_rows < 2:
         raise ValueError(f"max_rows ({max_rows}) must be at least 2: a classifier needs rows to learn from")
     n = len(pair.real)
-    tests = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
-    trains = (n if holdout is not None else n - tests) // num_trainings
-    if trains < 1 or tests < 1:
+    num_test = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
+    num_train = (n if holdout is not None else n - num_test) // num_trainings
+    if num_train < 1 or num_test < 1:
         raise IncomputableMetricError(
             f"{n} real rows: classifiers need at least {num_trainings + 1}, to train on and to be tested on"
         )
-    return min(trains, max_rows), min(tests, max_rows), trains > max_rows or tests > max_rows
+    return min(num_train, max_rows), min(num_test, max_rows), num_train > max_rows or num_test > max_rows
 
 
 def split_rows(
@@ -153,18 +153,17 @@ def split_rows(
     rng: np.random.Generator,
     twin: bool = False,
 ) -> tuple[pd.DataFrame, ...]:
-    """Draw real training rows, synthetic training rows, unseen real rows and, for a twin, other real ones."""
-    # ``sizes`` from :func:`split_sizes`.
+    """Draw real and synthetic training rows, real test rows and, with ``twin``, more real training rows."""
+    # ``sizes`` are from :func:`split_sizes`.
     num_train, num_test = sizes
     order = rng.permutation(len(pair.real))
     train, test, rest = np.split(order, [num_train, num_train + (num_test if holdout is None else 0)])
-    # Equal lengths: the same positions of both tables, so that a copy of the real table trains the same
-    # classifier and no synthetic row stands where a test row does. Positions mean nothing in other synthetic
-    # tables.
+    # Tables of equal length: use the same positions of both, so that a copy of the real table trains the same
+    # classifier and no synthetic row shares its position with a test row. Otherwise positions are arbitrary.
     same_length = len(pair.synthetic) == len(pair.real)
-    chosen = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
-    unseen = pair.real.iloc[test]
+    synthetic_train = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
+    test_rows = pair.real.iloc[test]
     if holdout is not None:
-        unseen = holdout.iloc[sample_positions(len(holdout), num_test, rng)]
-    others = (pair.real.iloc[rest[:num_train]],) if twin else ()
-    return pair.real.iloc[train], pair.synthetic.iloc[chosen], unseen, *others
+        test_rows = holdout.iloc[sample_positions(len(holdout), num_test, rng)]
+    twin_rows = (pair.real.iloc[rest[:num_train]],) if twin else ()
+    return pair.real.iloc[train], pair.synthetic.iloc[synthetic_train], test_rows, *twin_rows

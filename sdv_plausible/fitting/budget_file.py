@@ -1,4 +1,4 @@
-"""The file of a budget over several releases: what was fixed when it was made, and every charge since."""
+"""The file of a budget over several releases: its limits, and every charge."""
 
 from __future__ import annotations
 
@@ -24,35 +24,34 @@ _MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetCharge:
-    """One charge.
+    """One charge, written before the fit reads a row.
 
-    It is written before what it pays for looks at a row, and says nothing of the rows: not whether the fit
-    succeeded. A fit that counts the rows first has two of the same date and words, of which the second tells
-    what the noisy count decided.
+    It does not depend on the rows, nor on whether the fit succeeded. A fit with a row count makes two charges
+    with the same date and name; the second one depends on the noisy count.
     """
 
     when: str  # date and time of the charge, in UTC
     what: str
-    cost: Cost  # an amount for each unit of the filter
-    assumes_types: bool = False  # whether its claim depends on column types that nobody vouched for
+    cost: Cost  # amount by unit of the filter
+    assumes_types: bool = False  # whether the guarantee assumes column types of unknown origin
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form; what is assumed is written where there is something."""
+        """JSON form; ``assumes_types`` is written only if true."""
         plain = {name: value for name, value in asdict(self).items() if name != "assumes_types"}
         return {**plain, "assumes_types": True} if self.assumes_types else plain
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetState:
-    """What a budget file holds."""
+    """Content of a budget file."""
 
-    filter: PrivacyFilter  # the total, and how costs add up
-    neighbours: Neighbours | None = None  # whom all fits protect; None until the first
-    fits: tuple[BudgetCharge, ...] = ()  # in the order in which they were charged
+    filter: PrivacyFilter  # the total, and how costs compose
+    neighbours: Neighbours | None = None  # privacy unit of all fits; None before the first
+    fits: tuple[BudgetCharge, ...] = ()  # in order
 
     @property
     def costs(self) -> list[Cost]:
-        """Cost of every fit."""
+        """Costs of all charges."""
         return [fit.cost for fit in self.fits]
 
     def with_charge(self, charge: BudgetCharge, neighbours: Neighbours) -> BudgetState:
@@ -60,7 +59,7 @@ class BudgetState:
         return replace(self, fits=(*self.fits, charge), neighbours=neighbours)
 
     def write(self, path: Path) -> None:
-        """Replace the file; it is on the disk when this returns."""
+        """Replace the file durably."""
         content = {
             "format": FORMAT,
             "epsilon": self.filter.epsilon,
@@ -95,7 +94,7 @@ class BudgetState:
 
 
 def _check_links(file: int, path: Path) -> None:
-    """Refuse a file of several names: each would be a budget of its own as soon as one is written."""
+    """Reject a file with hard links: after a write, each name would be a budget of its own."""
     if (names := os.fstat(file).st_nlink) > 1:
         raise Refused.saying(
             "path",
@@ -109,10 +108,10 @@ def _state(content: Any) -> BudgetState:
         raise ValueError(f"not of format {FORMAT!r}")
     if content.pop("sha256", None) != _digest(content):
         raise ValueError("its digest does not fit")
-    of_whom = content["neighbours"]
+    neighbours = content["neighbours"]
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
-        neighbours=None if of_whom is None else neighbours_of(of_whom),
+        neighbours=None if neighbours is None else neighbours_of(neighbours),
         fits=tuple(
             BudgetCharge(
                 when=f["when"],

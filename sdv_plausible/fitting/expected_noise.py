@@ -1,7 +1,7 @@
-"""What noise does to a table of about so many rows: the same sentences before a fit, and after it.
+"""Expected effect of the noise at a number of rows.
 
-A plan says them of a guess for the number of rows. A fit says them of the noisy number that it paid for, so
-that every word is a function of its answers and of what is public, and may be published with the release.
+A plan uses a guess for that number. A fit uses the noisy number that it paid for: its notes are a function of
+noisy answers and public facts, and may be published with the release.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _OF_MODEL: set[Part] = {"structure", "parameters", "seeds"}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpectedNoise:
-    """What is expected of a release, from public facts: it is asked with a number of rows."""
+    """Expected noise of a release, from public facts; its methods take a number of rows."""
 
     settings: Settings
     learner: Learner
     domain: Domain
-    budget: ModelBudget  # of the model
-    public: bool = False  # whether a published table stands beside the rows: its share is not foreseen
+    budget: ModelBudget
+    public: bool = False  # learning starts from a published table: there is no forecast
 
     @classmethod
     def of(
@@ -43,7 +43,7 @@ class ExpectedNoise:
         *,
         public: bool = False,
     ) -> ExpectedNoise:
-        """What is expected of a fit that is done, whose ledger says what its model could spend."""
+        """Expected noise of a finished fit, with the model budget that its ledger shows."""
         before = settings.empty_ledger()
         for entry in ledger.entries:
             if not entry.envelope and entry.losses and _OF_MODEL & {*entry.parts}:
@@ -53,36 +53,33 @@ class ExpectedNoise:
         return cls(settings=settings, learner=learner, domain=domain, budget=budget, public=public)
 
     def forecast(self, rows: int) -> Forecast | None:
-        """How noise will show at about so many rows; None if there is none, or it is not known."""
+        """Forecast at a number of rows; None if the learner has none."""
         if self.public or not len(self.domain):
             return None
-        share = sum(self.settings.split[:2]) if self.settings.split else 1.0  # of the rows goes into learning
-        found = self.learner.forecast(self.domain, self.budget, max(round(share * rows), 1))
-        return replace(found, rows=rows) if found else None
+        share = sum(self.settings.split[:2]) if self.settings.split else 1.0  # of the rows, for learning
+        forecast = self.learner.forecast(self.domain, self.budget, max(round(share * rows), 1))
+        return replace(forecast, rows=rows) if forecast else None
 
     def warnings(self, rows: int | None, wanted: int | None = None) -> list[str]:
-        """Where the output is close to noise, or none is let out; ``wanted`` are synthetic rows."""
+        """Warnings of output close to noise, or of none, for ``wanted`` synthetic rows."""
         forecast = self.forecast(rows) if rows else None
         return [*self.settings.test.warnings(wanted, rows), *(forecast.warnings() if forecast else [])]
 
     def rows_of(self, answers: Sequence[NoisyAnswer]) -> int | None:
-        """The noisy number of rows that was paid for, at least 1; None if no answer tells it."""
+        """The noisy number of rows, at least 1; None if no answer contains it."""
         split = self.settings.split
         if split is None:
-            return max(number_of_rows(answers, len(self.domain)), 1) if _tells(answers) else None
+            is_counted = any(answer.rows == ALL_ROWS and _counts_rows(answer) for answer in answers)
+            return max(number_of_rows(answers, len(self.domain)), 1) if is_counted else None
         shares = {
             "structure": split[0],
             "parameters": split[1],
             "learning": sum(split[:2]),
             "seeds": split[2],
         }
-        sums = [a.values.sum() / shares[a.rows] for a in answers if _counts(a) and shares.get(a.rows)]
+        sums = [a.values.sum() / shares[a.rows] for a in answers if _counts_rows(a) and shares.get(a.rows)]
         return max(round(float(np.mean(sums))), 1) if sums else None
 
 
-def _counts(answer: NoisyAnswer) -> bool:
+def _counts_rows(answer: NoisyAnswer) -> bool:
     return answer.asked.kind in ("counts", "number of rows")
-
-
-def _tells(answers: Sequence[NoisyAnswer]) -> bool:
-    return any(answer.rows == ALL_ROWS and _counts(answer) for answer in answers)

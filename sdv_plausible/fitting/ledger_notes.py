@@ -1,6 +1,6 @@
-"""Sentences of the ledger beside its total: which plausible deniability holds, what the paper prints, noise.
+"""Notes of the ledger beside its total: plausible deniability, the paper's own accounting, effects of noise.
 
-They are entries without a loss, charged with the rest, so that they stay with the ledger wherever it goes.
+They are entries without a loss, charged with the others, so that they stay with the ledger.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
 
-FOR_SURE = (
-    6.0  # deviations that noise has in one of a thousand kinds of a hundred columns once in 10,000 fits
-)
-RARE = 0.01  # share of a column's cells that were left out, from which that is said
+FOR_SURE = 6.0  # standard deviations; among 100 columns with 1000 types noise exceeds it once in 10,000 fits
+RARE = 0.01  # smallest share of a column's cells whose loss is reported
 NO_SEED = (
     f"{ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used), so every record "
     "could have produced it with the same probability. What the rows tell of the records that the model was "
@@ -48,62 +46,62 @@ MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released a
 
 
 def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[LedgerEntry, ...]:
-    """Entries of a ledger's further sentences."""
-    found = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
+    """The notes on plausible deniability, and on the paper's accounting where it applies."""
+    entries = [_entry(SAID[0], deniability(settings, latent=settings.tests_latent_points(makes(learner))))]
     budget = settings.model_budget(settings.empty_ledger())
     if is_builtin(learner) and (printed := learner.as_printed(domain, budget)):
-        found.append(_entry(SAID[1], as_printed(settings, *printed)))
-    return tuple(found)
+        entries.append(_entry(SAID[1], as_printed(settings, *printed)))
+    return tuple(entries)
 
 
-def of_noise(warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    """Entry of what noise does to a release that is made, if there is anything to say."""
-    return _told(SAID[2], warnings)
+def noise_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry on the effects of noise; none without notes."""
+    return _entries(SAID[2], notes)
 
 
-def of_types(said: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    """Entry of what a vote on types left out, if it did."""
-    return _told(SAID[3], said)
+def type_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry on inferred types; none without notes."""
+    return _entries(SAID[3], notes)
 
 
-def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
-    """Say what a vote on types left out, and the way out. Answers are no secret."""
-    from sdv_plausible.table.learned.type_inference import OTHERS, others_of  # where there is a vote
+def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
+    """Notes on what type inference left out, from its noisy answers alone."""
+    from sdv_plausible.table.learned.type_inference import OTHERS, others_of  # only if types are inferred
 
     hidden, others = [], []
     for name, (decided, share) in others_of(answers, spelling).items():
         if not decided:
             hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
             continue
-        surely = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
-        others += [f"{name} ({share.estimate:.0%})"] if surely else []
-    found = invented(types)
+        is_significant = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
+        others += [f"{name} ({share.estimate:.0%})"] if is_significant else []
+    notes = placeholder_notes(types)
     if hidden:
-        found.append(
+        notes.append(
             f"{', '.join(hidden)}: noise hid the types of these columns, and they are treated as categories. "
             "Declare those that are numbers or dates (domain=...), or give more epsilon"
         )
     if others:
-        found.append(
+        notes.append(
             f"{', '.join(others)}: these shares of the cells are of another type than their column, and "
             "count as missing. Declare the columns where they mean something "
             '(special_values beside numbers; codes are "categorical")'
         )
-    return found
+    return notes
 
 
-def of_others(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
-    """Share of the cells of columns whose kind was voted for that may be of another, with 95 % certainty."""
-    from sdv_plausible.table.learned.type_inference import others_of  # where there is a vote
+def other_type_shares(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
+    """Upper 95 % bound on the share of cells of another type, by column with an inferred type."""
+    from sdv_plausible.table.learned.type_inference import others_of  # only if types are inferred
 
-    known = others_of(answers, spelling)
+    shares = others_of(answers, spelling)
     return {
-        name: round(share.most, 4) for name, (decided, share) in known.items() if decided and name in types
+        name: round(share.most, 4) for name, (decided, share) in shares.items() if decided and name in types
     }
 
 
-def blurred(others: Mapping[str, float]) -> list[str]:
-    """Say up to how many cells may be of another kind than their column, by a vote."""
+def other_type_notes(others: Mapping[str, float]) -> list[str]:
+    """Note on the cells that may be of another type than their column."""
     if not others or max(others.values()) < RARE:
         return []
     names = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
@@ -113,8 +111,8 @@ def blurred(others: Mapping[str, float]) -> list[str]:
     ]
 
 
-def invented(types: Specs) -> list[str]:
-    """Say which columns a vote on types took for identifiers."""
+def placeholder_notes(types: Specs) -> list[str]:
+    """Note on the columns that type inference took for identifiers or free text."""
     names = [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]
     if not names:
         return []
@@ -126,8 +124,8 @@ def invented(types: Specs) -> list[str]:
     ]
 
 
-def personal(specs: Specs, declared: Declarations) -> list[str]:
-    """Say which columns have names for what identifies people, and are learned as categories."""
+def personal_data_notes(specs: Specs, declared: Declarations) -> list[str]:
+    """Note on columns whose names suggest personal data, and which are learned as categories."""
     names = {
         name: sdtype
         for name, words in specs.items()
@@ -145,12 +143,12 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
     ]
 
 
-def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    # What begins with names of columns keeps their case. How to declare them is Python's: a ledger is read by
-    # others.
-    warnings = [_PYTHON.sub("", one) for one in warnings]
-    text = ". ".join(f"A{one[1:]}" if one.startswith("at about ") else one for one in warnings)
-    return (_entry(name, text),) if warnings else ()
+def _entries(name: str, notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """One entry of all notes, without hints in Python: a ledger has other readers."""
+    notes = [_PYTHON.sub("", note) for note in notes]
+    # Notes that begin with a column name keep its case.
+    text = ". ".join(f"A{note[1:]}" if note.startswith("at about ") else note for note in notes)
+    return (_entry(name, text),) if notes else ()
 
 
 def _entry(name: str, text: str) -> LedgerEntry:
@@ -158,19 +156,18 @@ def _entry(name: str, text: str) -> LedgerEntry:
 
 
 def deniability(settings: Settings, *, latent: bool = False) -> str:
-    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
-    # ``latent``: the test looks at a latent point and not at the row.
+    """Which (k, gamma)-plausible deniability holds, if any; ``latent`` if the test checks latent points."""
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED if test.name != "deterministic" else NO_SEED_NO_EPSILON
-    says = test.says_of_seeds
+    says = test.seed_deniability
     if latent:
-        says = f"{test.says_of_points}. {FROM_POINTS}"
+        says = f"{test.point_deniability}. {FROM_POINTS}"
     return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 
 
 def as_printed(settings: Settings, model: str, missed: str) -> str:
-    """What a paper's formulas give, of the model and of rows, and what they miss."""
+    """The guarantee by the paper's own formulas, for model and rows, and what they omit."""
     text, test = f"As printed in [PD] this would be {model}", settings.test
     if isinstance(test, RandomizedTest) and test.omega != Omega(None, None):
         missed = MISSED_OF_ROWS + missed

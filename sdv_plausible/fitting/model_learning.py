@@ -1,7 +1,4 @@
-"""From coded rows to a release: split them, learn a model, and put the privacy test in front.
-
-The rows stay behind doors.
-"""
+"""From encoded rows to a sampler: split the rows, learn a model, attach the privacy test."""
 
 from __future__ import annotations
 
@@ -29,9 +26,7 @@ def fit_release(
     coins: KeyedRNG,
     transcript: Transcript | None = None,
 ) -> Sampler:
-    """Learn the model and prepare the release."""
-    # The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
-    # was answered about the domain.
+    """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
             f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
@@ -51,13 +46,13 @@ def fit_release(
         transcript=transcript,
         name=_name(parts, "seeds"),
     )
-    test.confirm(seeds)  # before the rows have cost more
+    test.confirm(seeds)  # before anything else is spent
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     ledger.charge(*sentences(settings, learner, domain))
     omega = settings.omega_for(model, domain.cardinalities)
-    omega.among(len(domain))  # complains before anything is drawn
+    omega.among(len(domain))  # raises before anything is drawn
     sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
     sampler.answers = transcript.answers
     return sampler
@@ -72,8 +67,7 @@ def learn_model(
     coins: KeyedRNG,
     transcript: Transcript | None = None,
 ) -> SeedModel:
-    """Charge what a learner plans, and let it ask."""
-    # ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
+    """Charge the learner's plan, and let it query the parts for learning, structure and parameters."""
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
@@ -88,15 +82,14 @@ def learn_model(
 
 
 def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
-    """What a part is called in the transcript, where it is one."""
+    """Name of a part in the transcript: ALL_ROWS if the rows are not split."""
     return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
 
 
 def split_rows(
     rows: ExactCounts, split: tuple[float, float, float] | None, coins: KeyedRNG
 ) -> dict[str, ExactCounts]:
-    """Rows for learning (structure and parameters together), structure, parameters and seeds."""
-    # All rows for each, or disjoint parts by secret independent draws.
+    """Parts by purpose: all rows for each, or disjoint parts by secret independent draws."""
     if split is None:
         return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
     named, first, second = coins.spawn("split"), split[0], split[0] + split[1]

@@ -1,4 +1,4 @@
-"""How many rows a row-by-row test pays for, where somebody says how many rows are wanted."""
+"""The number of rows that a row-by-row test pays for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sdv_plausible.rules.rule_files import read_rules
 
 
 def rows_to_pay(rows: int, rules: Any, row_cap: int | None) -> int:
-    """The ``row_cap`` of a row-by-row test: the rows that are asked for, unless more are said."""
+    """The ``row_cap`` of a row-by-row test: the rows wanted, unless a larger one is given."""
     if row_cap is None and limits_rows(read_rules(rules)):
         raise Refused.saying(
             "test",

@@ -1,4 +1,4 @@
-"""What a release will cost, decided before any row is looked at."""
+"""The plan of a release: its cost, before any row is read."""
 
 from __future__ import annotations
 
@@ -22,23 +22,32 @@ from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.printable import visible
 
 _TITLE = "Plan (no row has been looked at)"
-HARDLY_ANY = 10.0  # total epsilon from which on a plan warns
-TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
+HARDLY_ANY = 10.0  # a plan warns above this total epsilon
+TRIED_EPSILONS = (0.01, 100.0)  # range of the search for an epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cost of a release, before it is made."""
+    """The planned cost and accuracy of a release. It does not depend on the rows.
 
-    ledger: PrivacyLedger  # what the ledger will say
-    # How the noise will show at the number of rows that was named; None if none was, or nothing is known
+    Attributes
+    ----------
+    ledger : PrivacyLedger
+        All charges of the fit.
+    forecast : Forecast or None
+        Effect of the noise at the given number of rows; None if no number was given or no forecast exists.
+    rows_needed : int or None
+        Rows, to a factor of two, from which columns and dependences exceed the noise; None if unknown.
+    warnings : tuple of str
+        What to expect of the output.
+    epsilon : float
+        Epsilon of the plan: the given one, or the largest that keeps a given total or advantage.
+    """
+
+    ledger: PrivacyLedger
     forecast: Forecast | None = None
-    # Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
-    # known
     rows_needed: int | None = None
-    # What to expect of the output: none of it depends on the rows
     warnings: tuple[str, ...] = field(default=())
-    # The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage
     epsilon: float = math.nan
 
     def _notes(self) -> list[str]:
@@ -71,26 +80,35 @@ def plan(
     assumed: Domain | None = None,
     public: bool = False,
 ) -> Plan:
-    """Plan a release.
+    """Plan a release from public facts alone.
 
     Parameters
     ----------
     settings : Settings
         Privacy parameters.
-    learner : object
-        The model's learner, with a ``plan(domain, budget)`` that returns entries.
+    learner : Learner
+        The learner of the model.
     domain : Domain
         The modelled columns.
     num_rows : int, optional
-        Rows wanted, to compare with the row cap.
+        Synthetic rows wanted, >= 1, to compare with the row cap.
     table_rows : int, optional
-        A public figure or guess for the number of rows of the table.
+        Public figure or guess for the number of rows of the table, >= 1.
     extra : tuple of LedgerEntry
-        Entries of the domain and the coins.
+        Entries charged before the model: domain, types, random state.
     assumed : Domain, optional
-        For the forecast: with a usual number of codes where a column's domain is not known yet.
+        Domain for the forecast, with a typical number of codes for columns to be learned.
     public : bool
-        Whether a published table stands beside the rows: what noise leaves of it is not foreseen.
+        Whether learning starts from a published table, for which there is no forecast.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        If a number of rows is below 1, or the model does not fit the privacy test.
     """
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
@@ -108,12 +126,12 @@ def plan(
     expected = ExpectedNoise(
         settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
     )
-    found = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
+    warnings = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
     if settings.neighbours.bias:
-        found.append(f"person: {settings.neighbours.bias}")
+        warnings.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
-        found.append(
+        warnings.append(
             f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
             + (
                 f", row_cap ({cap:,}) or epsilon0, or use test='release'"
@@ -125,13 +143,13 @@ def plan(
         ledger=ledger,
         forecast=expected.forecast(table_rows) if table_rows else None,
         rows_needed=rows_needed(expected.forecast),
-        warnings=tuple(found),
+        warnings=tuple(warnings),
         epsilon=settings.epsilon,
     )
 
 
 def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon with which the whole release, the privacy test included, costs at most a total."""
+    """Largest epsilon whose whole release, the privacy test included, costs at most ``total``."""
     check.positive("total", total, "try 1.0")
     lowest, highest = TRIED_EPSILONS
     if not (least := ledger_at(lowest).total()) <= total:
@@ -143,9 +161,7 @@ def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) ->
 
 
 def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon at which no attacker's advantage exceeds a limit."""
-    # ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the
-    # limit, in (0, 1).
+    """Largest epsilon with an attacker's advantage of at most ``max_advantage``, in (0, 1)."""
     check.open_probability("max_advantage", max_advantage, "try 0.05")
     lowest, highest = TRIED_EPSILONS
 

@@ -1,4 +1,4 @@
-"""A budget over several releases: fits of the same rows draw from one file, and never more than is in it.
+"""A privacy budget over several releases of the same table, kept in a file.
 
 Proofs: ``docs/explanation/proofs/budget.md``.
 """
@@ -29,31 +29,30 @@ if TYPE_CHECKING:
 FilterName = Literal["sum", "rho"]
 
 
-ROUNDING = 1e-9  # a ledger that was written down adds up in another order
+ROUNDING = 1e-9  # relative error of sums in another order
 
 
 class Budget:
-    """A total for everything that is released from one table, kept in a file.
+    """A total privacy budget for everything that is released from one table, kept in a file.
 
-    A fit draws from it before it looks at a row, and what was drawn stays drawn, also if the fit fails. A fit
-    that would exceed the total is refused. The epsilon of each fit may be chosen after seeing earlier
-    releases.
+    Each fit draws its cost before it reads a row. What was drawn stays drawn, even if the fit fails. A fit
+    that would exceed the total raises an error. You may choose epsilon after seeing earlier releases.
 
     Parameters
     ----------
     epsilon, delta : float
-        What all fits together may cost; epsilon > 0, delta in (0, 1).
+        Total cost of all fits; epsilon > 0, delta in (0, 1).
     path : str or Path
-        The file; made if it is not there. One file for one table: who deletes or copies it loses count.
+        The file; created if missing. Use one file per table, and neither delete nor copy it.
     filter : {"sum", "rho"}
-        How fits add up, fixed when the file is made. ``"sum"``: the epsilons and the deltas add up; for every
-        kind of fit. ``"rho"``: squares add up, so that several fits cost much less; for Gaussian noise alone
-        (the default ``test``).
+        How costs compose, fixed in the file. ``"sum"`` adds epsilons and deltas, for any fit. ``"rho"`` adds
+        squared noise parameters, so that several fits cost much less, for Gaussian noise only (the default
+        ``test``).
 
     Raises
     ------
     ValueError
-        If a parameter is out of range or not what the file was made with, or the file is damaged.
+        If a parameter is out of range or differs from the file, or the file is damaged.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class Budget:
 
     def __init__(self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum") -> None:
         self._filter = FILTERS[one_of("filter", filter, FILTERS)](epsilon, delta)
-        self._path = Path(path).resolve()  # a link to it is the same budget
+        self._path = Path(path).resolve()  # a symbolic link is the same budget
         with locked(self._path):
             if self._path.exists():
                 self._read()
@@ -76,7 +75,7 @@ class Budget:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return self._path
 
     def draw(
@@ -87,31 +86,31 @@ class Budget:
         then: PrivacyLedger | None = None,
         when: str | None = None,
     ) -> BudgetCharge:
-        """Charge a fit, before it looks at a row.
+        """Charge a fit before it reads a row.
 
         Parameters
         ----------
         planned : PrivacyLedger
             Everything that the fit will charge.
         what : str
-            The fit in words, for the file.
+            Name of the fit in the file.
         then : PrivacyLedger, optional
-            What the fit may charge later, by another call: for that there must be room, too.
+            What the fit may charge later by another call; the budget must hold both.
         when : str, optional
-            Of the fit's earlier charge, which stands under the same date and words.
+            Date of an earlier charge of the same fit.
 
         Returns
         -------
-        Charge
-            The charge as it was written down.
+        BudgetCharge
+            The charge as written to the file.
 
         Raises
         ------
         BudgetExceededError
-            If less is left. Nothing is charged then.
+            If too little is left. Nothing is charged.
         ValueError
-            If the fit makes no claim, protects others than the earlier fits, or costs what the filter cannot
-            count; nothing is charged.
+            If the fit has no privacy guarantee, another privacy unit than earlier fits, or a cost that the
+            filter cannot compose. Nothing is charged.
         """
         self.check_claim(planned)
         check_there()
@@ -131,13 +130,13 @@ class Budget:
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
             from sdv_plausible.fitting.budget_file import BudgetCharge
 
-            assumes = any(one.assumed_types for one in (planned, then) if one is not None)
+            assumes = any(ledger.assumed_types for ledger in (planned, then) if ledger is not None)
             charge = BudgetCharge(when=when, what=what, cost=cost, assumes_types=assumes)
             state.with_charge(charge, planned.neighbours).write(self._path)
         return charge
 
     def check_claim(self, planned: PrivacyLedger) -> None:
-        """Raise ValueError for a fit that makes no claim, which can draw nothing."""
+        """Raise ValueError for a fit without a privacy guarantee."""
         if not planned.claims_privacy:
             raise ValueError(
                 f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
@@ -145,44 +144,44 @@ class Budget:
             )
 
     def cost_of(self, when: str, what: str) -> dict[str, float] | None:
-        """Return what a fit drew, in the units of the filter; None if it did not draw from this budget."""
-        found = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
-        return _floats(add_up(found)) if found else None
+        """Return the cost of a fit in the units of the filter; None if it did not draw from this budget."""
+        costs = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
+        return _floats(add_up(costs)) if costs else None
 
     def holds(self, when: str, what: str) -> bool:
-        """Whether a charge is in this budget."""
+        """Whether this budget contains a charge."""
         return self.cost_of(when, what) is not None
 
     def covers(self, ledger: PrivacyLedger) -> bool:
-        """Whether a release may be one of those that were charged here: as much was, for the same unit."""
+        """Whether at least the cost of a release was charged, for the same privacy unit."""
         state = self._read()
         if not ledger.claims_privacy or state.neighbours != ledger.neighbours:
             return False
         try:
             cost = self._filter.cost(ledger.losses, ledger.delta)
-        except ValueError:  # what this filter cannot count was never charged to it
+        except ValueError:  # a cost that this filter cannot compose was never charged
             return False
         charged = _total(state)
         return all(charged[unit] >= amount * (1 - ROUNDING) for unit, amount in cost.items())
 
     def left(self, delta: float) -> float:
-        """Return the epsilon that a further fit may ask for at its delta; 0 for none.
+        """Return the largest epsilon of one more fit at this delta; 0 if nothing is left.
 
-        Under filter "rho" for Gaussian noise; thresholds of a learned domain take from delta besides.
+        Under filter "rho" this holds for Gaussian noise; thresholds of a learned domain take more of delta.
         """
         state = self._read()
         return state.filter.left(state.costs, delta)
 
     def charged(self) -> dict[str, float]:
-        """Return what was charged so far, in the units of the filter."""
+        """Return the sum of all charges, in the units of the filter."""
         return _total(self._read())
 
     def sentence(self) -> str:
-        """Return the guarantee of everything released, in one quotable sentence."""
+        """Return the guarantee of all releases in one sentence."""
         state = self._read()
         if not state.fits or state.neighbours is None:
             return "Nothing has been charged to this budget yet: no row has been looked at."
-        number = len({(fit.when, fit.what) for fit in state.fits})  # one that counted rows has two charges
+        number = len({(fit.when, fit.what) for fit in state.fits})  # a fit with a row count has two charges
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
@@ -231,13 +230,13 @@ class Budget:
 
 
 def check_budget(budget: Any) -> None:
-    """Raise ValueError for what nothing can be drawn from."""
+    """Raise ValueError unless this is a Budget or None."""
     if not isinstance(budget, (Budget, type(None))):
         raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
 
 
 def check_texts(planned: PrivacyLedger) -> None:
-    """Raise ValueError for words that no file could hold: the fit would be paid, and its release lost."""
+    """Raise ValueError for texts that no release file could hold, before the fit is paid for."""
     for entry in planned.entries:
         if not all(map(is_text, (entry.mechanism, entry.note))):
             raise ValueError(
@@ -247,11 +246,11 @@ def check_texts(planned: PrivacyLedger) -> None:
 
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
-    said = Counter((*planned.losses, *planned.within))
+    """A ``before_charge`` hook that rejects losses which were not planned, and so not drawn."""
+    allowed = Counter((*planned.losses, *planned.within))
 
     def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= said:
+        if not Counter(losses) <= allowed:
             raise BudgetExceededError(
                 "this fit charges what its plan did not say, such as a learner whose plan depends on a "
                 "learned domain: declare the domain. What was drawn from a budget stays drawn"
@@ -268,19 +267,18 @@ def draw_all(
     due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
     count: Sequence[LedgerEntry] = (),
 ) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
-    """Draw what was planned, the last thing before the first look: the ledger then charges nothing beyond it.
+    """Draw the plan from the budget, and let the ledger charge nothing beyond it.
 
-    ``due`` says what of it a budget has not paid yet. Of a ``count`` that comes first, the pure entries are
-    drawn alone, and the rest by what is returned, once there are rows enough. Returns also when it was drawn,
-    and as what.
+    ``due`` removes what the budget has paid already. With a row ``count``, only its entries are drawn now.
+    Returns the date and name of the charge, and a function that draws the rest once the count has passed.
     """
     charge, rest = None, None
     if budget is not None:
-        budget.check_claim(planned)  # of all of it, before a part is drawn
+        budget.check_claim(planned)  # of the whole plan, before a part is drawn
     if budget is not None and not count:
         charge = _drawn(budget, due(budget, planned), what)
     elif budget is not None:
-        first, then = _apart(planned, count)
+        first, then = _split_off(planned, count)
         left = due(budget, then)
         charge = _drawn(budget, first, what, then=left)
         rest = partial(_drawn, budget, left, what, when=charge["when"])
@@ -294,8 +292,8 @@ def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> di
     return {"when": drawn.when, "what": drawn.what}
 
 
-def _apart(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
-    """What a plan charges for a count that comes first, which takes nothing of delta, and the rest."""
+def _split_off(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
+    """The charges of the row count, which takes nothing of delta, and the other charges of a plan."""
     first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
     first.charge(*count)
     rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)

@@ -1,4 +1,4 @@
-"""Columns whose types nobody declared: which they are, and what cannot be said of them before the vote."""
+"""Columns with undeclared types, and checks before type inference."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
-def left_open(
+def split_undeclared(
     names: Iterable[str], domain: Any, person: str | None
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
-    """Words of all columns of a table, in order, the declarations, and which columns have none."""
-    # Columns that a template left blank are not declared.
+    """Specifications of all columns in order, the declarations, and the columns without a type."""
     if says_written(domain):
         raise Refused.saying(
             "types",
@@ -31,21 +30,21 @@ def left_open(
             "alike: declare what you know in domain={...}, or leave types out",
         )
     file = (given_file(domain) or DomainFile(columns={})).without_blanks()
-    known = {name: kind.words for name, kind in column_types(file, person=person).items()}
+    known = {name: column.words for name, column in column_types(file, person=person).items()}
     names = list(names)
     is_open = tuple(name for name in names if name not in known)
-    # A type that cells vote for within the budget repeats nothing of what a look has shown, nor do the two
-    # columns that it becomes.
+    # An earlier look at a column does not matter if its type is inferred within the budget, nor a look at the
+    # two columns that a date with a time becomes.
     voted = tuple(f"{name}: " for name in is_open)
-    kept = {
-        n: one for n, one in file.looked.items() if n in known or not (n in is_open or n.startswith(voted))
+    looked = {
+        n: look for n, look in file.looked.items() if n in known or not (n in is_open or n.startswith(voted))
     }
-    file = replace(file, looked=kept)
+    file = replace(file, looked=looked)
     return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
 
 
-def check_vote(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
-    """Refuse what names columns whose types nobody knows yet, and a vote without noise."""
+def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
+    """Reject rules and structures that name columns with open types, and type inference without noise."""
     if not math.isfinite(s.epsilon):
         raise Refused.saying(
             "types",
@@ -61,10 +60,10 @@ def check_vote(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
     arcs = learner.arcs or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
-    for what, named in (("rules", rules), ("structure", structure)):
+    for parameter, named in (("rules", rules), ("structure", structure)):
         if both := [name for name in told.open if name in named]:
             raise Refused.saying(
-                what,
-                f"{what}: {listed(both)} must have a declared type, as whoever says this knows it: try "
+                parameter,
+                f"{parameter}: {listed(both)} must have a declared type, as whoever says this knows it: try "
                 f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
             )

@@ -1,7 +1,4 @@
-"""Ledger entries for what stands beside the mechanism and ends the claim.
-
-Types, coins, constraints, SDV transformers.
-"""
+"""Entries without a cost that end or condition the guarantee: types, random state, constraints."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from sdv_plausible.table.declared.declarations import Types
 
 
 def check_types(types: Any) -> None:
-    """Refuse another word: a slip would make a claim of types that were read off the rows."""
+    """Reject an unknown ``types``: a typo must not give a guarantee for types read off the rows."""
     if types is not None:
         one_of("types", types, get_args(Types), ", or None")
 
@@ -28,9 +25,10 @@ def side_entries(
     types: Types | None = "declared",
     assumed: Sequence[str] = (),
 ) -> list[LedgerEntry]:
-    """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
-    # ``types`` is where semantic types and date formats are from; ``transformers`` are names of columns, and
-    # so are ``assumed``, whose types came from metadata of unknown origin.
+    """One entry for each thing that reads the rows without noise or reveals the noise.
+
+    ``types`` is the source of semantic types and date formats; ``transformers`` and ``assumed`` are columns.
+    """
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -55,15 +53,15 @@ def side_entries(
             f"transformers of {', '.join(transformers)}",
             "your own transformers learn from the rows without noise; leave the default ones",
         )
-    ended = [
+    no_claim = [
         LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
         for name, (how, note) in reasons.items()
     ]
-    return [*assumed_types_entry(assumed), *ended]
+    return [*assumed_types_entry(assumed), *no_claim]
 
 
 def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
-    """Return the entry of column types that the claim takes as known without the data; none of no column."""
+    """Entry of column types of unknown origin, on which the guarantee depends; none without columns."""
     if not columns:
         return []
     how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"

@@ -1,4 +1,4 @@
-"""Generative models behind the privacy test."""
+"""Learners and generative models."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sdv_plausible.utils.entry_points import extension, extension_names, extensi
 DEFAULT = "bayesian_network"
 NAMES = (DEFAULT, *extension_names("learner"))
 OF_PAPER = ("structure", "split", "noise", "accounting")
-"""Options of the paper's network that files and the command line say beside the model."""
+"""Options of :class:`PaperNetwork` that release files and the command line list next to the model."""
 
 
 def make_learner(model: Any) -> Any:
-    """Build the learner of a model from its name, or pass a learner through."""
+    """Return the learner of this name; a :class:`Learner` is returned unchanged."""
     # ``"bayesian_network"``, ``"paper"`` (the learner of [PD]), ``"independent"`` (its marginals baseline),
     # ``"correlated"`` (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder),
-    # ``"random"`` or ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
+    # ``"random"`` or ``"uniform"`` (no learning), or a :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if not isinstance(model, Learner):
@@ -32,75 +32,84 @@ def make_learner(model: Any) -> Any:
     return model
 
 
-def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
-    """Build a learner from plain words, as the command line and files have them."""
-    # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
+def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **paper_options: Any) -> Any:
+    """Create a learner from its name and parameters, as in files and on the command line."""
+    # With any option of ``OF_PAPER`` "bayesian_network" means PaperNetwork.
     one_of("model", model, NAMES, f", or a learner: derive your own from {__name__}.base.Learner")
-    made, usual = _made("paper" if of_paper and model == "bayesian_network" else model)
-    of_others = of_paper and made is not _made("paper")[0]
-    if (name := next((name for name in of_paper if of_others or name in usual), None)) is not None:
+    learner_class, defaults = _class_and_defaults(
+        "paper" if paper_options and model == "bayesian_network" else model
+    )
+    is_misplaced = paper_options and learner_class is not _class_and_defaults("paper")[0]
+    if (name := next((name for name in paper_options if is_misplaced or name in defaults), None)) is not None:
         raise ValueError(
-            f"{name} ({of_paper[name]!r}) is an option of the paper's network, and plays no part in model "
-            f"({model!r}): leave {name} out, or take model 'paper'"
+            f"{name} ({paper_options[name]!r}) is an option of the paper's network, and plays no part in "
+            f"model ({model!r}): leave {name} out, or take model 'paper'"
         )
-    options = {**usual, **of_paper, **(parameters or {})}
+    options = {**defaults, **paper_options, **(parameters or {})}
     try:
-        return make_learner(made(**options))
+        return make_learner(learner_class(**options))
     except TypeError as error:
         raise ValueError(f"model_parameters ({options!r}) do not fit model {model!r}: {error}") from error
 
 
-def _made(name: str) -> tuple[Any, dict[str, Any]]:
-    """Class and usual options of a name."""
+def _class_and_defaults(name: str) -> tuple[Any, dict[str, Any]]:
+    """Return the class of a learner's name and its default parameters."""
     if name == DEFAULT:
         from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 
         return AdaptiveNetwork, {}
-    made = extension("learner", name)
-    return (made.func, dict(made.keywords)) if isinstance(made, partial) else (made, {})
+    learner_class = extension("learner", name)
+    return (
+        (learner_class.func, dict(learner_class.keywords))
+        if isinstance(learner_class, partial)
+        else (learner_class, {})
+    )
 
 
 def words_of(model: Any) -> dict[str, Any]:
-    """A model in plain words for a file: :func:`named_learner` turned round; no name for another's class."""
-    words: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
-    words["accounting"] = "proved"
+    """Describe a learner as plain values for a file: the inverse of :func:`learner_of`."""
+    config: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
+    config["accounting"] = "proved"
     if isinstance(model, str):
-        return {"model": model, **words}
+        return {"model": model, **config}
     if (name := _name_of(model)) is None:
-        return words
-    given = {f.name: getattr(model, f.name) for f in fields(model)}
-    own = {name: given.pop(name) for name in OF_PAPER if name in given}
-    changed = {f.name: given[f.name] for f in fields(model) if given.get(f.name, f.default) != f.default}
-    return {**words, **own, "model": name, "model_parameters": changed or None}
+        return config
+    values = {f.name: getattr(model, f.name) for f in fields(model)}
+    paper_options = {name: values.pop(name) for name in OF_PAPER if name in values}
+    changed = {f.name: values[f.name] for f in fields(model) if values.get(f.name, f.default) != f.default}
+    return {**config, **paper_options, "model": name, "model_parameters": changed or None}
 
 
 def is_builtin(learner: Any) -> bool:
-    """Whether a learner is one of this package: what it plans by is known."""
+    """Whether a learner belongs to this package."""
     return isinstance(learner, str) or _name_of(learner) is not None
 
 
 def _name_of(learner: Any) -> str | None:
-    """The first name of a built-in learner's class, or None."""
-    made = type(learner)
-    place = f"{made.__module__}:{made.__name__}"
-    if place == "sdv_plausible.models.adaptive.adaptive_network:AdaptiveNetwork":
+    """Return the first name of a built-in learner's class, or None."""
+    learner_class = type(learner)
+    import_path = f"{learner_class.__module__}:{learner_class.__name__}"
+    if import_path == "sdv_plausible.models.adaptive.adaptive_network:AdaptiveNetwork":
         return DEFAULT
-    ours = place.startswith("sdv_plausible.")
-    known = [name for name in NAMES[1:] if ours and extension_place("learner", name) == place]
-    return next((name for name in known if made is _made(name)[0]), None)
+    is_own = import_path.startswith("sdv_plausible.")
+    names = [name for name in NAMES[1:] if is_own and extension_place("learner", name) == import_path]
+    return next((name for name in names if learner_class is _class_and_defaults(name)[0]), None)
 
 
-def learner_of(words: Mapping[str, Any]) -> Any:
-    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part."""
-    # There the paper's network had no name: "bayesian_network" with a structure, or with its noise, was it.
-    own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
-    of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
-    if words.get("model") == "independent":
-        own.pop("structure", None)
-    elif words.get("model") != "paper" and (words.get("model") != "bayesian_network" or not of_paper):
-        own = {}
-    if own.get("structure") == "adaptive":
-        del own["structure"]
-    if "split" in own:
-        own["split"] = tuple(own["split"])
-    return named_learner(words.get("model", ""), words.get("model_parameters"), **own)
+def learner_of(config: Mapping[str, Any]) -> Any:
+    """Create the learner of :func:`words_of`, or of an earlier release file."""
+    # Earlier files had no name for PaperNetwork: "bayesian_network" with a structure or with its noise meant
+    # it. They may also hold options that had no effect.
+    paper_options = {name: config[name] for name in OF_PAPER if config.get(name) is not None}
+    is_paper = (
+        paper_options.get("structure", "adaptive") != "adaptive" or paper_options.get("noise") == "paper"
+    )
+    if config.get("model") == "independent":
+        paper_options.pop("structure", None)
+    elif config.get("model") != "paper" and (config.get("model") != "bayesian_network" or not is_paper):
+        paper_options = {}
+    if paper_options.get("structure") == "adaptive":
+        del paper_options["structure"]
+    if "split" in paper_options:
+        paper_options["split"] = tuple(paper_options["split"])
+    return named_learner(config.get("model", ""), config.get("model_parameters"), **paper_options)

@@ -1,6 +1,6 @@
-"""What learners and models are.
+"""Base classes of learners and generative models.
 
-The two things that a user's own model implements (docs/how_to/own_model.md).
+Derive from these classes to plug in your own model (docs/how_to/own_model.md).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from sdv_plausible.table.columns.domain import Domain
 if TYPE_CHECKING:
     from sdv_plausible.models.forecast import Forecast
 
-SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
+SCAN_BLOCK = 256  # candidates per block when likelihoods under all seed records are computed
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelBudget:
-    """What a model may spend on learning.
+    """Privacy budget of learning a model.
 
     Parameters
     ----------
     epsilon : float
-        Total privacy loss of learning; ``math.inf`` learns without noise (and without a claim).
+        Total privacy loss, > 0. ``math.inf`` learns without noise and without a privacy guarantee.
     delta : float
-        Failure probability that goes with it.
+        Failure probability of the guarantee, in [0, 1).
     spent : tuple of Loss
-        What was charged before, such as a privately learned domain: the total with it stays within (epsilon,
-        delta).
+        Losses charged before learning, such as that of a privately learned domain. Together with learning
+        they stay within (epsilon, delta).
     neighbours : Neighbours
-        Whom the total protects. What is charged does not depend on it: answers get the noise that it needs.
+        Neighbouring relation of the guarantee. It scales the noise, not the charge.
     left : float, optional
-        Gaussian parameter mu that is left, where it was fixed before.
+        Remaining Gaussian parameter mu, if it was fixed earlier.
     """
 
     epsilon: float
@@ -55,7 +55,7 @@ class ModelBudget:
     left: float | None = None
 
     def gaussian(self, failure: float = 0.0) -> float:
-        """Largest Gaussian parameter mu for learning, next to what was spent and a failure probability."""
+        """Return the largest Gaussian parameter mu for learning, given losses and a failure probability."""
         if math.isinf(self.epsilon):
             return math.inf
         if self.left is not None:
@@ -63,10 +63,10 @@ class ModelBudget:
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
     def entry(self, what: str) -> LedgerEntry:
-        """Ledger entry of a learner that spends all of it on one Gaussian budget."""
+        """Return the ledger entry of a learner that spends the whole budget on Gaussian noise."""
         mu = self.gaussian()
         if math.isinf(mu):
-            from sdv_plausible.models.budget_stages import stage_entry  # seldom: no claim
+            from sdv_plausible.models.budget_stages import stage_entry  # lazy: rarely needed
 
             return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
@@ -80,18 +80,18 @@ class ModelBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposals:
-    """Candidate rows and what the privacy test must know about them.
+    """Candidate rows, with the data that the privacy tests need.
 
     Attributes
     ----------
     candidates : ndarray of int, shape (N, m)
         Codes in the domain's column order.
     seeds : ndarray of int64, shape (N,)
-        Row number of the seed record each candidate was made from.
+        Row number of each candidate's seed record.
     omega : ndarray of int64, shape (N,)
-        Number of attributes that were resampled; the other m - omega are the seed's.
-    latents : ndarray, optional
-        Where the test looks at it: the latent point (N, l) that each candidate was decoded from.
+        Number of resampled attributes. The other m - omega are the seed's.
+    latents : ndarray, shape (N, l), optional
+        Latent point from which each candidate was decoded, for models in a latent space.
     """
 
     candidates: np.ndarray
@@ -100,7 +100,7 @@ class Proposals:
     latents: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> Proposals:
-        """Return some of the proposals."""
+        """Return the proposals at these positions."""
         return Proposals(
             candidates=self.candidates[rows],
             seeds=self.seeds[rows],
@@ -110,19 +110,19 @@ class Proposals:
 
 
 class SeedModel(ABC):
-    """A generative model that turns a seed record into a candidate, with an exact likelihood of doing so.
+    """Generative model that turns a seed record into a candidate, with an exact likelihood.
 
-    Two methods make a model; the plausible seeds are then counted by looking at all records. A model that
-    keeps the first attributes of a seed and draws the others should be a :class:`PrefixModel`: it needs less
-    code and counts by look-up.
+    Implement :meth:`propose` and :meth:`log_likelihood`. Plausible seeds are then counted by a scan over all
+    seed records. If the model keeps the first attributes of a seed and draws the others, derive from
+    :class:`PrefixModel`: it needs less code and counts by look-up.
     """
 
     _seeds: np.ndarray | None = None
     in_latent_space: ClassVar[bool] = False
-    """Whether row-by-row tests look at a latent point, from which alone the candidate is decoded."""
+    """Whether each candidate is decoded from a latent point alone, which the row tests use."""
 
     def for_row_tests(self) -> SeedModel:
-        """Model whose candidates the row-by-row tests look at: by default this one."""
+        """Return the model whose candidates the row tests use: by default this one."""
         return self
 
     @property
@@ -132,58 +132,60 @@ class SeedModel(ABC):
 
     @property
     def num_latent(self) -> int:
-        """Dimensions of the latent points that come with proposals; 0 if there are none."""
+        """Number of latent dimensions; 0 for models without a latent space."""
         return 0
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The resampling order sigma, as column numbers."""
+        """Resampling order sigma, as column numbers."""
         return tuple(range(self.num_attributes))
 
     @abstractmethod
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
-        """Make one candidate from each seed row number (N,), resampling omega (N,) attributes."""
+        """Draw one candidate per seed row number (N,), resampling ``omega`` (N,) attributes."""
 
     @abstractmethod
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
-        """Natural log of Pr[candidate i = M(seed rows[j]) | omega_i], shape (N, len(rows)); -inf allowed."""
+        """Return log Pr[candidate i = M(seed rows[j]) | omega_i], shape (N, len(rows)); -inf is allowed."""
 
     def attach_seeds(self, seeds: SeedRecords) -> None:
-        """Take the seed records that proposals start from."""
+        """Set the seed records from which proposals start."""
         self._seeds = np.asfortranarray(seeds.codes)
 
     @property
     def seeds(self) -> np.ndarray:
-        """Codes (n_s, m) of the seed records.
+        """Codes of the seed records, shape (n_s, m).
 
         Raises
         ------
         RuntimeError
-            If there are none: :meth:`attach_seeds` comes first.
+            If no seeds are attached; call :meth:`attach_seeds` first.
         """
         if self._seeds is None:
             raise RuntimeError("attach_seeds comes before what needs the seed records")
         return self._seeds
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:
-        """Plausible seeds k' of every proposal, (N,), by looking at every record (section 2)."""
-        found = np.empty(len(proposals.seeds), dtype=np.int64)
-        for start in range(0, len(found), SCAN_BLOCK):
-            block = proposals.take(np.arange(start, min(start + SCAN_BLOCK, len(found))))
-            seeds, which = np.unique(block.seeds, return_inverse=True)
-            own = self.log_likelihood(block, seeds)[np.arange(len(which)), which]
-            found[start : start + SCAN_BLOCK] = scan_plausible_seeds(
+        """Return the number k' of plausible seeds of each proposal, (N,), by a full scan (section 2)."""
+        counts = np.empty(len(proposals.seeds), dtype=np.int64)
+        for start in range(0, len(counts), SCAN_BLOCK):
+            block = proposals.take(np.arange(start, min(start + SCAN_BLOCK, len(counts))))
+            seeds, inverse = np.unique(block.seeds, return_inverse=True)
+            own = self.log_likelihood(block, seeds)[np.arange(len(inverse)), inverse]
+            counts[start : start + SCAN_BLOCK] = scan_plausible_seeds(
                 partial(self.log_likelihood, block), own, len(self.seeds), gamma=gamma
             )
-        return found
+        return counts
 
 
 class PrefixModel(SeedModel):
-    """A model that keeps the seed's first m - omega values and draws the rest (section 3.2).
+    """Model that keeps the seed's first m - omega values and draws the rest (section 3.2).
 
-    A candidate's likelihood then depends on a record only through whether it shares the kept values
-    (docs/explanation/proofs/prefix_groups.md): plausible seeds are prefix groups, counted by look-up, and all
-    of them are equally likely. Two methods make such a model.
+    The likelihood of a candidate depends on a record only through whether they share the kept values
+    (docs/explanation/proofs/prefix_groups.md). Plausible seeds are therefore prefix groups, counted by
+    look-up, and all seeds of a group are equally likely.
+
+    Implement :attr:`cardinalities`, :meth:`complete` and :meth:`log_completion`.
     """
 
     _groups: PrefixGroups | None = None
@@ -202,39 +204,39 @@ class PrefixModel(SeedModel):
     def complete(
         self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
-        """Draw, in place, every attribute of each record (N, m) beyond its first ``kept`` ones in the order.
+        """Draw, in place, the attributes of each record (N, m) after the first ``kept`` ones in the order.
 
-        ``systematic`` allows draws that depend on each other, each with its own right law.
+        With ``systematic=True`` draws may depend on each other; each draw keeps its own distribution.
         """
 
     @abstractmethod
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Log probability that :meth:`complete` draws each candidate from its ``kept`` values, (N,)."""
+        """Return the log probability of each candidate given its first ``kept`` values, (N,)."""
 
     def complete_given(
         self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw as :meth:`complete` with known codes put in, and the log weight of each record.
+        """Draw as :meth:`complete` with some codes fixed; return the records and their log weights (N,).
 
-        A known code is that of all records, or of each. The general way draws everything and gives weight 0
-        to what contradicts the known codes.
+        ``known`` maps a column to one code for all records or to one per record. This default draws every
+        attribute and gives weight 0 to records that contradict the fixed codes.
         """
         codes = self.complete(codes, kept, coins)
-        fits = np.ones(len(codes), dtype=bool)
+        is_consistent = np.ones(len(codes), dtype=bool)
         for column, code in known.items():
-            fits &= codes[:, column] == code
-        return codes, np.where(fits, 0.0, -np.inf)
+            is_consistent &= codes[:, column] == code
+        return codes, np.where(is_consistent, 0.0, -np.inf)
 
     def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:  # noqa: ARG002
-        """Log weight that :meth:`complete_given` gives at most to records with these known codes, (N,)."""
+        """Return an upper bound on the log weight of :meth:`complete_given` for these fixed codes, (N,)."""
         return np.zeros(len(next(iter(known.values()))))
 
     def sample(self, num_rows: int, coins: KeyedRNG) -> np.ndarray:
-        """Records drawn from the model alone, int32 codes (num_rows, m)."""
+        """Draw records without seeds, int32 codes (num_rows, m)."""
         return self.complete(np.zeros((num_rows, self.num_attributes), dtype=np.int32, order="F"), 0, coins)
 
     def attach_seeds(self, seeds: SeedRecords) -> None:
-        """Take the seed records that proposals start from, and index their prefix groups."""
+        """Set the seed records from which proposals start, and index their prefix groups."""
         super().attach_seeds(seeds)
         order = self.order
         self._groups = PrefixGroups(
@@ -248,7 +250,7 @@ class PrefixModel(SeedModel):
         Raises
         ------
         RuntimeError
-            If there are no seed records.
+            If no seeds are attached.
         """
         if self._groups is None:
             raise RuntimeError(
@@ -257,7 +259,7 @@ class PrefixModel(SeedModel):
         return self._groups
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
-        """Candidates from seed row numbers (N,), each with its own omega (N,)."""
+        """Draw one candidate per seed row number (N,), each with its own omega (N,)."""
         candidates = np.zeros((len(rows), self.num_attributes), dtype=np.int32, order="F")
         for column in self.order[: self.num_attributes - int(omega.min(initial=self.num_attributes))]:
             candidates[:, column] = self.seeds[rows, column]
@@ -265,7 +267,7 @@ class PrefixModel(SeedModel):
         return Proposals(candidates=candidates, seeds=rows, omega=omega)
 
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
-        """Natural log of Pr[candidate = M(seed) | omega] for seed row numbers (s,), shape (N, s)."""
+        """Return log Pr[candidate = M(seed) | omega] for seed row numbers (s,), shape (N, s)."""
         kept = self.num_attributes - proposals.omega
         candidates = proposals.candidates[:, self.order]
         seeds = self.seeds[rows][:, self.order]
@@ -277,10 +279,7 @@ class PrefixModel(SeedModel):
         return np.where(shared, own[:, None], -np.inf)
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:  # noqa: ARG002
-        """Plausible seeds of each proposal.
-
-        The size of its prefix group (gamma is irrelevant for a known omega).
-        """
+        """Return the size of each proposal's prefix group; gamma has no effect when omega is known."""
         groups, kept = self.groups, self.num_attributes - proposals.omega
         lengths = np.flatnonzero(np.bincount(kept, minlength=1))
         candidates = (
@@ -288,64 +287,64 @@ class PrefixModel(SeedModel):
         )
         if len(lengths) == 1:
             return groups.sizes(candidates, int(lengths[0]))
-        found = np.zeros(len(candidates), dtype=np.int64)
+        counts = np.zeros(len(candidates), dtype=np.int64)
         for length in lengths:
             rows = np.flatnonzero(kept == length)
-            found[rows] = groups.sizes(candidates[rows], int(length))
-        return found
+            counts[rows] = groups.sizes(candidates[rows], int(length))
+        return counts
 
 
 class Learner(ABC):
-    """Makes a :class:`SeedModel` from noisy answers, within a budget: what every learner derives from.
+    """Learns a :class:`SeedModel` from noisy answers, within a budget; the base class of all learners.
 
-    Two methods make one. What it says besides has a default here; no fit asks it for anything else.
+    Implement :meth:`plan` and :meth:`fit`. All other attributes have defaults.
     """
 
     makes: ClassVar[type] = SeedModel
-    """Class of its models: a :class:`PrefixModel` has the release test, and its exact accounting."""
+    """Class of the fitted models. Only a :class:`PrefixModel` supports the release test."""
     split: tuple[float, float, float] | None = None
-    """Shares of the rows for structure, parameters and seeds; None: every row serves all three."""
+    """Shares of the rows for structure, parameters and seeds. None uses every row for all three."""
     parts_apart: ClassVar[bool] = False
-    """Whether each entry pays for the rows of its own part alone: believed of the package's learners only."""
+    """Whether each entry covers the rows of its own part only. Honoured for built-in learners only."""
     looks_at_records: ClassVar[bool] = False
-    """Whether it needs records, and not counts alone: it is refused where a table stays in parts."""
+    """Whether the learner needs records instead of counts. Such a learner cannot fit partitioned tables."""
     takes_public: ClassVar[bool] = False
-    """Whether it is a dataclass with ``public``, codes of a published table, for a fit to fill in."""
+    """Whether the learner is a dataclass with a field ``public``, which fitting sets to public codes."""
     public: Any = None
 
     @abstractmethod
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning, from the domain and the budget alone."""
+        """Return the ledger entries of learning, from the domain and the budget alone."""
 
     @abstractmethod
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> SeedModel:
-        """Learn from what can be asked for the charged entries of :meth:`plan`."""
+        """Learn a model from queries that the charged entries of :meth:`plan` pay for."""
 
     @property
     def looks_at_pairs(self) -> bool:
-        """Whether all pairs of columns are looked at, so that there may not be too many."""
+        """Whether the learner considers all pairs of columns, which limits the number of columns."""
         return False
 
     @property
     def arcs(self) -> Mapping[str, Sequence[str]] | None:
-        """Parents of columns that it was given, by name; None if it finds its own."""
+        """Declared parents of each column, by name; None if the structure is learned."""
         return None
 
     @property
     def names_columns(self) -> bool:
-        """Whether it names the columns of its model, so that none may be split or left out."""
+        """Whether the learner refers to columns by name, so that none may be split or dropped."""
         return self.arcs is not None
 
     def check_neighbours(self, neighbours: Neighbours) -> None:  # noqa: B027
-        """Raise ValueError for whom it cannot protect: before a domain costs."""
+        """Raise ValueError if the neighbouring relation is not supported, before any budget is spent."""
 
     def check_domain(self, domain: Domain) -> None:  # noqa: B027
-        """Raise ValueError for columns that it cannot take, as far as they are declared."""
+        """Raise ValueError for unsupported columns, as far as they are declared."""
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:  # noqa: ARG002
-        """How noise will show on a table of about so many rows; None if that is not known."""
+        """Return the expected effect of noise on a table of about ``rows`` rows, or None if unknown."""
         return None
 
     def as_printed(self, domain: Domain, budget: ModelBudget) -> tuple[str, str] | None:  # noqa: ARG002
-        """What a paper's formulas give and miss, said beside the total: of the package's learners only."""
+        """Return what a paper's formulas state and what they omit, for the ledger; built-in learners only."""
         return None

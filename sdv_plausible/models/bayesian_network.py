@@ -1,7 +1,7 @@
-"""The Bayesian network of section 3: conditionals, and seed-based synthesis from them.
+"""Bayesian network of section 3: conditionals, and seed-based synthesis from them.
 
-Fixed tables, or products of factors, in a topological order sigma; a candidate keeps the seed's first m -
-omega values in that order and draws the rest (section 3.2).
+Conditionals are dense tables or products of factors, in a topological order sigma. A candidate keeps the
+seed's first m - omega values in that order and draws the rest (section 3.2).
 """
 
 from __future__ import annotations
@@ -19,18 +19,26 @@ from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
-NETWORK = "bayesian_network"  # what files call it
-MANY = 1 << 16  # records from which on it pays to make the tables by which many are drawn
-AT_ONCE = 1 << 17  # of them
+NETWORK = "bayesian_network"  # type name in release files
+MANY = 1 << 16  # number of records from which building alias tables pays off
+AT_ONCE = 1 << 17  # records per block
 Parents = tuple[tuple[int, ...], ...]
 Conditional = ConditionalTable | LogLinearConditional
 
 
 class BayesianNetwork(PrefixModel):
-    """Seed-based synthesis (section 3.2) from conditionals that are given.
+    """Bayesian network with seed-based synthesis (section 3.2).
 
-    ``tables``, one per attribute, each a table or a product of factors, come in a topological order, every
-    parent before its child: the resampling order sigma.
+    Parameters
+    ----------
+    tables : sequence of ConditionalTable or LogLinearConditional
+        One conditional per attribute, in a topological order: parents come before their children. This order
+        is the resampling order sigma.
+
+    Raises
+    ------
+    ValueError
+        If an attribute has no or several conditionals, or comes before one of its parents.
     """
 
     def __init__(self, tables: Sequence[Conditional]) -> None:
@@ -46,7 +54,7 @@ class BayesianNetwork(PrefixModel):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The resampling order sigma, as column numbers."""
+        """Resampling order sigma, as column numbers."""
         return self._order
 
     @property
@@ -56,13 +64,13 @@ class BayesianNetwork(PrefixModel):
         return tuple(sizes[j] for j in range(len(sizes)))
 
     def structure(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """Every column with its parents, in the resampling order."""
+        """Return every column with its parents, in the resampling order."""
         return tuple((table.child, table.parents) for table in self.tables)
 
     def complete(
         self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
-        """Resample, in place, each record's attributes beyond its first ``kept`` in sigma."""
+        """Resample, in place, each record's attributes after its first ``kept`` ones in sigma."""
         kept = np.broadcast_to(kept, len(codes))
         if len(codes) >= MANY and not systematic:
             return self._complete_many(codes, kept, coins)
@@ -75,24 +83,24 @@ class BayesianNetwork(PrefixModel):
         return codes
 
     def _complete_many(self, codes: np.ndarray, kept: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """As :meth:`complete`, for very many records: some at a time go through all columns, in the cache."""
+        """Draw as :meth:`complete`, in blocks of records that fit the cache."""
         for start in range(0, len(codes), AT_ONCE):
-            here = slice(start, start + AT_ONCE)
-            block = np.array(codes[here], dtype=np.intp, order="F")  # what tables are looked up by
-            least, most = kept[here].min(), kept[here].max()
+            chunk = slice(start, start + AT_ONCE)
+            block = np.array(codes[chunk], dtype=np.intp, order="F")  # index type of look-ups
+            least, most = kept[chunk].min(), kept[chunk].max()
             for position, table in enumerate(self.tables):
                 if position >= most:
                     block[:, table.child] = table.draw_many(block, coins)
                 elif position >= least:
-                    rows = np.flatnonzero(position >= kept[here])
+                    rows = np.flatnonzero(position >= kept[chunk])
                     block[rows, table.child] = table.draw_many(block[rows], coins)
-            codes[here] = block
+            codes[chunk] = block
         return codes
 
     def complete_given(
         self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the unknown attributes with the known codes put in: likelihood weighting, log weights (N,)."""
+        """Draw the free attributes given the fixed codes: likelihood weighting, log weights (N,)."""
         log_weight = np.zeros(len(codes))
         for position, table in enumerate(self.tables):
             if table.child in known:
@@ -106,30 +114,30 @@ class BayesianNetwork(PrefixModel):
         return codes, log_weight
 
     def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
-        """Log weight at most: of each known code that is drawn the largest probability in its table."""
-        found = super().most_given(known, kept)
+        """Return an upper bound on the log weight, from the largest probability of each fixed code."""
+        bound = super().most_given(known, kept)
         for table in self.tables[kept:]:
             if table.child in known:
-                found += table.most_likely[known[table.child]]
-        return found
+                bound += table.most_likely[known[table.child]]
+        return bound
 
     def log_suffix(self, candidates: np.ndarray) -> np.ndarray:
-        """Natural log probability of drawing the values after each prefix, shape (N, m + 1)."""
+        """Return the natural log probability of the values after each prefix, shape (N, m + 1)."""
         # Entry (i, l) is ``sum over positions >= l of log P(y | parents of y)`` for candidate i: the factor
-        # of ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. Summed
-        # from the last position on, in one fixed order, so that every caller gets the same last bits.
+        # of ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. The sum
+        # runs from the last position in one fixed order, so that results are bit-identical.
         suffix = np.zeros((len(candidates), self.num_attributes + 1))
         for position in reversed(range(self.num_attributes)):
             suffix[:, position] = suffix[:, position + 1] + self.tables[position].log_probability(candidates)
         return suffix
 
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Log probability of drawing each candidate's values after its ``kept`` ones, (N,)."""
-        own: np.ndarray = self.log_suffix(candidates)[np.arange(len(kept)), kept]
-        return own
+        """Return the log probability of each candidate's values after its ``kept`` ones, (N,)."""
+        log_probability: np.ndarray = self.log_suffix(candidates)[np.arange(len(kept)), kept]
+        return log_probability
 
     def mixture_log_likelihood(self, candidates: np.ndarray, omegas: Sequence[int]) -> np.ndarray:
-        """Natural log of Pr[y = M(d)], (N, m + 1), when omega is drawn uniformly and stays hidden."""
+        """Return log Pr[y = M(d)], (N, m + 1), when omega is uniform and stays hidden."""
         # Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
         # mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
         suffix = self.log_suffix(candidates)
@@ -145,20 +153,20 @@ class BayesianNetwork(PrefixModel):
     def count_plausible_mixture(
         self, proposals: Proposals, omegas: Sequence[int], gamma: float
     ) -> np.ndarray:
-        """Plausible seeds of each proposal when omega stays hidden: here gamma matters; shape (N,)."""
+        """Return the plausible seeds of each proposal, (N,), when omega stays hidden; here gamma matters."""
         groups = self.groups
         candidates = proposals.candidates[:, self.order]
         partitions = partition_number(self.mixture_log_likelihood(proposals.candidates, omegas), gamma)
         own = partitions[np.arange(len(candidates)), groups.shared_length(candidates, proposals.seeds)]
         at_least = np.stack([groups.sizes(candidates, length) for length in range(self.num_attributes + 1)])
         exactly = at_least - np.vstack([at_least[1:], np.zeros_like(at_least[:1])])
-        found: np.ndarray = ((partitions == own[:, None]).T * exactly).sum(axis=0)
-        return found
+        counts: np.ndarray = ((partitions == own[:, None]).T * exactly).sum(axis=0)
+        return counts
 
 
 def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[int, ...]:
-    """Resampling order sigma: parents first; among the ready ones, declared cardinality small first."""
-    # Small domains in front make large prefix groups. The choice uses no row.
+    """Return the resampling order sigma: parents first, then the smallest declared cardinality."""
+    # Small domains in front make large prefix groups. The order does not depend on any row.
     sorter = TopologicalSorter(dict(enumerate(parents)))
     try:
         sorter.prepare()
@@ -177,19 +185,19 @@ def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[i
 
 @runtime_checkable
 class HasStructure(Protocol):
-    """A model with a network of columns."""
+    """Model with a graph of columns."""
 
     def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
-        """Every column with its parents, in the resampling order."""
+        """Return every column with its parents, in the resampling order."""
 
 
 def named_structure(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
-    """Parents of every column by name, in the resampling order.
+    """Return the parents of every column by name, in the resampling order.
 
     Raises
     ------
     ValueError
-        If the model tells none.
+        If the model has no method ``structure()``.
     """
     if not isinstance(model, HasStructure):
         raise ValueError(

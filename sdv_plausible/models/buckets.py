@@ -1,4 +1,4 @@
-"""``bkt()`` (paper Eq. 7): coarser codes for parents, from noisy margins. Post-processing."""
+"""``bkt()`` (paper Eq. 7): coarser codes for parents, from noisy margins (post-processing)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from sdv_plausible.table.columns.domain import Attribute
 
-MAX_BUCKETS = 10  # of the paper's learner
-APART = 4.0  # floors that a code of a group must hold to stand alone: its group says much of it
-MOST_PATTERNS = 20  # of structural zeros, beyond which buckets are not split by them
+MAX_BUCKETS = 10  # default of the paper's learner
+OWN_BUCKET = 4.0  # mass, in units of the floor, from which a code of a group gets its own bucket
+MOST_PATTERNS = 20  # distinct patterns of structural zeros up to which buckets are split by them
 
 
 def groups_of_codes(attribute: Attribute) -> np.ndarray | None:
-    """Declared group of every code; missing is like no value. None where no groups are declared."""
+    """Return the declared group of every code, and one group for missing; None without declared groups."""
     if attribute.groups is None:
         return None
     groups = np.unique(attribute.groups, return_inverse=True)[1]
@@ -22,10 +22,10 @@ def groups_of_codes(attribute: Attribute) -> np.ndarray | None:
 def make_buckets(
     margin: np.ndarray, is_ordered: bool, most: int, floor: float, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``."""
-    # ``margin`` is a (noisy) distribution over the codes. Ordered: values heavier than ``1 / most`` stand
-    # alone, the rest is cut into runs of equal mass. Else the likeliest values stand alone, the others share
-    # one bucket, or one per group of codes that are like one another.
+    """Return the bucket of every code: at most about ``most`` buckets of mass at least ``floor``."""
+    # ``margin`` is a (noisy) distribution over the codes. Ordered columns: values heavier than ``1 / most``
+    # get their own bucket, and the rest is cut into runs of equal mass. Other columns: the likeliest values
+    # get their own buckets, and the rest shares one bucket, or one per declared group.
     if len(margin) <= 2:
         return np.arange(len(margin))
     if is_ordered:
@@ -48,28 +48,28 @@ def _likeliest(p: np.ndarray, most: int, floor: float) -> np.ndarray:
     order = np.argsort(-p, kind="stable")
     if len(p) <= most and p[order[-1]] >= floor:
         return np.arange(len(p))
-    keep = [code for code in order[: most - 1] if p[code] >= floor]
-    bucket = np.full(len(p), len(keep), dtype=np.int64)
-    bucket[keep] = np.arange(len(keep))
-    if len(keep) > 1 and p[bucket == len(keep)].sum() < floor:
-        bucket[bucket == len(keep)] = len(keep) - 1
+    alone = [code for code in order[: most - 1] if p[code] >= floor]
+    bucket = np.full(len(p), len(alone), dtype=np.int64)
+    bucket[alone] = np.arange(len(alone))
+    if len(alone) > 1 and p[bucket == len(alone)].sum() < floor:
+        bucket[bucket == len(alone)] = len(alone) - 1
     return bucket
 
 
 def _grouped(p: np.ndarray, most: int, floor: float, groups: np.ndarray) -> np.ndarray:
-    """The likeliest codes alone, the others of a group together, and what is too light for that in one."""
-    room = max(most - 1 - len(np.unique(groups)), 0)
-    alone = [code for code in np.argsort(-p, kind="stable")[:room] if p[code] >= APART * floor]
+    """Likeliest codes alone, the rest by group, and groups below the floor in one bucket."""
+    num_alone = max(most - 1 - len(np.unique(groups)), 0)
+    alone = [code for code in np.argsort(-p, kind="stable")[:num_alone] if p[code] >= OWN_BUCKET * floor]
     bucket = len(p) + groups
     bucket[alone] = np.arange(len(alone))
     mass = np.bincount(bucket, p)
     shared = np.unique(bucket[bucket >= len(p)])
     shared = shared[np.argsort(-mass[shared], kind="stable")]
-    kept = [b for b in shared[: most - 1] if mass[b] >= floor]
-    rest = ~np.isin(bucket, kept) & (bucket >= len(p))
-    others = [*range(len(alone)), *kept]
-    light = p[rest].sum() < floor and len(others) > 1
-    bucket[rest] = min(others, key=lambda b: mass[b]) if light else bucket.max() + 1
+    shared_kept = [b for b in shared[: most - 1] if mass[b] >= floor]
+    rest = ~np.isin(bucket, shared_kept) & (bucket >= len(p))
+    candidates = [*range(len(alone)), *shared_kept]
+    is_light = p[rest].sum() < floor and len(candidates) > 1
+    bucket[rest] = min(candidates, key=lambda b: mass[b]) if is_light else bucket.max() + 1
     return np.unique(bucket, return_inverse=True)[1].reshape(-1)
 
 
@@ -86,11 +86,13 @@ def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
 
 
 def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
-    """Split buckets so that all codes of one can go with the same codes of another column."""
-    # Then a table of buckets holds the structural zeros of the codes exactly. ``possible``, shape (codes,
-    # codes of the other column): which pairs of codes can occur.
+    """Split buckets so that all codes of a bucket share the same structural zeros with another column."""
+    # A table of buckets then represents the structural zeros exactly. ``possible``, shape (codes, codes of
+    # the other column), marks the pairs of codes that can occur.
     patterns = np.unique(possible, axis=0, return_inverse=True)[1].reshape(-1)
-    if patterns.max() >= MOST_PATTERNS:  # a table of combinations, not a rule: its buckets would be its codes
+    if (
+        patterns.max() >= MOST_PATTERNS
+    ):  # arbitrary combinations instead of a rule: every code would be its own bucket
         return buckets
     return np.unique(np.stack([buckets, patterns]), axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -98,17 +100,16 @@ def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
 def default_buckets(
     attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS
 ) -> np.ndarray:
-    """``bkt()`` of an attribute: declared, its groups, runs of about equal mass, or every code by itself."""
-    # Without a (noisy) margin runs are of equal length; of unordered attributes the ``max_buckets - 1``
-    # likeliest codes stay by themselves. One bucket more if missing is a value, and for each text beside
-    # numbers.
+    """Return ``bkt()`` of an attribute: declared, its groups, runs of about equal mass, or single codes."""
+    # Without a (noisy) margin the runs have equal length. Unordered attributes keep their
+    # ``max_buckets - 1`` likeliest codes. Missing, and each text in a numeric column, gets its own bucket.
     if attribute.buckets is not None:
         return np.unique(attribute.buckets, return_inverse=True)[1]
     groups = groups_of_codes(attribute)
     if groups is not None and groups.max() < max_buckets < attribute.cardinality:
         return groups
-    apart = attribute.nullable + len(attribute.texts)  # codes at the end that are like no other
-    size = attribute.cardinality - apart
+    num_special = attribute.nullable + len(attribute.texts)  # codes at the end with their own buckets
+    size = attribute.cardinality - num_special
     if size <= max_buckets:
         return np.arange(attribute.cardinality)
     weight = np.ones(size) if margin is None else np.maximum(margin[:size], 0) + 1e-12
@@ -119,4 +120,4 @@ def default_buckets(
         rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
         bucket = np.minimum(rank, max_buckets - 1)
     dense = np.unique(bucket, return_inverse=True)[1]
-    return np.append(dense, dense.max(initial=-1) + 1 + np.arange(apart))
+    return np.append(dense, dense.max(initial=-1) + 1 + np.arange(num_special))

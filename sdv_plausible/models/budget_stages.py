@@ -1,4 +1,4 @@
-"""How a learner shares out its budget over stages, and their ledger entries: before any row is looked at."""
+"""Shares of a learner's budget by stage, and their ledger entries: fixed before any row is read."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from sdv_plausible.privacy.entries import LedgerEntry, Part
 
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
-Told = Mapping[str, tuple[str, tuple[Part, ...]]]
-"""What each stage asks for, and which parts of the model."""
+StageSpecs = Mapping[str, tuple[str, tuple[Part, ...]]]
+"""Description of each stage's queries, and the parts of the model that they serve."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetStages:
-    """Shares of one Gaussian budget, of every stage that is made."""
+    """Shares of one Gaussian budget for the stages of a learner."""
 
     mu: float  # Gaussian privacy parameter of all stages together; infinity for no noise
-    shares: Mapping[str, float]  # share of mu^2 of every stage that is made; they sum to 1
-    num_attributes: int  # the number m of attributes
-    size_failure: float = 0.0  # probability that the noisy bound on the number of rows does not hold
-    told: ClassVar[Told]
+    shares: Mapping[str, float]  # share of mu^2 per stage; they sum to 1
+    num_attributes: int  # number m of attributes
+    size_failure: float = 0.0  # failure probability of the noisy bound on the number of rows
+    stage_specs: ClassVar[StageSpecs]
 
     def releases(self, stage: str) -> int:
-        """Number of equally noisy numbers or tables of a stage."""
+        """Return the number of equally noisy numbers or tables of a stage."""
         return {"size": 1}.get(stage, self.num_attributes)
 
-    def each(self, stage: str) -> list[float]:
-        """Shares of mu^2 of the releases of a stage."""
+    def release_shares(self, stage: str) -> list[float]:
+        """Return the shares of mu^2 of the releases of a stage."""
         return [self.shares[stage] / self.releases(stage)] * self.releases(stage)
 
     def mu_each(self, stage: str) -> float:
-        """Parameter mu of each single release of a stage."""
+        """Return the parameter mu of each release of a stage."""
         return self.mu * math.sqrt(self.shares[stage] / self.releases(stage))
 
-    def counted(self) -> list[LedgerEntry]:
-        """Ledger entries, one per stage; that the bound on the rows fails only adds to delta."""
+    def stage_entries(self) -> list[LedgerEntry]:
+        """Return one ledger entry per stage; the failure of the bound on the rows adds to delta."""
         return [
             counts_entry(
-                stage, *self.told[stage], self.mu_each(stage), self.releases(stage),
+                stage, *self.stage_specs[stage], self.mu_each(stage), self.releases(stage),
                 self.size_failure if stage == "size" else 0.0,
             )
-            for stage in self.told
+            for stage in self.stage_specs
             if stage in self.shares and self.releases(stage)
         ]  # fmt: skip
 
@@ -53,7 +53,7 @@ class BudgetStages:
 def counts_entry(
     name: str, what: str, parts: tuple[Part, ...], mu: float, count: int, failure: float = 0.0
 ) -> LedgerEntry:
-    """Entry of so many answers with Gaussian noise, mu each."""
+    """Return the entry of ``count`` answers with Gaussian noise of parameter mu each."""
     losses: tuple[Loss, ...] = ()
     if math.isfinite(mu):
         failures = (ApproxDP(epsilon=0.0, delta=failure),) if failure else ()
@@ -64,7 +64,7 @@ def counts_entry(
 def stage_entry(
     name: str, what: str, parts: tuple[Part, ...], losses: tuple[Loss, ...], noise: str
 ) -> LedgerEntry:
-    """Entry of what is asked with noise; without losses there is none, and no claim."""
+    """Return the entry of a stage; without losses it has no noise and no privacy guarantee."""
     return LedgerEntry(
         name=name,
         mechanism=f"{what}, {noise if losses else 'no noise'}",

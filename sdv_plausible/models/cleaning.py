@@ -1,13 +1,16 @@
-"""Distributions from noisy counts: cleaned, and as Dirichlet-multinomial tables (paper, section 3.4)."""
+"""Distributions from noisy counts: projection, and Dirichlet-multinomial tables (paper, section 3.4)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.queryable import NoisyValues, Queryable
 
 ParameterDraw = Literal["mean", "posterior"]
 
@@ -19,11 +22,10 @@ def dirichlet_table(
     draw: ParameterDraw = "mean",
     coins: KeyedRNG | None = None,
 ) -> np.ndarray:
-    """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13)."""
-    # Shape (configurations, cardinality), rows sum to 1; counts may be fractional after noise and projection.
-    # The prior is ``concentration * margin``, so that a configuration with little data falls back to the
-    # child's margin and not to the uniform distribution. The posterior's mean (Eq. 13), or with coins one
-    # draw of it (Eq. 12).
+    """Return the conditional table of counts under a Dirichlet prior (paper Eq. 11-13)."""
+    # Shape (configurations, cardinality); rows sum to 1. Counts may be fractional. The prior is
+    # ``concentration * margin``, which shrinks configurations with few records towards the child's margin
+    # instead of the uniform distribution. Returns the posterior mean (Eq. 13) or a posterior draw (Eq. 12).
     alpha = counts + concentration * margin
     if draw == "posterior":
         if coins is None:
@@ -31,19 +33,28 @@ def dirichlet_table(
         positive = alpha > 0
         drawn = np.zeros_like(alpha, dtype=float)
         drawn[positive] = coins.standard_gamma(alpha[positive])
-        # A row of tiny alphas may underflow to all zeros; its mean is as good a draw as any.
+        # A row of tiny alphas may underflow to all zeros; use its mean then.
         alpha = np.where(drawn.sum(axis=1, keepdims=True) > 0, drawn, alpha)
     table: np.ndarray = alpha / alpha.sum(axis=1, keepdims=True)
     return table
 
 
 def clean_counts(noisy: np.ndarray, total: float) -> np.ndarray:
-    """Non-negative counts with this sum from noisy ones: the paper's Eq. 14 without its upward bias."""
+    """Project noisy counts on the simplex: the paper's Eq. 14 without its upward bias."""
     return project_to_simplex(noisy, max(total, 1.0))
 
 
+def measure_margins(
+    rows: Queryable, cardinalities: Sequence[int], shares: Sequence[float]
+) -> tuple[list[NoisyValues], float, list[np.ndarray]]:
+    """Measure the one-way counts; return them, their mean total (n is private), and clean margins."""
+    answers = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cardinalities)], shares)
+    total = float(np.mean([answer.values.sum() for answer in answers]))
+    return answers, total, [clean_margin(answer.values, total) for answer in answers]
+
+
 def clean_margin(noisy: np.ndarray, total: float) -> np.ndarray:
-    """A strictly positive distribution from noisy one-way counts."""
+    """Return a strictly positive distribution from noisy one-way counts."""
     margin = project_to_simplex(noisy, max(total, 1.0)) + 1e-6 * max(total, 1.0) / len(noisy)
     distribution: np.ndarray = margin / margin.sum()
     return distribution

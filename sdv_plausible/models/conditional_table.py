@@ -1,4 +1,4 @@
-"""Conditional tables ``P(child | bkt(parents))``: drawing a whole column at once, and likelihoods."""
+"""Conditional tables ``P(child | bkt(parents))``: vectorised sampling, likelihoods and noise projection."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from sdv_plausible.models.alias_tables import MOST_CODES, AliasTable
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
-GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
+GUIDED_CELLS = 4096  # above this size a guide table is faster than a binary search
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParentConfigurations:
-    """Combinations of buckets of some columns: mixed-radix numbers, the first column most significant."""
+    """Joint configurations of bucketed columns: mixed-radix numbers, first column most significant."""
 
     parents: tuple[int, ...]  # column numbers
-    buckets: tuple[np.ndarray, ...]  # for each the bucket of every code (the paper's ``bkt``, Eq. 7)
+    buckets: tuple[np.ndarray, ...]  # bucket of every code of each column (the paper's ``bkt``, Eq. 7)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -35,35 +35,34 @@ class ParentConfigurations:
 
     @cached_property
     def _shares(self) -> list[np.ndarray]:
-        """What each column's code adds to the number of a configuration."""
+        """Contribution of each column's codes to the number of a configuration."""
         return [
             bucket.astype(np.int64) * math.prod(self.sizes[i + 1 :]) for i, bucket in enumerate(self.buckets)
         ]
 
     def of(self, codes: np.ndarray) -> np.ndarray:
-        """Configuration of each record of codes (n, m)."""
+        """Return the configuration of each record of codes (n, m)."""
         if not self.parents:
             return np.zeros(len(codes), dtype=np.int64)
         return self.of_columns({parent: codes[:, parent] for parent in self.parents})
 
     def of_columns(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Configuration of each record, from the codes (n,) of each column that is here."""
+        """Return the configuration of each record from the codes (n,) of each parent."""
         first, *others = zip(self.parents, self._shares, strict=True)
         row: np.ndarray = first[1].take(codes[first[0]])
-        for parent, share in others:
-            row += share.take(codes[parent])
+        for parent, offset in others:
+            row += offset.take(codes[parent])
         return row
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
-    """``P(child | bkt(parents))`` as a dense table."""
+    """Dense table ``P(child | bkt(parents))``."""
 
     child: int  # column number of the attribute
     parents: tuple[int, ...]  # column numbers of its parents
-    buckets: tuple[np.ndarray, ...]  # for each parent the bucket of every code (the paper's ``bkt``, Eq. 7)
-    # shape (configurations, cardinality): rows sum to 1. Configurations are mixed-radix numbers of the
-    # parents' buckets, first parent most significant
+    buckets: tuple[np.ndarray, ...]  # bucket of every code of each parent (the paper's ``bkt``, Eq. 7)
+    # Shape (configurations, cardinality); rows sum to 1 and are numbered as in :class:`ParentConfigurations`.
     probabilities: np.ndarray
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class ConditionalTable:
 
     @cached_property
     def _flat(self) -> np.ndarray:
-        """Cumulative rows, row c shifted by c: sorted as a whole, so one search draws a whole column."""
+        """Cumulative rows, row c shifted by c: sorted as a whole, so that one search draws a whole column."""
         configurations = len(self.probabilities)
         shifted = np.cumsum(self.probabilities, axis=1)
         shifted /= shifted[:, -1:].copy()
@@ -103,22 +102,22 @@ class ConditionalTable:
 
     @cached_property
     def _log(self) -> np.ndarray:
-        """Logarithms of the cells, taken once: every caller gets the same last bits."""
+        """Logarithms of the cells, cached so that results are bit-identical."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities)
 
     @cached_property
     def most_likely(self) -> np.ndarray:
-        """Of each code the log of its largest probability, whatever the parents are."""
+        """Log of the largest probability of each code over all configurations."""
         return np.asarray(self._log.max(axis=0))
 
     @cached_property
     def _guide(self) -> np.ndarray:
-        """Where the search for c + u starts, for u in each of ``cardinality`` equal parts of [0, 1)."""
+        """Start positions of the search for c + u, for u in ``cardinality`` equal parts of [0, 1)."""
         configurations, cardinality = self.probabilities.shape
         parts = np.maximum(
             np.arange(cardinality) / cardinality - 1e-9, 0
-        )  # rounding must not start beyond the answer
+        )  # rounding must not start after the result
         starts = np.searchsorted(
             self._flat, (np.arange(configurations)[:, None] + parts).ravel(), side="right"
         )
@@ -126,7 +125,7 @@ class ConditionalTable:
 
     @cached_property
     def _alias(self) -> AliasTable | None:
-        """The same rows, ready for many records; None where there are too many codes."""
+        """Alias table of the rows; None if there are too many codes."""
         return AliasTable(self.probabilities) if self.cardinality <= MOST_CODES else None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,60 +137,55 @@ class ConditionalTable:
 
     def draw(self, codes: np.ndarray, coins: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
-        # Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
-        # dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
-        # model's.
+        # Every draw follows the table. ``systematic=True`` spreads the draws within one configuration evenly
+        # over the unit interval, which reduces the sampling variance.
         if systematic:
             return self.draw_evenly(self.given.of(codes), coins)
         row = self.given.of(codes)
-        return self._found(row, coins.uniform(len(row)))
+        return self._invert(row, coins.uniform(len(row)))
 
     def draw_many(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands."""
+        """Draw as :meth:`draw`, from alias tables; faster for tens of thousands of records."""
         if self._alias is None:
             return self.draw(codes, coins)
         return self._alias.draw(self.given.of(codes), coins)
 
-    def _found(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Code of each record of a row of the table, by inversion at u."""
+    def _invert(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the code of each record by inversion of its row of the table at u."""
         cardinality = self.probabilities.shape[1]
-        wanted = np.minimum(row + u, self._ceiling[row])
+        target = np.minimum(row + u, self._ceiling[row])
         if self._flat.size <= GUIDED_CELLS:
-            return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
-        # Inverse transform with a guide table (Chen and Asau 1974): start near the answer, step on where it
-        # lies behind.
+            return np.searchsorted(self._flat, target, side="right") - row * cardinality
+        # Inverse transform with a guide table (Chen and Asau 1974): start near the result and step forward.
         position = self._guide[row * cardinality + (u * cardinality).astype(np.int64)]
-        behind = np.flatnonzero(self._flat[position] <= wanted)
+        behind = np.flatnonzero(self._flat[position] <= target)
         while len(behind):
             position[behind] += 1
-            behind = behind[self._flat[position[behind]] <= wanted[behind]]
+            behind = behind[self._flat[position[behind]] <= target[behind]]
         return position - row * cardinality
 
     def draw_evenly(self, row: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw the child's code for each record of a row of the table, systematically; see :meth:`draw`."""
         configurations, cardinality = self.probabilities.shape
         order, u = _systematic_uniforms(row, configurations, coins)
-        wanted = np.minimum(
-            row[order] + u, self._ceiling[row[order]]
-        )  # ascending, which makes the search fast
+        target = np.minimum(row[order] + u, self._ceiling[row[order]])  # sorted input makes the search fast
         drawn = np.empty(len(row), dtype=np.int64)
-        drawn[order] = np.searchsorted(self._flat, wanted, side="right")
+        drawn[order] = np.searchsorted(self._flat, target, side="right")
         return drawn - row * cardinality
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
-        """Natural log of ``P(child | parents)`` at each record of codes (n, m)."""
-        # Logs are taken once, per cell.
+        """Return the natural log of ``P(child | parents)`` at each record of codes (n, m)."""
         log_probability: np.ndarray = self._log[self.given.of(codes), codes[:, self.child]]
         return log_probability
 
 
 def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
-    """Within each group of equal ``row``: (random rank + one common uniform) / size."""
-    # Each alone is uniform on [0, 1). Order of the records by group and, within a group, by what they get;
-    # and what they get, in this order.
+    """Systematic sampling within groups of equal ``row``: (random rank + one common uniform) / size."""
+    # Each number is marginally uniform on [0, 1). Returns the records sorted by group and number, and the
+    # numbers in this order.
     n = len(row)
     shuffled = coins.permutation(n)
-    small = row.astype(np.min_scalar_type(num_rows))  # short integers are sorted in time linear in n
+    small = row.astype(np.min_scalar_type(num_rows))  # short integers: radix sort, linear in n
     order = shuffled[np.argsort(small[shuffled], kind="stable")]
     count = np.bincount(row, minlength=num_rows)
     group = row[order]
@@ -199,19 +193,19 @@ def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: KeyedRNG) -> tup
     return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
-def spread_uniforms(alike: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-    """Numbers in [0, 1), (n,), spread evenly over records that are ``alike`` (sorted by that number)."""
-    # Each alone is uniform. Of every run of 2^k neighbours that starts at a multiple of 2^k one falls in each
-    # interval of length 2^-k, whatever else is random (nested as in Owen 1995): so runs of records with the
-    # same number are even, and so are those whose numbers begin alike.
-    n = len(alike)
+def spread_uniforms(key: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    """Return numbers in [0, 1), (n,), spread evenly over records sorted by ``key``."""
+    # Each number is marginally uniform. Of 2^k consecutive records that start at a multiple of 2^k, exactly
+    # one falls in each interval of length 2^-k (nested scrambling, Owen 1995). Records with equal or similar
+    # keys are therefore evenly spread.
+    n = len(key)
     shuffled = coins.permutation(n)
-    order = shuffled[np.argsort(alike[shuffled], kind="stable")]
+    order = shuffled[np.argsort(key[shuffled], kind="stable")]
     levels = max(n - 1, 1).bit_length()
     points = np.arange(1 << levels)
     for level in range(levels):
-        pairs, half = points.reshape(-1, 2), len(points) >> 1
-        bits = np.unpackbits(np.frombuffer(coins.bytes((half + 7) >> 3), dtype=np.uint8))[:half]
+        pairs, num_pairs = points.reshape(-1, 2), len(points) >> 1
+        bits = np.unpackbits(np.frombuffer(coins.bytes((num_pairs + 7) >> 3), dtype=np.uint8))[:num_pairs]
         first = np.where(bits, pairs[:, 1], pairs[:, 0]).reshape(1 << level, 1, -1)
         second = (pairs[:, 0] + pairs[:, 1]).reshape(first.shape) - first
         points = np.concatenate([first, second], axis=1).ravel()
@@ -221,14 +215,13 @@ def spread_uniforms(alike: np.ndarray, coins: KeyedRNG) -> np.ndarray:
 
 
 def num_configurations(buckets: Sequence[np.ndarray]) -> int:
-    """Number of combinations of buckets."""
+    """Return the number of combinations of buckets."""
     return math.prod(int(bucket.max(initial=0)) + 1 for bucket in buckets)
 
 
 def project_to_simplex(table: np.ndarray, total: float) -> np.ndarray:
-    """Nearest table (Euclidean) with non-negative cells that sum to ``total``."""
-    # Noise on empty cells cancels out. Clipping at zero instead would add about 0.4 noise deviations to every
-    # empty cell.
+    """Return the nearest table (Euclidean) with non-negative cells that sum to ``total``."""
+    # Noise on empty cells cancels out. Clipping at zero would add about 0.4 noise deviations per empty cell.
     flat = np.sort(table.ravel())[::-1].astype(float)
     excess = np.cumsum(flat) - total
     rank = np.arange(1, flat.size + 1)

@@ -1,7 +1,4 @@
-"""What a budget can carry, from public figures alone.
-
-How far noise will move columns, and which links it will hide.
-"""
+"""Forecast of the effect of noise on columns and on dependence, from public figures only."""
 
 from __future__ import annotations
 
@@ -17,54 +14,54 @@ from scipy.special import ndtri
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
-NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
-NAMED = 0.10  # the same from which a column is named, as of any loss
-GOOD = 0.05
+NEAR_NOISE = 0.25  # total variation distance from which columns and dependence count as close to noise
+NAMED = 0.10  # total variation distance from which a warning names the column
+GOOD = 0.05  # mean total variation distance up to which a forecast is good
 MOST_ROWS = 10**10
-SMALL = 16  # codes up to which a column is called small
-SHOWN_BINS = 16  # of an ordered column in the distance of a pair
+SMALL = 16  # number of codes up to which a column counts as small
+SHOWN_BINS = 16  # bins of an ordered column in the distance of a pair
 PAIR_FACTOR, PAIR_CELLS = 1.5, 0.75
-"""Of the upper figure for a pair's distance, 1 - exp(-factor * sqrt(cells^exponent / power)).
+"""Factor and exponent of the bound on a pair's distance, 1 - exp(-factor * sqrt(cells^exponent / power)).
 
-Chosen so that at least 95 % of the means by class on seven tables lie below it, from 344 rows to all, at
-epsilon 0.3, 1 and 3; checked on nine others (benchmarks.pair_forecasts).
+At least 95 % of the class means on seven tables lie below the bound, from 344 rows to all rows, at epsilon
+0.3, 1 and 3. It was validated on nine other tables (benchmarks.pair_forecasts).
 """
 CLASSES = ("both small", "one large", "both large")
-"""Of pairs of columns, by how many of the two have more than ``SMALL`` codes."""
-MANY = 20  # values, from which on a plan warns
-NEARLY_ALL = 0.9  # share of them that are numbers
-NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # as people write amounts: codes may begin with zeros
+"""Classes of pairs, by the number of columns with more than ``SMALL`` codes."""
+MANY = 20  # number of values from which numeric categories cause a warning
+NEARLY_ALL = 0.9  # share of these values that are numbers
+NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # amounts only: codes may begin with zeros
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """How noise will show on a table of about so many rows. No row is looked at."""
+    """Expected effect of noise on a table of about ``rows`` rows, computed without the rows."""
 
     rows: int
-    # Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for
-    # equally likely values
+    # Total variation distance, in [0, 1], that noise adds to each column: an upper bound, reached for equally
+    # likely values
     columns: Mapping[str, float]
-    # The distance from independence, in [0, 1], that two columns must have to be told from noise; None if the
-    # model learns no links
+    # Smallest distance from independence, in [0, 1], at which dependence stands out from noise; None if the
+    # model learns no dependence
     link: float | None
-    assumed: tuple[str, ...] = ()  # columns whose number of values is not known yet and was assumed
-    # The part of ``link`` that the number of columns makes, about in proportion to it: every pair is
-    # compared, and the noise on each grows with the number of pairs
+    assumed: tuple[str, ...] = ()  # columns whose number of values is unknown and was assumed
+    # The part of ``link`` that is due to the number of columns and about proportional to it: every pair is
+    # scored, and the noise on each score grows with the number of pairs
     crowd: float = 0.0
-    # Mean distance, in [0, 1], of the pairs of columns of each class (of ``CLASSES``) between synthetic rows
-    # and as many rows of the source; an upper figure. Empty if it is not known of this model
+    # Mean total variation distance, in [0, 1], of the pairs of each class of ``CLASSES`` between synthetic
+    # rows and as many source rows: an upper bound. Empty if unknown for the model
     pairs: Mapping[str, float] = field(default_factory=dict)
-    # As ``columns``, of ordered columns over ``SHOWN_BINS`` bins; empty if it is not known of this model
+    # As ``columns``, with ordered columns in ``SHOWN_BINS`` bins; empty if unknown for the model
     shown: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
-        """Mean over the columns."""
+        """Mean distance over the columns."""
         return float(np.mean(list(self.columns.values()))) if self.columns else 0.0
 
     @property
     def is_good(self) -> bool:
-        """Whether columns and links are well above the noise."""
+        """Whether columns and dependence are well above the noise."""
         return self.mean <= GOOD and (self.link is None or self.link <= 2 * GOOD)
 
     def __str__(self) -> str:
@@ -89,40 +86,45 @@ class Forecast:
         )
 
     def warnings(self) -> list[str]:
-        """Where the output is close to noise: the same sentences before a fit and after it."""
-        at, found = f"at about {self.rows:,} rows", list[str]()
-        hidden = self.pairs.get(CLASSES[0], 0.0) > NEAR_NOISE
-        if hidden or (self.link or 0.0) > NEAR_NOISE:
-            found.append(
+        """Return warnings where the output is close to noise; they are the same before and after a fit."""
+        at, messages = f"at about {self.rows:,} rows", list[str]()
+        is_dependence_lost = self.pairs.get(CLASSES[0], 0.0) > NEAR_NOISE
+        if is_dependence_lost or (self.link or 0.0) > NEAR_NOISE:
+            messages.append(
                 f"{at} links between columns are mostly noise: do not rely on them. Raise epsilon, have more "
                 "rows, or model fewer columns"
             )
         if noisy := [name for name, distance in self.columns.items() if distance > NEAR_NOISE]:
-            found.append(
+            messages.append(
                 f"{at} these columns are close to noise: {', '.join(map(repr, noisy))}. Raise "
                 "epsilon, declare fewer values or wider bins, or leave such columns out"
             )
         lost = {name: far for name, far in self.shown.items() if far > NAMED and name not in noisy}
         if lost:
             names = ", ".join(f"{name!r} ({far:.2g})" for name, far in lost.items())
-            found.append(
+            messages.append(
                 f"{at} noise may move more than a tenth of the cells of {names} (total variation distance, "
                 "0 to 1). Raise epsilon, declare fewer values, or leave columns out"
             )
         if far := {name: distance for name, distance in self.pairs.items() if distance > NEAR_NOISE}:
-            found.append(
+            messages.append(
                 f"{at} pairs of columns may be off by {_by_class(far)} (small: at most {SMALL} codes; total "
                 "variation distance, 0 to 1)"
             )
-        if not hidden and self.link is not None and self.link <= self.crowd and self.crowd > 2 * GOOD:
+        if (
+            not is_dependence_lost
+            and self.link is not None
+            and self.link <= self.crowd
+            and self.crowd > 2 * GOOD
+        ):
             fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)
-            found.append(
+            messages.append(
                 f"{at} {len(self.columns)} columns are too many for the budget to carry their links: every "
                 f"pair is compared, and only links stronger than about {min(self.crowd, 1):.2g} stand out. "
                 f"Model fewer columns (about {fewer} would keep links from {2 * GOOD:.2g} on), raise "
                 "epsilon, or have more rows"
             )
-        return found
+        return messages
 
 
 def _by_class(classes: Mapping[str, float]) -> str:
@@ -130,39 +132,41 @@ def _by_class(classes: Mapping[str, float]) -> str:
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
-    """Total variation distance that projected noise adds to equally likely values."""
-    # Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
-    # ``sigma`` is that of the noise on each count.
+    """Return the total variation distance that projected noise adds to equally likely values."""
+    # Uses the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
+    # ``sigma`` is the standard deviation of the noise on each count.
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)
 
 
 def shown_distance(attribute: Attribute, sigma: float, rows: float) -> float:
-    """:func:`noise_distance` of ordered columns in ``SHOWN_BINS`` bins, and of other values by themselves."""
+    """Return :func:`noise_distance` with ordered columns in ``SHOWN_BINS`` bins."""
     bins = min(attribute.cardinality, SHOWN_BINS) if attribute.is_ordered else attribute.cardinality
     return noise_distance(bins, sigma * math.sqrt(attribute.cardinality / bins), rows)
 
 
 def pair_distances(domain: Domain, mu: float, rows: int) -> dict[str, float]:
-    """Upper figure for the mean distance of the pairs of each class of ``CLASSES`` that there is.
+    """Return an upper bound on the mean distance of the pairs of each class in ``CLASSES``.
 
-    As the distance is measured: ordered columns in ``SHOWN_BINS`` bins, every other value by itself. ``mu``
-    is that of a count; what sampling alone does is in the power, as if it were noise of mu 1.
+    Ordered columns are compared in ``SHOWN_BINS`` bins, other columns by value. ``mu`` is the Gaussian
+    parameter of a count. Sampling error enters the power like noise of mu 1.
     """
-    shown = [a for a in domain if a.cardinality > 1]
-    cells = np.array([min(a.cardinality, SHOWN_BINS) if a.is_ordered else a.cardinality for a in shown])
-    large = np.array([a.cardinality > SMALL for a in shown], dtype=int)
-    a, b = np.triu_indices(len(shown), 1)
+    attributes = [a for a in domain if a.cardinality > 1]
+    cells = np.array([min(a.cardinality, SHOWN_BINS) if a.is_ordered else a.cardinality for a in attributes])
+    is_large = np.array([a.cardinality > SMALL for a in attributes], dtype=int)
+    a, b = np.triu_indices(len(attributes), 1)
     power = rows * mu / (1 + mu)
-    off = -np.expm1(-PAIR_FACTOR * np.sqrt((cells[a] * cells[b]) ** PAIR_CELLS / power))
-    kinds = large[a] + large[b]
-    return {name: float(off[kinds == k].mean()) for k, name in enumerate(CLASSES) if (kinds == k).any()}
+    bound = -np.expm1(-PAIR_FACTOR * np.sqrt((cells[a] * cells[b]) ** PAIR_CELLS / power))
+    num_large = is_large[a] + is_large[b]
+    return {
+        name: float(bound[num_large == k].mean()) for k, name in enumerate(CLASSES) if (num_large == k).any()
+    }
 
 
 def looks_numeric(domain: Domain) -> list[str]:
-    """Warn of declared categories that are numbers: from the declaration alone."""
-    found = [
+    """Return a warning about categories whose values are numbers, from the declaration alone."""
+    columns = [
         f"{a.name!r} ({len(a.values)} values)"
         for a in domain
         if a.kind == "categorical"
@@ -171,35 +175,35 @@ def looks_numeric(domain: Domain) -> list[str]:
         and a.buckets is None
         and sum(map(_is_plain_number, a.values)) >= NEARLY_ALL * len(a.values)
     ]
-    if not found:
+    if not columns:
         return []
     return [
-        f"categories that look like numbers: {', '.join(found)}. Each value is learned by itself; where "
+        f"categories that look like numbers: {', '.join(columns)}. Each value is learned by itself; where "
         "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
         "values are codes with a hierarchy, declare its groups"
     ]
 
 
 def _is_plain_number(value: Any) -> bool:
-    """Whether a value is a number, or a text that writes one."""
+    """Whether a value is a number or the text of one."""
     if isinstance(value, str):
         return NUMBER.fullmatch(value.strip()) is not None
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def undeclared(domain: Domain) -> tuple[str, ...]:
-    """Names of the columns whose codes a forecast can only assume."""
+def undeclared_columns(domain: Domain) -> tuple[str, ...]:
+    """Return the names of columns whose number of codes is only assumed."""
     return tuple(a.name for a in domain if a.provenance != "declared")
 
 
 def rows_needed(forecast: Callable[[int], Forecast | None]) -> int | None:
-    """Smallest of 100, 200, 400, ... rows whose forecast is good; None if there is no noise, or never."""
+    """Return the smallest of 100, 200, 400, ... rows with a good forecast, or None."""
     rows = 100
     while rows <= MOST_ROWS:
-        found = forecast(rows)
-        if found is None:
+        expected = forecast(rows)
+        if expected is None:
             return None
-        if found.is_good:
+        if expected.is_good:
             return rows
         rows *= 2
     return None

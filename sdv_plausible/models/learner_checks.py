@@ -1,4 +1,4 @@
-"""What is asked of a learner before it learns: columns it takes, its entries, its models' likelihoods."""
+"""Checks of a learner before it learns: supported columns, ledger entries and likelihoods."""
 
 from __future__ import annotations
 
@@ -13,46 +13,40 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_COLUMNS = (
-    1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
+    1000  # limit for learners that use all pairs of columns: half a million pairs, about ten minutes
 )
-MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
+MANY_COLUMNS = 300  # number of columns from which such a learner warns that fitting takes minutes
 FAR = (
     16 * 3e-21
-)  # of a latent point: what its coordinates have beyond the reach of a draw (latent_test.md, Lemma 3)
-GRID_EXCESS = 1 + 1e-6  # of gamma, where logarithms of likelihoods are on a grid
+)  # tail mass of a latent point's coordinates beyond the sampler's reach (latent_test.md, Lemma 3)
+GRID_EXCESS = 1 + 1e-6  # widening of gamma for log likelihoods that are rounded to a grid
 
 
 def check_number_of_columns(learner: Learner, number: int) -> None:
-    """Refuse more modelled columns than a learner can take in, before anything is asked or charged."""
+    """Raise if a learner does not support this many columns, before any query or charge."""
     if number <= MANY_COLUMNS or not learner.looks_at_pairs:
         return
     pairs = number * (number - 1) // 2
-    found = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
+    reason = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
     way_out = 'leave columns out, or use model="independent", which takes any number'
     if number > MOST_COLUMNS:
-        raise ValueError(f"{found}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
-    warnings.warn(f"{found}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
+        raise ValueError(f"{reason}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
+    warnings.warn(f"{reason}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
 
 
 def makes(learner: Learner) -> type[SeedModel]:
-    """Class of a learner's models, where it tells one."""
-    told = learner.makes
-    return told if isinstance(told, type) and issubclass(told, SeedModel) else SeedModel
+    """Return the class of a learner's models, or SeedModel if it declares none."""
+    declared = learner.makes
+    return declared if isinstance(declared, type) and issubclass(declared, SeedModel) else SeedModel
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
-
-    It is asked with what nobody's answers tell: of a column whose values were learned, the name alone.
-    """
+    """Return a learner's ledger entries, planned without learned value sets; no entries, no guarantee."""
     return _entries(learner, without_learned(domain), budget)
 
 
 def check_blind(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
-    """Refuse a learner that would plan otherwise if it were asked with the value sets that were learned.
-
-    What it asks would not be what it planned.
-    """
+    """Raise if the plan depends on value sets that were learned from the rows."""
     if _losses(_entries(learner, domain, budget)) != _losses(planned_entries(learner, domain, budget)):
         raise Refused.saying(
             "model",
@@ -62,7 +56,7 @@ def check_blind(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
 
 
 def without_learned(domain: Domain) -> Domain:
-    """The domain as nobody's answers tell it: of a column whose values were learned, its name alone."""
+    """Return the domain with only the name of each column whose values were learned."""
     return Domain(tuple(Attribute.unknown(a.name) if a.provenance == "private" else a for a in domain))
 
 
@@ -71,8 +65,8 @@ def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
 
 
 def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    # Those that name no part are for all of the model. An entry for another part of the rows than a learner
-    # is given is refused: under ``split`` it would be counted as if other rows had been asked.
+    # Entries without parts cover the whole model. Under ``split`` an entry for rows that a learner does not
+    # receive would be counted for those rows, so it is rejected.
     planned = [
         replace(entry, parts=WHOLE_MODEL) if entry.losses and not entry.parts else entry
         for entry in learner.plan(domain, budget) or ()
@@ -106,16 +100,16 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
 
 
 def plausible_gamma(learner: Learner, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
-    # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
-    # widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    made = makes(learner)
-    if made.in_latent_space:
+    """Return the likelihood ratio bound among plausible seeds, for the accounting of Privacy Test 2."""
+    # Plausible seeds of a :class:`PrefixModel` are prefix groups with equal likelihoods, so the bound is 1.
+    # Other models use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md,
+    # Theorem 2), widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
+    fitted_class = makes(learner)
+    if fitted_class.in_latent_space:
         return gamma * GRID_EXCESS
-    return 1.0 if issubclass(made, PrefixModel) else gamma
+    return 1.0 if issubclass(fitted_class, PrefixModel) else gamma
 
 
 def far_share(learner: Learner, gamma: float) -> float:
-    """Probability, of each proposal, that a counted seed could not have made it (latent_test.md, Lemma 3)."""
+    """Return the probability that a proposal counts an impossible seed (latent_test.md, Lemma 3)."""
     return gamma * GRID_EXCESS * FAR if makes(learner).in_latent_space else 0.0

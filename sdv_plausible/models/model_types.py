@@ -1,6 +1,6 @@
-"""Models by name: what a release file holds of a model is its type's name and arrays, and no code.
+"""Registry of model types: release files store a type's name and its arrays, and no code.
 
-:class:`~sdv_plausible.models.bayesian_network.BayesianNetwork` has a form of its own there; other classes are
+:class:`~sdv_plausible.models.bayesian_network.BayesianNetwork` has its own format there. Other classes are
 registered here.
 """
 
@@ -22,9 +22,9 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class ModelType:
-    """A class of models and its way to arrays and back."""
+    """Class of models, with its conversion to and from arrays."""
 
-    name: str  # what a file calls it
+    name: str  # type name in release files
     made: type[PrefixModel]
     to_arrays: Callable[[Any], Arrays]
     from_arrays: Callable[[Arrays], PrefixModel]
@@ -39,24 +39,24 @@ def register_model_type(
     to_arrays: Callable[[Any], Arrays],
     from_arrays: Callable[[Arrays], PrefixModel],
 ) -> None:
-    """Register a class of models, so that releases made with it can be written to files and read from them.
+    """Register a class of models, so that its releases can be written to files and read from them.
 
     Parameters
     ----------
     name : str
-        What a file calls it. Whoever reads the file registers the class under the same name first.
+        Type name in files. Register the class under the same name before you read such a file.
     made : type of PrefixModel
-        The class itself; classes derived from it are registered on their own.
+        The class itself. Register derived classes separately.
     to_arrays : callable
-        Takes a model and returns all of it as arrays of finite numbers by name.
+        Takes a model and returns its full state as a mapping of names to arrays of finite numbers.
     from_arrays : callable
-        Takes such arrays, whole numbers as int64 and others as float64, and returns the model; it must raise
-        ValueError unless they make one, as the file may be damaged or hostile.
+        Takes these arrays, int64 or float64, and returns the model. It must raise ValueError for invalid
+        arrays, because a file may be damaged or hostile.
 
     Raises
     ------
     ValueError
-        If the name is taken by another class, or the class is no prefix model.
+        If another class has this name, or the class does not derive from PrefixModel.
 
     Examples
     --------
@@ -66,28 +66,28 @@ def register_model_type(
         raise Refused("name", name, "must be a text: it is what files call the model type")
     if not (isinstance(made, type) and issubclass(made, PrefixModel)):
         raise Refused("made", made, "must be a class derived from PrefixModel: only they have release files")
-    taken = _TYPES.get(name) if made.__module__ == _home(name) else type_named(name)
-    if name == NETWORK or made is BayesianNetwork or (taken is not None and taken.made is not made):
+    existing = _TYPES.get(name) if made.__module__ == _registering_module(name) else type_named(name)
+    if name == NETWORK or made is BayesianNetwork or (existing is not None and existing.made is not made):
         raise ValueError(
             f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name"
         )
-    for known in [known for known, there in _TYPES.items() if there.made is made]:
-        del _TYPES[known]
+    for old_name in [old_name for old_name, entry in _TYPES.items() if entry.made is made]:
+        del _TYPES[old_name]
     _TYPES[name] = ModelType(name=name, made=made, to_arrays=to_arrays, from_arrays=from_arrays)
 
 
-def _home(name: str) -> str | None:
-    """The module that registers this type, of an installed extension."""
+def _registering_module(name: str) -> str | None:
+    """Return the module of an installed extension that registers this type."""
     return extension_place("model", name)
 
 
 def type_of(model: Any) -> ModelType | None:
-    """Registered type of a model; None if there is none."""
-    return next((known for known in _TYPES.values() if known.made is type(model)), None)
+    """Return the registered type of a model, or None."""
+    return next((entry for entry in _TYPES.values() if entry.made is type(model)), None)
 
 
 def type_named(name: str) -> ModelType | None:
-    """Registered type of a name; None if there is none."""
-    if name not in _TYPES and _home(name) is not None:
+    """Return the registered type of this name, or None."""
+    if name not in _TYPES and _registering_module(name) is not None:
         extension("model", name)  # importing the module registers it
     return _TYPES.get(name)

@@ -1,1 +1,1 @@
-"""The isolated privacy core: it imports nothing of the rest of the package and nothing of SDV."""
+"""The privacy core: accounting, noise and the ledger. It imports neither the rest of the package nor SDV."""

@@ -1,8 +1,8 @@
-"""Entries of a ledger, each a use of the rows; and envelopes, which stand for whatever follows them.
+"""Ledger entries, one per use of the rows, and envelope entries, which bound the cost of later ones.
 
-What a vote on types finds decides what domain and model cost after it: a total of their own losses would hang
-on the rows. One pair of distributions that dominates them, whatever was found, is in the total instead
-(docs/explanation/proofs/type_votes.md, Lemma 3).
+Under private type inference the cost of the domain and the model depends on the inferred types, so a total of
+their losses would depend on the rows. The total holds instead an envelope: one pair of distributions that
+dominates those losses for every possible outcome (docs/explanation/proofs/type_votes.md, Lemma 3).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
 
 Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
-"""What of a release an entry may pay for."""
+"""Parts of a release that an entry may pay for."""
 WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 TOLERANCE = 1e-6
-"""Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
-ROUNDING = 1e-9  # relative: of sums of the same losses
-COUNT = "count"  # name of the entry of a count of the rows that comes before all else
-EARLIER = "learned earlier"  # how the mechanism of an entry begins that an earlier fit charged
+"""Relative tolerance between two totals of the same losses on different machines and library versions."""
+ROUNDING = 1e-9  # relative tolerance between sums of the same losses
+COUNT = "count"  # name of the entry for the row count that precedes the fit's plan
+EARLIER = "learned earlier"  # prefix of the mechanism of entries that an earlier fit charged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,27 +34,28 @@ class LedgerEntry:
     Parameters
     ----------
     name : str
-        What was learned or released, such as "structure".
+        What is learned or released, such as "structure".
     mechanism : str
-        How, with its parameters.
+        The mechanism, with its parameters.
     losses : tuple of Loss
-        What it costs; empty for something declared by the user; :class:`InfiniteLoss` ends the claim.
+        Privacy losses; empty for a declaration by the user. An :class:`InfiniteLoss` ends the privacy
+        guarantee.
     scope : str
-        What the cost covers, such as "any number of rows".
+        What the losses cover, such as "any number of rows".
     note : str
-        Remarks; for an infinite loss the way out.
+        Remarks. For an infinite loss, how to avoid it.
     parts : tuple of {"domain", "structure", "parameters", "seeds"}
-        What of the release the entry pays for: only what is named here may be shown as covered.
+        Parts of the release that the entry pays for. Only these may be shown as covered.
     envelope : bool
-        Whether it stands for all later entries of its parts, whose losses hang on answers: they are within
-        it, and not in the total.
+        Whether the entry bounds all later entries of its parts, whose losses depend on answers. The total
+        then counts this entry and not the later ones.
     assumes : tuple of str
-        Columns whose types the claim takes as known without the data, although nobody has said so.
+        Columns whose types are assumed to be known without the data, although nobody has declared them.
 
     Raises
     ------
     ValueError
-        If ``parts`` holds anything else, or an entry that assumes something costs something, too.
+        If ``parts`` holds anything else, or an entry has both losses and assumptions.
     """
 
     name: str
@@ -67,17 +68,17 @@ class LedgerEntry:
     assumes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        known = get_args(Part)
-        if not isinstance(self.parts, tuple) or not set(self.parts) <= set(known):
+        allowed = get_args(Part)
+        if not isinstance(self.parts, tuple) or not set(self.parts) <= set(allowed):
             raise ValueError(
-                f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty"
+                f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {allowed}, or empty"
             )
         if self.assumes and self.losses:
             raise ValueError(f"entry {self.name!r} must have losses or assumptions, not both")
 
     @property
     def status(self) -> Status:
-        """Whether the entry is charged, declared or assumed and so free, or ends the privacy claim."""
+        """Whether the entry is charged, declared or assumed (both free), or ends the privacy guarantee."""
         if any(isinstance(loss, InfiniteLoss) for loss in self.losses):
             return "no claim"
         if self.assumes:
@@ -85,25 +86,25 @@ class LedgerEntry:
         return "charged" if self.losses else "declared"
 
     def epsilon(self, delta: float) -> float:
-        """Loss of this entry alone at the given delta; infinity for an infinite loss."""
+        """Epsilon of this entry alone at the given delta; infinite for an infinite loss."""
         if not self.losses:
             return 0.0
         return math.inf if self.status == "no claim" else compose(self.losses, delta)
 
 
 def first_count(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
-    """The count of the rows that came before this fit's own plan, if there was one."""
-    found = (e for e in entries if e.name == COUNT and e.losses and not e.mechanism.startswith(EARLIER))
-    return next(found, None)
+    """Return the row count that was charged before this fit's plan, if there is one."""
+    counts = (e for e in entries if e.name == COUNT and e.losses and not e.mechanism.startswith(EARLIER))
+    return next(counts, None)
 
 
 def envelope_of(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
-    """The entry that stands for later ones, if there is one."""
+    """Return the envelope entry, if there is one."""
     return next((entry for entry in entries if entry.envelope), None)
 
 
-def within(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Entries that an envelope stands for: the later ones of its parts. What ends a claim ends it."""
+def covered_entries(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Charged entries that the envelope covers: later ones for its parts; never an infinite loss."""
     envelope = envelope_of(entries)
     if envelope is None:
         return []
@@ -112,17 +113,18 @@ def within(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
 
 
 def counted(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Entries whose losses make the total: all but those that an envelope stands for."""
-    inside = within(entries)
-    return [entry for entry in entries if not any(entry is one for one in inside)]
+    """Entries that make the total: all but those that an envelope covers."""
+    covered = covered_entries(entries)
+    return [entry for entry in entries if not any(entry is other for other in covered)]
 
 
 def check_envelope(entries: Sequence[LedgerEntry]) -> None:
-    """Raise ValueError where entries cost more than the envelope that stands for them, or there are two."""
-    envelope, inside = envelope_of(entries), [loss for entry in within(entries) for loss in entry.losses]
+    """Raise ValueError if the covered entries cost more than the envelope, or if there are two envelopes."""
+    envelope = envelope_of(entries)
+    covered = [loss for entry in covered_entries(entries) for loss in entry.losses]
     if sum(entry.envelope for entry in entries) > 1:
         raise ValueError("entries: one envelope at most may stand for those after it")
-    if envelope is not None and inside and not _dominates(envelope.losses, inside):
+    if envelope is not None and covered and not _dominates(envelope.losses, covered):
         raise ValueError(
             f"entry {envelope.name!r} must stand for all that is charged after it for "
             f"{', '.join(envelope.parts)}, and these are larger: declare the types (domain=...), or take a "
@@ -130,25 +132,25 @@ def check_envelope(entries: Sequence[LedgerEntry]) -> None:
         )
 
 
-def _dominates(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
-    """Whether these losses stand for those: of Gaussian noise and failures, or one pair for anything."""
-    most, spent = _gaussian(envelope), _gaussian(inside)
-    if most is None:
+def _dominates(envelope: Sequence[Loss], covered: Sequence[Loss]) -> bool:
+    """Whether an envelope covers these losses: Gaussian noise and failures, or one (epsilon, delta)."""
+    limits, costs = _gaussian(envelope), _gaussian(covered)
+    if limits is None:
         pairs = [loss for loss in envelope if isinstance(loss, ApproxDP) and loss.count == 1]
         if len(envelope) != 1 or not pairs:
             return False
-        most, spent = (pairs[0].epsilon,), (compose(inside, pairs[0].delta),)
-    return spent is not None and all(x <= y * (1 + ROUNDING) for x, y in zip(spent, most, strict=True))
+        limits, costs = (pairs[0].epsilon,), (compose(covered, pairs[0].delta),)
+    return costs is not None and all(x <= y * (1 + ROUNDING) for x, y in zip(costs, limits, strict=True))
 
 
 def _gaussian(losses: Sequence[Loss]) -> tuple[float, ...] | None:
-    """Squares of mu, failures, and rho of Gaussian noise: each adds up; None of other losses.
+    """Additive costs: squared mu, failures, composed failures, and rho; None for other losses.
 
-    Several failures compose to less than their sum, so what they compose to is compared as well.
+    Several failures compose to less than their sum, so the composed failure is compared as well.
     """
     cost = gaussian_cost(losses)
     if cost is None:
         return None
-    failures = [loss for loss in losses if isinstance(loss, ApproxDP)]
-    lost = math.fsum(-one.count * math.log1p(-one.delta) if one.delta < 1 else math.inf for one in failures)
-    return (*cost, lost, math.fsum(found.rho for loss in losses if (found := loss.zcdp()) is not None))
+    failures = [x for x in losses if isinstance(x, ApproxDP)]
+    composed = math.fsum(-x.count * math.log1p(-x.delta) if x.delta < 1 else math.inf for x in failures)
+    return (*cost, composed, math.fsum(zcdp.rho for x in losses if (zcdp := x.zcdp()) is not None))

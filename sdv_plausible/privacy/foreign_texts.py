@@ -1,38 +1,38 @@
-"""Texts that a file gives: in quotation marks, after words that say whose they are."""
+"""Quotation of texts from a file, so that they cannot pass for this package's own words."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 2000  # characters of a text that is quoted
+MAX_QUOTED = 2000  # longest quotation, in characters
 FILE_SAYS = "The file says"
 NAMES = (
     "answers", "as printed", "coins", "column types", "constraints", "count", "domain", "invented",
     "learning", "margins", "model", "noise", "persons", "plausible deniability",
     "public table", "rules", "seeds", "size", "structure", "tables", "training", "transformers", "types",
 )  # fmt: skip
-"""Names that the program gives to entries."""
+"""Entry names that this package uses."""
 
 
 def quoted(text: str) -> str:
-    """A text of a file in quotation marks, on one line, cut short where it is very long."""
-    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cut)
+    """Quote a text on one line; non-printable characters are escaped and long texts are cut."""
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
+    plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in short)
     return '"' + plain.replace('"', "'") + '"'
 
 
 def plain_or_quoted(name: str) -> str:
-    """A name of a file: as it stands where it is one word."""
+    """Return a name as it is if it is one word, else quoted."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else quoted(name)
 
 
 def says(text: str, what: str = "") -> str:
-    """A text of a file, after words that say whose it is."""
+    """Quote a text after the words "The file says"."""
     return f"{FILE_SAYS}{what and f' of {what}'}: {quoted(text)}"
 
 
 def entry_name(name: str) -> str:
-    """Name of an entry: as it stands where the program gives this name, also after a table's."""
+    """Return an entry's name as it is if this package uses it, also after a table name; else quoted."""
     table, _, own = name.rpartition(": ")
     if own not in NAMES:
         return quoted(name)

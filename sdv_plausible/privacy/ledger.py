@@ -1,4 +1,4 @@
-"""The privacy ledger: everything that looked at the rows, what it cost, and the total in one sentence."""
+"""The privacy ledger: every use of the rows, its cost, and the total guarantee in one sentence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sdv_plausible.privacy.entries import (
     Part,
     check_envelope,
     counted,
+    covered_entries,
     envelope_of,
-    within,
 )
 from sdv_plausible.privacy.foreign_texts import says
 from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, LedgerText, rounded_up, total_of
@@ -27,7 +27,7 @@ from sdv_plausible.privacy.parameter_checks import visible
 from sdv_plausible.privacy.quoting import in_own_words, with_quoted_names
 
 SAID = ("plausible deniability", "as printed", "noise", "invented")
-"""Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
+"""Entries without a loss that are shown as sentences rather than as lines of the table."""
 NOT_COVERED = (
     "how long the computation took and the memory it used",
     "an attacker who controls the machine on which the data is held",
@@ -43,39 +43,39 @@ SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
 class BudgetExceededError(ValueError):
-    """A charge would push a total over its budget. It was not made."""
+    """A charge would exceed the privacy budget. Nothing was charged."""
 
 
 class PrivacyLedger:
-    """Entries in the order they were charged, and their composed total.
+    """Entries in the order in which they were charged, and their composed total.
 
     Parameters
     ----------
     delta : float
-        The delta at which totals are stated by default, in (0, 1).
+        Delta at which totals are stated by default, in (0, 1).
     limit : float, optional
-        Upper limit on the total at this delta; None sets no limit.
+        Upper limit on the total epsilon at this delta; None sets no limit.
     covers : str, optional
-        What the total is for, in words; None lists the scopes of the charged entries.
+        What the total covers, in words; None lists the scopes of the charged entries.
     neighbours : Neighbours
-        The relation that every loss speaks of; whoever asks the rows takes it from here.
+        Neighbour relation of every loss. Queries on the rows use the same relation.
 
     Notes
     -----
-    The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
-    What its sentence on noise says is a function of the noisy answers, which are paid for.
+    The ledger holds no figure that depends on the rows: no row count, no number of attempts, no pass rate.
+    Its sentence on noise is a function of the noisy answers, which are paid for.
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Told all losses before a charge, those within an envelope too: it may refuse what was not planned."""
+    """Called with all losses, covered ones too, before a charge; may raise to refuse an unplanned one."""
     after_charge: Callable[[PrivacyLedger], object] | None = None
-    """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
+    """Called after every charge and before the query that it pays for; shows a fit's progress."""
     split: RandomSplit | None = None
-    """How the rows were split secretly at random, where that lowers the total."""
+    """Secret random split of the rows, where it lowers the total."""
     stated: float = 0.0
-    """The total that was stated when the release was made, where this account of the losses finds less."""
+    """Total stated at release time, where the present accounting of the same losses gives less."""
     is_recorded: bool = False
-    """Whether it was read from a file: the file's texts are then quoted, and never the program's words."""
+    """Whether the ledger was read from a file; texts from the file are then quoted."""
 
     def __init__(
         self,
@@ -95,28 +95,28 @@ class PrivacyLedger:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Finite losses of the total: of entries within an envelope there are none."""
+        """Finite losses of the total; entries that an envelope covers are left out."""
         return tuple(loss for loss in _losses(self._entries) if not isinstance(loss, InfiniteLoss))
 
     @property
     def envelope(self) -> LedgerEntry | None:
-        """The entry that stands for later ones, if there is one."""
+        """The envelope entry, if there is one."""
         return envelope_of(self._entries)
 
     @property
     def within(self) -> tuple[Loss, ...]:
-        """Losses of the entries that the envelope stands for."""
-        return tuple(loss for entry in within(self._entries) for loss in entry.losses)
+        """Losses of the entries that the envelope covers."""
+        return tuple(loss for entry in covered_entries(self._entries) for loss in entry.losses)
 
     def charge(self, *entries: LedgerEntry) -> None:
-        """Add entries, all or none, before what they describe is done.
+        """Add all entries or none, before their mechanisms run.
 
         Raises
         ------
         BudgetExceededError
-            If the new total would exceed the limit; the ledger is then unchanged.
+            If the new total exceeds the limit. The ledger is unchanged then.
         ValueError
-            If they cost more than the envelope that stands for them.
+            If the entries cost more than the envelope that covers them.
         """
         extended = (*self._entries, *entries)
         check_envelope(extended)
@@ -136,31 +136,31 @@ class PrivacyLedger:
             self.after_charge(self)
 
     def total(self, delta: float | None = None) -> float:
-        """Total epsilon of everything charged so far, composed, at the given (or the ledger's) delta."""
+        """Composed total epsilon of all charges at the given delta, by default the ledger's."""
         at = self.delta if delta is None else delta
-        whole = _total(self._entries, at)
-        if self.split is not None and not math.isinf(whole):
-            whole = min(whole, self.split.total([(e.parts, e.losses) for e in counted(self._entries)], at))
-        return max(whole, self.stated) if at == self.delta else whole
+        total = _total(self._entries, at)
+        if self.split is not None and not math.isinf(total):
+            total = min(total, self.split.total([(e.parts, e.losses) for e in counted(self._entries)], at))
+        return max(total, self.stated) if at == self.delta else total
 
     @property
     def epsilon(self) -> float:
-        """The total at the ledger's delta; infinite where no claim is made."""
+        """The total at the ledger's delta; infinite without a privacy guarantee."""
         return self.total()
 
     def said(self, name: str) -> str:
-        """Sentence of the ledger, one of ``SAID``; empty if it has none."""
+        """Return the sentence of an entry named in ``SAID``; empty without one."""
         text = next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
         return says(text, name) if self.is_recorded and text else text
 
     @property
     def _unit(self) -> Neighbours:
-        """Whom it protects; names that a file gives are quoted."""
+        """The privacy unit; names from a file are quoted."""
         return with_quoted_names(self.neighbours) if self.is_recorded else self.neighbours
 
     @property
     def _lines(self) -> tuple[LedgerEntry, ...]:
-        """Entries that are lines of the table: all that cost something are."""
+        """Entries that are lines of the table: all with a loss are."""
         return tuple(e for e in self._entries if e.losses or e.name not in SAID)
 
     @property
@@ -170,14 +170,14 @@ class PrivacyLedger:
 
     @property
     def assumed_types(self) -> tuple[str, ...]:
-        """Columns whose types the claim takes as known without the data, although nobody has said so.
+        """Columns whose types are assumed to be known without the data, although nobody has declared them.
 
-        The claim holds only if they were: every sentence that states the total says so.
+        The guarantee holds only if they were known: every sentence that states the total says so.
         """
         return tuple(dict.fromkeys(name for entry in self._entries for name in entry.assumes))
 
     def covers_part(self, part: Part) -> bool:
-        """Whether the ledger claims privacy and an entry pays for this part of the release."""
+        """Whether the ledger has a privacy guarantee and an entry pays for this part of the release."""
         return self.claims_privacy and any(part in entry.parts for entry in self._entries)
 
     def sentence(self, *, as_written: bool = False) -> str:
@@ -186,7 +186,7 @@ class PrivacyLedger:
         Parameters
         ----------
         as_written : bool
-            As a file has it: texts that were read from one are not quoted.
+            Leave texts that were read from a file unquoted, as the file has them.
         """
         if not self._entries:
             return "Nothing has been charged yet: no row has been looked at."
@@ -196,30 +196,30 @@ class PrivacyLedger:
                 return f"{NO_CLAIM} {says(reasons)}"
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
-        who = self.neighbours if as_written else self._unit
-        stated = total_of(total, self.delta, who.relation, is_conditional=bool(self.assumed_types))
+        unit = self.neighbours if as_written else self._unit
+        opening = total_of(total, self.delta, unit.relation, is_conditional=bool(self.assumed_types))
         return (
-            f"{stated}: every conclusion that anyone can draw from this "
-            f"release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
+            f"{opening}: every conclusion that anyone can draw from this "
+            f"release ({self._scope()}) {conclusions(unit, total, self.delta)}. {PUBLIC}"
         )
 
     def attackers(self) -> Attackers:
-        """Bounds on how well anyone can tell from the release whether a unit was in the data."""
+        """Bounds on how well any attacker can tell from the release whether a unit was in the data."""
         return attackers(_losses(self._entries))
 
     def meaning(self) -> str:
-        """Return what an attacker can gain, in the sentence that leads; empty without a claim."""
+        """Return the sentence on what an attacker can gain; empty without a guarantee."""
         if not self._entries or not self.claims_privacy:
             return ""
         return self.attackers().sentence(self._unit.question, is_conditional=bool(self.assumed_types))
 
     @property
     def words(self) -> LedgerText:
-        """All sentences, in the order in which they are printed."""
+        """All sentences, in print order."""
         return LedgerText.of(self.to_dict())
 
     def _annex(self) -> list[str]:
-        """Figures for specialists; none without a claim."""
+        """Figures for specialists; empty without a guarantee."""
         if not self._entries or not self.claims_privacy:
             return []
         mus = ", ".join(
@@ -227,12 +227,12 @@ class PrivacyLedger:
             + (f" in each of {loss.count:,}" if loss.count > 1 else "")
             for entry in self._lines
             for loss in entry.losses
-            if (mu := getattr(loss, "mu", None)) is not None  # of Gaussian noise, of samples too
+            if (mu := getattr(loss, "mu", None)) is not None  # Gaussian noise, sampled or not
         )
         return [self.attackers().rare(), *([f"{NOISE} {mus}."] if mus else [])]
 
     def _words(self, entry: LedgerEntry) -> LedgerEntry:
-        """An entry in the words in which it is shown."""
+        """Return an entry as it is shown."""
         return in_own_words(entry) if self.is_recorded else entry
 
     def _scope(self) -> str:
@@ -245,14 +245,14 @@ class PrivacyLedger:
         return not_covered(self._unit.person)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form: headline, total, unit, entries, what is not covered."""
-        claim, total = self.claims_privacy, self.total()
+        """Return a JSON-compatible form: headline, total, unit, entries, and what is not covered."""
+        has_claim, total = self.claims_privacy, self.total()
         return {
             "headline": self.sentence(),
             "said": [text for text in (*map(self.said, SAID), *self._annex()) if text],
             "meaning": self.meaning(),
-            "epsilon": total if claim else None,
-            "delta": self.delta if claim else None,
+            "epsilon": total if has_claim else None,
+            "delta": self.delta if has_claim else None,
             "unit": self._unit.unit,
             "neighbours": self._unit.relation,
             "assumed_types": list(self.assumed_types),
@@ -261,35 +261,36 @@ class PrivacyLedger:
         }
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
-        """One entry; what it released is a function of all, so that it costs no more than the total."""
-        inside = self.envelope if any(entry is one for one in within(self._entries)) else None
-        finite = entry.status == "charged" and inside is None
-        alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if finite else None
-        words = self._words(entry)
-        free = _FREE.get(entry.status, "") if inside is None else f"in {self._words(inside).name}"
+        """One entry. Its result is a function of the whole release, so it costs at most the total."""
+        is_covered = any(entry is other for other in covered_entries(self._entries))
+        envelope = self.envelope if is_covered else None
+        is_counted = entry.status == "charged" and envelope is None
+        alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if is_counted else None
+        described = self._words(entry)
+        cost = _FREE.get(entry.status, "") if envelope is None else f"in {self._words(envelope).name}"
         return {
-            "name": words.name,
-            "mechanism": words.mechanism,
+            "name": described.name,
+            "mechanism": described.mechanism,
             "epsilon": alone,
-            "cost": free if alone is None else rounded_up(alone),
-            "delta": self.delta if finite else None,
-            "scope": words.scope,
-            "provenance": entry.status if inside is None else "within another",
-            "note": words.note,
+            "cost": cost if alone is None else rounded_up(alone),
+            "delta": self.delta if is_counted else None,
+            "scope": described.scope,
+            "provenance": entry.status if envelope is None else "within another",
+            "note": described.note,
             "parts": list(entry.parts),
         }
 
     def to_json(self) -> str:
-        """JSON text of :meth:`to_dict`."""
+        """Return the JSON text of :meth:`to_dict`."""
         return json.dumps(self.to_dict(), indent=1)
 
     def to_html(self) -> str:
-        """Self-contained HTML fragment: the words, with a table of entries below."""
+        """Return a self-contained HTML fragment: the sentences above a table of entries."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         templates = Environment(
             loader=PackageLoader("sdv_plausible.privacy"), autoescape=True, undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True, finalize=_finalized,
+            trim_blocks=True, lstrip_blocks=True, finalize=_escaped,
         )  # fmt: skip
         return templates.get_template("ledger.html").render(self.to_dict(), words=self.words)
 
@@ -318,13 +319,13 @@ class PrivacyLedger:
     __repr__ = __str__
 
 
-def _finalized(value: Any) -> Any:
-    """A value of a template, its control characters written out; jinja then escapes it."""
+def _escaped(value: Any) -> Any:
+    """Escape control characters of a template value; jinja then escapes HTML."""
     return visible(value, keep="\n\r\t") if type(value) is str else value
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
-    """Losses of the total."""
+    """Losses that make the total."""
     return [loss for entry in counted(entries) for loss in entry.losses]
 
 
@@ -336,12 +337,12 @@ def _total(entries: Sequence[LedgerEntry], delta: float) -> float:
 
 
 def not_covered(person: str | None) -> tuple[str, ...]:
-    """What no total covers, where this column says whose a row is."""
+    """What no total covers, given the column that identifies a person."""
     return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
 
 def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
-    """What a guarantee says of conclusions, to follow the words that say which."""
+    """State the guarantee's bound on the probability of conclusions, to follow the words that name them."""
     return (
         f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
         f"additional probability of at most {rounded_up(delta)}"

@@ -1,4 +1,4 @@
-"""Which two tables count as neighbours: the unit that a guarantee protects, and how it is spoken of.
+"""The neighbour relation of a guarantee: its privacy unit, and the words that describe it.
 
 Proofs: ``docs/explanation/proofs/persons.md``.
 """
@@ -14,23 +14,21 @@ from sdv_plausible.privacy import parameter_checks as check
 
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
-
-
-MOST_ROWS = 10**6  # of a person: of many more, a release file takes minutes to check
+MOST_ROWS = 10**6  # rows per person; with many more, verifying a release file takes minutes
 
 
 @dataclass(frozen=True)
 class Person:
-    """Whose rows are: the guarantee is then for all rows of any one person.
+    """The privacy unit is a person: the guarantee covers all rows of any one person.
 
     Parameters
     ----------
     column : str
-        Says whose a row is, such as a household or patient number. It is never modelled; it is invented anew,
-        like an id. Rows without a value in it are not used.
+        Column that identifies the person, such as a household or patient number. It is not modelled; like an
+        id, it gets placeholder values. Rows without a value in this column are not used.
     rows : int
-        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows
-        with it, and what is released describes the rows used.
+        Maximum number of rows used per person, >= 1; a public number. The rows are chosen secretly at random.
+        The noise grows with this number, and the release describes only the rows used.
     """
 
     column: str
@@ -43,11 +41,11 @@ class Person:
             )
         why = "it bounds the rows used of each person; try 5"
         rows = check.whole("rows", self.rows, 1, why, most=MOST_ROWS)
-        object.__setattr__(self, "rows", rows)  # numpy's numbers are in no file
+        object.__setattr__(self, "rows", rows)  # a Python int: release files hold no NumPy numbers
 
 
 def person_of(column: str | None, rows: int) -> Person | str | None:
-    """Whose rows are, where both are said apart: in files and on the command line."""
+    """Combine the two settings that files and the command line hold separately."""
     if column is None and rows != 1:
         raise check.Refused("rows_per_person", rows, "needs person, the column that says whose a row is")
     return column if rows == 1 else Person(column or "", rows)
@@ -57,9 +55,9 @@ def person_of(column: str | None, rows: int) -> Person | str | None:
 class Neighbours:
     """The neighbour relation of a guarantee.
 
-    One unit (a person) has at most ``rows`` rows; it is added or removed, or with ``replace`` replaced by
-    another, each having at least one row. The column ``person`` says whose a row is; None: every row is a
-    unit of its own.
+    One unit has at most ``rows`` rows. It is added or removed or, with ``replace``, replaced by another one;
+    each unit has at least one row. The column ``person`` identifies the unit; None: every row is its own
+    unit.
     """
 
     rows: int = 1
@@ -73,26 +71,26 @@ class Neighbours:
     def parse(cls, relation: Relation, person: str | Person | None) -> Neighbours:
         """Read the synthesizer's arguments ``neighbours`` and ``person``."""
         check.one_of("neighbours", relation, RELATIONS)
-        who = person if isinstance(person, Person) or person is None else Person(person)
-        if who is None:
+        unit = person if isinstance(person, Person) or person is None else Person(person)
+        if unit is None:
             return cls(replace=relation == "replace_one")
-        return cls(rows=who.rows, replace=relation == "replace_one", person=who.column)
+        return cls(rows=unit.rows, replace=relation == "replace_one", person=unit.column)
 
-    # --- how far one unit moves what is counted ---------------------------------------------------------
+    # --- sensitivities ----------------------------------------------------------------------------------
 
     @property
     def histogram_l1(self) -> int:
-        """L1 distance of two neighbours' tables of counts in which every row is in one cell, at most."""
+        """Largest L1 distance between the histograms of two neighbouring tables; each row is in one cell."""
         return self.rows * (2 if self.replace else 1)
 
     @property
     def histogram_l2(self) -> float:
-        """L2 distance of the same, at most."""
-        # All rows of a unit may be in one cell, and leave it for another one.
+        """Largest L2 distance between such histograms."""
+        # All rows of a unit may be in one cell, and move to another one.
         return self.rows * (math.sqrt(2) if self.replace else 1.0)
 
     def rows_of(self, units: int) -> int:
-        """Least number of rows that are surely those of so many units, >= 1."""
+        """Smallest number of rows that cannot belong to fewer than this many units, >= 1."""
         return (units - 1) * self.rows + 1
 
     # --- words ------------------------------------------------------------------------------------------
@@ -104,24 +102,24 @@ class Neighbours:
 
     @property
     def unit(self) -> str:
-        """What is protected."""
+        """The privacy unit, in words."""
         return f"one person ({self._rows})" if self.of_people else "one row"
 
     @property
     def protected(self) -> str:
-        """What is protected, in a card's words."""
+        """The privacy unit, in the words of a privacy card."""
         if self.person is None:
             return f"any {self.unit}"
         return f"all rows of any one person, as {self.person} tells them apart; at most {self.rows} are used"
 
     @property
     def question(self) -> str:
-        """What an attacker may want to know, after "whether"."""
+        """What an attacker tries to learn, to follow "whether"."""
         return f"{self.unit} is this one or another" if self.replace else f"{self.unit} is in the data"
 
     @property
     def relation(self) -> str:
-        """Which change of the table the guarantee is for."""
+        """The neighbour relation, in words."""
         if self.replace:
             details = f"{self._rows}; the number of people" if self.of_people else "the number of rows"
             return f"replacement of any {self._any_one} by another one ({details} is public)"
@@ -129,14 +127,14 @@ class Neighbours:
 
     @property
     def comparison(self) -> str:
-        """What is compared, to follow "as likely"."""
+        """The two compared cases, to follow "as likely"."""
         if self.replace:
             return f"with any {self._any_one} as with any other one in its place"
         return f"with any {self._any_one} in the data as without {'them' if self.of_people else 'it'}"
 
     @property
     def bias(self) -> str:
-        """What bounding the rows of a person does to the output; empty where nothing is bounded."""
+        """Effect of contribution bounding on the output; empty where nothing is bounded."""
         if self.person is None:
             return ""
         return (
@@ -145,7 +143,7 @@ class Neighbours:
         )
 
     def several(self, units: int) -> str:
-        """So many units, in words."""
+        """A number of units, in words."""
         return f"{units} {'people' if self.of_people else 'records'}"
 
     @property
@@ -156,8 +154,8 @@ class Neighbours:
     def _rows(self) -> str:
         if self.person is None:
             return f"with at most {_count(self.rows)}"
-        most = "1 is" if self.rows == 1 else f"{self.rows:,} are"
-        return f"all rows with one value of {self.person}, of which at most {most} used"
+        limit = "1 is" if self.rows == 1 else f"{self.rows:,} are"
+        return f"all rows with one value of {self.person}, of which at most {limit} used"
 
 
 def _count(rows: int) -> str:
@@ -166,11 +164,11 @@ def _count(rows: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OneFamily(Neighbours):
-    """The unit of related tables: a row of the root with all rows that hang on it, also through others.
+    """The privacy unit of related tables: a root row with all its direct and indirect child rows.
 
-    ``hanging`` has for each other table its name, that of the table it hangs on, the column that says on
-    which row, and how many of one row's are used; ``rows`` is the most that a family has in one table, and
-    ``person`` the root's key. Proof: ``docs/explanation/proofs/related_tables.md``.
+    For each child table, ``hanging`` has its name, its parent's name, the foreign key column, and the maximum
+    number of rows used per parent row. ``rows`` is the most that one unit has in one table, and ``person`` is
+    the root's key. Proof: ``docs/explanation/proofs/related_tables.md``.
     """
 
     root: str = ""
@@ -178,24 +176,24 @@ class OneFamily(Neighbours):
 
     @property
     def unit(self) -> str:
-        """What is protected."""
+        """The privacy unit, in words."""
         return f"one family ({self._rows})"
 
     @property
     def protected(self) -> str:
-        """What is protected, in a card's words."""
+        """The privacy unit, in the words of a privacy card."""
         return f"any {self.unit}"
 
     @property
     def relation(self) -> str:
-        """Which change of the tables the guarantee is for."""
+        """The neighbour relation, in words."""
         if self.replace:
             other = "another one (the number of families is public)"
             return f"replacement of any one family ({self._rows}) by {other}"
         return f"addition or removal of any one family ({self._rows})"
 
     def several(self, units: int) -> str:
-        """So many units, in words."""
+        """A number of units, in words."""
         return f"{units} families"
 
     @property
@@ -204,20 +202,20 @@ class OneFamily(Neighbours):
 
     @property
     def _rows(self) -> str:
-        hanging = []
-        for child, parent, key, most in self.hanging:
-            which, each = (
+        children = []
+        for child, parent, key, limit in self.hanging:
+            parent_words, each = (
                 ("it", "") if parent == self.root else (f"a row of {parent} that is used", " of each")
             )
-            used = "1 is" if most == 1 else f"{most:,} are"
-            hanging.append(
-                f"all rows of {child} that name {which} in {key}, of which at most {used} used{each}"
+            used = "1 is" if limit == 1 else f"{limit:,} are"
+            children.append(
+                f"all rows of {child} that name {parent_words} in {key}, of which at most {used} used{each}"
             )
-        return f"a row of {self.root} with {', and '.join(hanging)}"
+        return f"a row of {self.root} with {', and '.join(children)}"
 
 
 def neighbours_of(words: Mapping[str, Any]) -> Neighbours:
-    """The relation of these fields, as a file has them."""
+    """Return the neighbour relation with these fields, as a release file holds them."""
     if "root" not in words:
         return Neighbours(**words)
     return OneFamily(**{**words, "hanging": tuple(map(tuple, words["hanging"]))})

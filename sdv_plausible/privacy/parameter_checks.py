@@ -1,4 +1,4 @@
-"""Checks of parameters: one clear error with the parameter, its value, the rule and a way out."""
+"""Parameter checks: each error names the parameter, its value, the rule, and what to try."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ import numpy.typing as npt
 _LARGEST_INTEGER = 2**63 - 1
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
-_SUGGESTED = 100  # letters of a word for which another one is sought
-_LONGEST = 4096  # bits of a whole number that is shown; Python writes none of many more
-_FEW = 4  # of a range, a split, some locales
-SMALLEST_DELTA = (
-    1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
-)
-SMALLEST_SHARE_OF_DELTA = 1e-307  # what its parts may come to
+_SUGGESTED = 100  # only this many characters of a word are compared with known words
+_LONGEST = 4096  # largest integer shown, in bits; Python refuses to print much larger ones
+_FEW = 4  # longest sequence shown: a range, a split, some locales
+# Smallest delta of a release. Below about 1e-308 doubles lose digits, and a delta would be charged too low.
+SMALLEST_DELTA = 1e-300
+SMALLEST_SHARE_OF_DELTA = 1e-307  # smallest delta of a part of a release
 
 
 class NotShown:
-    """In the place of a value that the sentence of a refusal shows itself, or that is not one value."""
+    """Placeholder for a value that an error message already shows, or that is not a single value."""
 
 
 class Refused(ValueError):  # noqa: N818  nothing has gone wrong
-    """A value that a parameter cannot have, at all or beside the others.
+    """A parameter value that is invalid, by itself or in combination with others.
 
     Parameters
     ----------
     field : str
-        The parameter.
+        The parameter's name.
     value : object
-        What was given, if it is a text, a number or a few of them; else its type alone, since an error holds
-        no cell.
+        The value given. It is shown if it is a text, a number or a short sequence of these. Of anything else
+        only the type is shown, because an error must not contain cells of a table.
     rule, way_out : str
-        What it must be, and what to try; the way out may be empty.
+        The rule for valid values, and what to try; ``way_out`` may be empty.
     """
 
     def __init__(self, field: str, value: Any = None, rule: str | None = None, way_out: str = "") -> None:
-        if rule is None:  # a sentence alone, as SDV makes an error anew
+        if rule is None:  # a message only: SDV re-creates errors from their text
             field, value, rule = "", NotShown, field
         value = value if _is_plain(value) else type(value)
         super().__init__(field, value, rule, way_out)
@@ -51,7 +50,7 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
 
     @classmethod
     def saying(cls, field: str, sentence: str) -> Refused:
-        """A refusal in a sentence of its own."""
+        """Create an error from a complete sentence."""
         return cls(field, NotShown, sentence)
 
     def __str__(self) -> str:
@@ -61,80 +60,80 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: a text, a number or a few of them; of anything else, its type alone."""
+    """Format a value for an error: texts, numbers and short sequences of them; else only the type."""
     value = value if _is_plain(value) else type(value)
     return value.__name__ if isinstance(value, type) else f"{value!r:.200}"
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    """Write control characters out, as ``utils.visible`` does for all that is not the privacy core."""
-    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text)
+    """Escape control characters, as ``utils.visible`` does outside the privacy core."""
+    return _CONTROL.sub(lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names, the first six of them."""
+    """Join names, at most the first six."""
     return visible(", ".join(names[:6]), keep="") + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
-    """``"; did you mean 'x'?"`` if another known word is like this one, else nothing."""
-    near = difflib.get_close_matches(word[:_SUGGESTED], sorted({*known} - {word}), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    """Return ``"; did you mean 'x'?"`` for the most similar known word, or an empty string."""
+    matches = difflib.get_close_matches(word[:_SUGGESTED], sorted({*known} - {word}), n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def one_of(name: str, value: Any, known: Collection[str], also: str = "", *, of: str = "") -> str:
-    """Return value if it is one of the known words, else raise Refused with them, and the nearest.
+    """Return value if it is one of the known words, else raise Refused with these and the most similar one.
 
     Parameters
     ----------
     name : str
-        The parameter.
+        The parameter's name.
     value : object
-        What was given.
+        The value given.
     known : collection of str
-        The words.
+        The known words.
     also : str
-        What may be given besides, to follow them.
+        Other valid values, in words, to follow the known ones.
     of : str
-        What they are, if they are names, of which the first few are shown.
+        What the known words are, if they are names; then only the first few are shown.
     """
     if isinstance(value, str) and value in known:
         return value
     *first, last = (f'"{word}"' for word in known)
     rule = f"{of}: {listed([*known])}" if of else " or ".join([", ".join(first), last] if first else [last])
-    near = suggestion(value, known) if isinstance(value, str) else ""
-    raise Refused(name, value, f"must be {rule}{also}{near}")
+    hint = suggestion(value, known) if isinstance(value, str) else ""
+    raise Refused(name, value, f"must be {rule}{also}{hint}")
 
 
 def all_there(what: str, declared: Collection[str], names: Sequence[str]) -> None:
     """Raise ValueError unless a table has every declared column."""
-    if absent := [name for name in declared if name not in names]:
-        near = suggestion(absent[0], [*map(str, names)])
+    if missing := [name for name in declared if name not in names]:
+        hint = suggestion(missing[0], [*map(str, names)])
         raise ValueError(
-            f"{what} lacks the declared columns {absent}; it has {listed([*map(str, names)])}{near}"
+            f"{what} lacks the declared columns {missing}; it has {listed([*map(str, names)])}{hint}"
         )
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value can be no table, nor a part of one, and is short enough to be written."""
+    """Whether a value is a short text, number or sequence, so that it cannot be part of a table."""
     if isinstance(value, (tuple, list)):
-        return len(value) <= _FEW and all(isinstance(one, _PLAIN) and _is_plain(one) for one in value)
+        return len(value) <= _FEW and all(isinstance(item, _PLAIN) and _is_plain(item) for item in value)
     is_long = isinstance(value, int) and value.bit_length() > _LONGEST
     return isinstance(value, (type, *_PLAIN)) and not is_long
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is a finite number above 0, else raise Refused."""
+    """Return value as a float if it is finite and above 0, else raise Refused."""
     return _number(name, value, lambda x: x > 0, "must be a finite number above 0", hint)
 
 
 def non_negative(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is a finite number of at least 0, else raise Refused."""
+    """Return value as a float if it is finite and at least 0, else raise Refused."""
     return _number(name, value, lambda x: x >= 0, "must be a finite number of at least 0", hint)
 
 
 def at_least(name: str, value: Any, lower: float, hint: str = "") -> float:
-    """Return value as a float if it is finite and not below `lower`, else raise Refused."""
+    """Return value as a float if it is finite and at least `lower`, else raise Refused."""
     return _number(name, value, lambda x: x >= lower, f"must be a finite number of at least {lower}", hint)
 
 
@@ -160,9 +159,9 @@ def share_of_delta(name: str, value: Any, hint: str = "") -> float:
 
 
 def failure(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is 0, 1 or a share of a delta, else raise Refused."""
-    known = probability(name, value, hint)
-    return known if known in (0, 1) else share_of_delta(name, known, hint)
+    """Return value as a float if it is 0, 1 or a valid share of a delta, else raise Refused."""
+    checked = probability(name, value, hint)
+    return checked if checked in (0, 1) else share_of_delta(name, checked, hint)
 
 
 def rate(name: str, value: Any, hint: str = "") -> float:
@@ -171,7 +170,7 @@ def rate(name: str, value: Any, hint: str = "") -> float:
 
 
 def whole(name: str, value: Any, minimum: int, hint: str = "", *, most: int = _LARGEST_INTEGER) -> int:
-    """Return value as an int if it is a whole number from `minimum` to `most`, else raise Refused."""
+    """Return value as an int if it is an integer from `minimum` to `most`, else raise Refused."""
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum
     if not ok or value > most:
         rule = f"from {minimum} to {most:,}" if ok or most < _LARGEST_INTEGER else f"of at least {minimum}"
@@ -187,7 +186,7 @@ def truth(name: str, value: Any) -> bool:
 
 
 def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return `values` as an int64 array, or raise TypeError or ValueError."""
+    """Return `values` as an int64 array, else raise TypeError or ValueError."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(
@@ -199,7 +198,7 @@ def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def finite_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return `values` as a float64 array, or raise TypeError or ValueError if one is not a finite number."""
+    """Return `values` as a float64 array of finite numbers, else raise TypeError or ValueError."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iuf":
         raise TypeError(f"{name} (dtype {array.dtype}) must be numbers")
@@ -219,7 +218,7 @@ def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hin
 
 
 def _as_float(value: Any) -> float:
-    """A number as a double; infinite beyond all doubles, and NaN for what is none, as truth values are."""
+    """Convert a number to float: infinity on overflow, NaN for anything else, Booleans included."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return math.nan
     try:
@@ -233,7 +232,7 @@ def _tail(hint: str) -> str:
 
 
 def plain_numbers(value: Any) -> None:
-    """Put Python's numbers in the place of numpy's in a frozen dataclass: files hold no others."""
+    """Replace NumPy scalars in a frozen dataclass by Python numbers, as release files need them."""
     for field in fields(value):
-        if isinstance(given := getattr(value, field.name, None), np.generic):
-            object.__setattr__(value, field.name, given.item())
+        if isinstance(number := getattr(value, field.name, None), np.generic):
+            object.__setattr__(value, field.name, number.item())

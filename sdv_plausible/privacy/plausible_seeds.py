@@ -1,8 +1,8 @@
-"""Plausible seeds: how many records could have produced a candidate with about the same probability.
+"""Plausible seeds: seed records that could have produced a candidate with about the same probability.
 
 Partition numbers follow Privacy Test 1 of Bindschaedler, Shokri and Gunter (PVLDB 2017, section 2): a record
-d lies in partition i of candidate y if ``gamma**-(i+1) < Pr[y = M(d)] <= gamma**-i``. The *plausible seeds*
-of y are the seed records in the partition of the record that produced y; their number is the test's ``k'``.
+d is in partition i of candidate y if ``gamma**-(i+1) < Pr[y = M(d)] <= gamma**-i``. The *plausible seeds* of
+y are the seed records in the partition of the record that produced y. Their number is the test's ``k'``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-DENSE_KEYS = 1 << 22  # below this many keys a table of counts beats a sorted list
+DENSE_KEYS = 1 << 22  # up to this many keys, a table of counts is faster than a sorted list
 KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64
 
 
 def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
-    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``."""
-    # Whole numbers (at gamma 1 the likelihoods' negative logarithms), +inf where the likelihood is 0.
-    # Densities may exceed 1, so that partitions may be negative.
+    """Partition number of each natural-log likelihood: ``floor(-log_gamma p)``."""
+    # Integers (for gamma 1 the negative log likelihoods), +inf where the likelihood is 0. Densities may
+    # exceed 1, so partition numbers may be negative.
     if gamma == 1:
         return -log_likelihood
     with np.errstate(divide="ignore"):
@@ -33,31 +33,31 @@ def scan_plausible_seeds(
     gamma: float,
     chunk: int = 4096,
 ) -> np.ndarray:
-    """Number k' of plausible seeds of each candidate, its own included, by a look at every record."""
-    # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
-    # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it.
+    """Count each candidate's plausible seeds k', its own seed included, by a scan of all records."""
+    # O(candidates x seeds), for any model. ``log_likelihood`` maps seed row numbers (s,) to log likelihoods
+    # (n_candidates, s); ``own`` (n_candidates,) holds those under the candidates' own seeds.
     wanted = partition_number(own, gamma)
-    found = np.zeros(len(own), dtype=np.int64)
+    counts = np.zeros(len(own), dtype=np.int64)
     for start in range(0, num_seeds, chunk):
         rows = np.arange(start, min(start + chunk, num_seeds))
         numbers = partition_number(log_likelihood(rows), gamma)
-        # A candidate that cannot be produced by its own seed does not exist; inf == inf must not count.
-        found += ((numbers == wanted[:, None]) & np.isfinite(wanted)[:, None]).sum(axis=1)
-    return found
+        # A candidate that its own seed cannot produce has no plausible seeds: inf == inf must not count.
+        counts += ((numbers == wanted[:, None]) & np.isfinite(wanted)[:, None]).sum(axis=1)
+    return counts
 
 
 class PrefixGroups:
     """Sizes of the groups of seed records that agree on the first attributes of the resampling order.
 
-    A record's likelihood of producing y depends on the record only through the length of the prefix they
-    share (docs/explanation/proofs/prefix_groups.md), so plausible seeds are counted by look-up instead of a
-    scan. ``seeds`` has shape (n, m), columns in the resampling order sigma.
+    The likelihood that a record produces y depends on the record only through the length of their common
+    prefix (docs/explanation/proofs/prefix_groups.md). So plausible seeds are counted by look-up instead of a
+    scan. ``seeds`` has shape (n, m), with columns in the resampling order sigma.
     """
 
     def __init__(self, seeds: np.ndarray, cardinalities: Sequence[int]) -> None:
         self._seeds = seeds
         self._cardinalities = tuple(int(c) for c in cardinalities)
-        self._levels: dict[int, _Level] = {}
+        self._levels: dict[int, _PrefixCounts] = {}
 
     @property
     def num_seeds(self) -> int:
@@ -65,11 +65,11 @@ class PrefixGroups:
         return len(self._seeds)
 
     def sizes(self, candidates: np.ndarray, length: int) -> np.ndarray:
-        """Size of each candidate's prefix group, shape (N,): those of its first ``length`` (0..m) values."""
+        """Size of the group of each candidate's first ``length`` values, shape (N,), for length 0..m."""
         return self._level(length).sizes(candidates)
 
     def groups(self, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Prefixes present among the seeds, shape (g, length), and their sizes, shape (g,)."""
+        """Distinct seed prefixes, shape (g, length), and their group sizes, shape (g,)."""
         if length == 0:
             return np.empty((1, 0), dtype=self._seeds.dtype), np.array([self.num_seeds], dtype=np.int64)
         level = self._level(length)
@@ -81,27 +81,27 @@ class PrefixGroups:
         equal = candidates == self._seeds[rows]
         return np.where(equal.all(axis=1), equal.shape[1], np.argmin(equal, axis=1))
 
-    def _level(self, length: int) -> _Level:
+    def _level(self, length: int) -> _PrefixCounts:
         if length not in self._levels:
-            self._levels[length] = _Level(self._seeds, self._cardinalities[:length])
+            self._levels[length] = _PrefixCounts(self._seeds, self._cardinalities[:length])
         return self._levels[length]
 
 
-class _Level:
-    """Group sizes at one prefix length: mixed-radix keys, ranked in between where they outgrow 64 bits."""
+class _PrefixCounts:
+    """Group sizes at one prefix length, by mixed-radix keys; keys are ranked where they outgrow 64 bits."""
 
     def __init__(self, seeds: np.ndarray, cardinalities: tuple[int, ...]) -> None:
-        self._spans: list[tuple[int, int]] = []  # attributes [start, stop) that are folded into one key
+        self._spans: list[tuple[int, int]] = []  # attributes [start, stop) folded into one key
         self._ranks: list[np.ndarray] = []  # distinct keys after each span but the last
         self._cardinalities = cardinalities
-        start, room = 0, KEY_LIMIT
+        start, largest = 0, KEY_LIMIT
         radix = 1
         for stop, cardinality in enumerate(cardinalities):
-            if radix * cardinality > room:
+            if radix * cardinality > largest:
                 self._spans.append((start, stop))
                 distinct = np.unique(self._fold(seeds, len(self._spans) - 1))
                 self._ranks.append(distinct)
-                start, radix, room = stop, 1, KEY_LIMIT // max(1, len(distinct))
+                start, radix, largest = stop, 1, KEY_LIMIT // max(1, len(distinct))
             radix *= cardinality
         self._spans.append((start, len(cardinalities)))
         keys = self.keys(seeds)
@@ -113,7 +113,7 @@ class _Level:
             self._counts = np.append(counts, 0)  # position -1: no seed has this key
 
     def _fold(self, codes: np.ndarray, last: int) -> np.ndarray:
-        """Key of each row after span ``last``; -1 where an earlier span matches no seed."""
+        """Key of each row up to span ``last``; -1 where an earlier span matches no seed."""
         key = np.zeros(len(codes), dtype=np.int64)
         for number, (start, stop) in enumerate(self._spans[: last + 1]):
             for j in range(start, stop):
@@ -124,7 +124,7 @@ class _Level:
         return key
 
     def keys(self, codes: np.ndarray) -> np.ndarray:
-        if len(self._spans) == 1:  # the usual case, without the bookkeeping of unmatched keys
+        if len(self._spans) == 1:  # the usual case: no unmatched keys
             key = np.zeros(len(codes), dtype=np.int64)
             for j, cardinality in enumerate(self._cardinalities):
                 key *= cardinality
@@ -141,7 +141,7 @@ class _Level:
 
 
 def _rank(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Position of each key among the sorted distinct ones; -1 where it is not there."""
-    where = np.searchsorted(distinct, keys)
-    where[where == len(distinct)] = 0
-    return np.where(distinct[where] == keys, where, -1) if len(distinct) else np.full(len(keys), -1)
+    """Position of each key among the sorted distinct keys; -1 where it is absent."""
+    positions = np.searchsorted(distinct, keys)
+    positions[positions == len(distinct)] = 0
+    return np.where(distinct[positions] == keys, positions, -1) if len(distinct) else np.full(len(keys), -1)

@@ -1,7 +1,7 @@
-"""Texts of a ledger that was read from a file: the program's own words for its losses, the file's in quotes.
+"""A ledger that was read from a file, in this package's words.
 
-Whoever writes a release file chooses its names and texts. So what the program says of such a ledger is made
-of its losses, and every text of the file stands in quotation marks, after words that say whose they are.
+The author of a release file chooses its names and texts. So the sentences about such a ledger are made of its
+losses, and every text from the file is quoted and attributed to the file.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ WORDS: Mapping[str, str] = {
     "ReleaseLoss": "noisy sizes of large groups", "ZCDP": "zero-concentrated differential privacy",
     "InfiniteLoss": "no privacy guarantee",
 }  # fmt: skip
-"""What each kind of loss is of."""
+"""Mechanism of each kind of loss, in words."""
 _SCOPES = {("domain",): "the domain", ("seeds",): "the seeds", ("structure", "parameters"): "the model"}
 
 
 def in_own_words(entry: LedgerEntry) -> LedgerEntry:
-    """An entry of a file in the program's words for its losses, with the file's texts in quotation marks."""
+    """Describe an entry of a file by its losses, with the file's texts quoted."""
     losses = "; ".join(map(loss_words, entry.losses))
-    told = says(entry.mechanism) if entry.mechanism else ""
+    text = says(entry.mechanism) if entry.mechanism else ""
     return replace(
-        entry, name=entry_name(entry.name), mechanism="; ".join(filter(None, (losses, told))) or "free",
+        entry, name=entry_name(entry.name), mechanism="; ".join(filter(None, (losses, text))) or "free",
         scope=_SCOPES.get(entry.parts, " and ".join(entry.parts) or "everything"),
         note=says(entry.note) if entry.note else "",
     )  # fmt: skip
 
 
 def loss_words(loss: Loss) -> str:
-    """A loss in words: of what it is, its figures, and how many uses."""
+    """Describe a loss: its mechanism, its parameters, and the number of uses."""
     name, count = type(loss).__name__, loss.count
     figures = [
         f"{field.name.replace('_', ' ')} {rounded_up(float(getattr(loss, field.name)))}"
@@ -51,9 +51,9 @@ def loss_words(loss: Loss) -> str:
 
 
 def with_quoted_names(unit: Neighbours) -> Neighbours:
-    """A unit whose columns and tables have names of a file."""
+    """Return a privacy unit whose column and table names are quoted."""
     person = None if unit.person is None else plain_or_quoted(unit.person)
     if not isinstance(unit, OneFamily):
         return replace(unit, person=person)
-    hanging = tuple((*map(plain_or_quoted, names), most) for *names, most in unit.hanging)
+    hanging = tuple((*map(plain_or_quoted, names), max_rows) for *names, max_rows in unit.hanging)
     return replace(unit, person=person, root=plain_or_quoted(unit.root), hanging=hanging)  # type: ignore[arg-type]

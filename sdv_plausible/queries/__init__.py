@@ -1,4 +1,1 @@
-"""The one door to the rows.
-
-Questions with a sensitivity, charged before they are answered, answered with noise.
-"""
+"""Queries on the rows, each with a proved sensitivity, charged to the budget and answered with noise."""

@@ -1,4 +1,4 @@
-"""Exact counts of rows in memory: an array of codes."""
+"""Engine for exact counts of rows in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdv_plausible.utils.counting import Covering, is_worthwhile, joint_counts, 
 class CodeArray(HoldsRows):
     """Rows as integer codes in memory; an engine of exact counts.
 
-    ``codes``, shape (n, m), is fastest column-contiguous.
+    ``codes``, shape (n, m), is fastest in column-major order.
     """
 
     def __init__(self, codes: np.ndarray, cardinalities: Sequence[int]) -> None:
@@ -29,22 +29,24 @@ class CodeArray(HoldsRows):
         return len(self._codes)
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes: mixed-radix numbers of the cells and ``bincount``, no loop over rows."""
+        """Count every set of axes by ``bincount`` of mixed-radix cell numbers."""
         for axes in sets:
             yield self._table(axes)
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Count many at once: positions of sets of one shape, their tables."""
-        # Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
-        axes, at = numbered(sets)
+        """Count many tables at once: positions of sets of equal shape, and their tables."""
+        # Many rows: count larger tables and take margins. Few rows: count pairs as products of 0/1 matrices.
+        axes, places = numbered(sets)
         if is_worthwhile(len(self._codes), len(sets), len(axes)):
-            covering = Covering.of(at, shape(axes), len(self._codes))
+            covering = Covering.of(places, shape(axes), len(self._codes))
             covered = covering.tables(self.counts(axes, covering))
             yield from ((np.array([i]), table[None]) for i, table in covered)
             return
         pairs = [i for i, axes_of in enumerate(sets) if len(axes_of) == 2]
-        found = pair_counts([self._along(axis) for axis in axes], shape(axes), [at[i] for i in pairs])
-        yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
+        pair_tables = pair_counts(
+            [self._along(axis) for axis in axes], shape(axes), [places[i] for i in pairs]
+        )
+        yield from ((np.array(pairs)[positions], tables) for positions, tables in pair_tables)
         others = sorted(set(range(len(sets))).difference(pairs))
         yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
 
@@ -60,7 +62,7 @@ class CodeArray(HoldsRows):
         return joint_counts((self._along(axis) for axis in axes), shape(axes))
 
     def _along(self, axis: Axis) -> np.ndarray:
-        """Bucket of every row, kept for as long as the axis is."""
+        """Bucket of every row, cached for as long as the axis exists."""
         if axis.is_identity:
             return self._codes[:, axis.column]
         if axis not in self._buckets:
@@ -69,7 +71,7 @@ class CodeArray(HoldsRows):
         return self._buckets[axis]
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
-        """Combinations of codes that at least ``least`` rows have, and their sizes."""
+        """Combinations of codes with at least ``least`` rows, and their sizes."""
         ordered = np.asfortranarray(self._codes[:, list(columns)])
         prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(
             len(columns)
@@ -78,11 +80,11 @@ class CodeArray(HoldsRows):
         return prefixes[large], sizes[large]
 
     def part(self, low: float, high: float, coins: KeyedRNG) -> CodeArray:
-        """Rows whose own secret number lies in [low, high)."""
+        """Rows whose own secret number is in [low, high)."""
         if low <= 0 and high >= 1:
             return self
-        u = coins.spawn("rows").uniform(len(self._codes))
-        return CodeArray(self._codes[(low <= u) & (u < high)], self._cardinalities)
+        uniform = coins.spawn("rows").uniform(len(self._codes))
+        return CodeArray(self._codes[(low <= uniform) & (uniform < high)], self._cardinalities)
 
     def records(self) -> np.ndarray:
         """Codes of all rows, (n, m)."""

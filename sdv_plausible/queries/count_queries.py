@@ -1,8 +1,7 @@
-"""Exact counts of coded rows, and the questions that are functions of them.
+"""Exact counts of coded rows, and the queries that are functions of them.
 
-:class:`ExactCounts` is what an engine must offer: counting, by axes that the asker names, and nothing that
-needs an order of
-the rows or all of them in memory. :class:`~sdv_plausible.queries.coded_rows.CodeArray` is the engine for arrays.
+:class:`ExactCounts` is the interface of an engine: it counts along axes and needs neither an order of the
+rows nor all of them in memory. :class:`~sdv_plausible.queries.coded_rows.CodeArray` is the engine for arrays.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis of a table of counts: a column, whose codes are put into buckets.
+    """One axis of a count table: a column whose codes are grouped into buckets.
 
     Parameters
     ----------
     column : int
         Column number.
     buckets : ndarray of int, shape (cardinality,)
-        Bucket of every code (the paper's ``bkt``), 0 to size - 1. It must not come from the rows but through
-        answers.
+        Bucket of every code, 0 to size - 1 (the paper's ``bkt``). It may depend on the rows only through
+        noisy answers.
     """
 
     column: int
@@ -38,7 +37,7 @@ class Axis:
 
     @classmethod
     def of_codes(cls, column: int, cardinality: int) -> Axis:
-        """Axis of a column's codes themselves."""
+        """Axis with one bucket per code of a column."""
         return cls(column, np.arange(cardinality))
 
     @cached_property
@@ -48,7 +47,7 @@ class Axis:
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether every code is a bucket of its own, in order."""
+        """Whether every code is its own bucket, in order."""
         return bool((self.buckets == np.arange(len(self.buckets))).all())
 
 
@@ -57,75 +56,74 @@ Axes = Sequence[Axis]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueryRecord:
-    """What was asked, in public words and in numbers that come from earlier answers."""
+    """Description of a query: public words, and numbers that are derived from earlier answers."""
 
-    kind: str  # kind of question, such as "counts"
-    # Questions about codes: the axes of every table of counts that the answer is a function of
-    tables: Sequence[Axes] = ()
-    columns: tuple[str, ...] = ()  # questions about raw columns: their names
-    details: Mapping[str, Any] = field(default_factory=dict)  # what else the question was made of
+    kind: str  # kind of query, such as "counts"
+    tables: Sequence[Axes] = ()  # axes of the count tables that the answer depends on
+    columns: tuple[str, ...] = ()  # names of the raw columns that the answer depends on
+    details: Mapping[str, Any] = field(default_factory=dict)  # further parameters of the query
 
 
 def shape(axes: Axes) -> tuple[int, ...]:
-    """Shape of the table of counts over some axes."""
+    """Shape of the count table over some axes."""
     return tuple(axis.size for axis in axes)
 
 
 def numbered(sets: Sequence[Axes]) -> tuple[list[Axis], list[list[int]]]:
-    """All axes of some sets, and where among them those of each are: of one twice in a set, at two places."""
+    """List the axes of some sets, a repeated one once per repetition, and the positions of the sets' axes."""
     numbers: dict[tuple[Axis, int], int] = {}
-    at = [
+    positions = [  # the second part of a key counts earlier occurrences of the axis in its set
         [numbers.setdefault((axis, list(axes[:i]).count(axis)), len(numbers)) for i, axis in enumerate(axes)]
         for axes in sets
     ]
-    return [axis for axis, _ in numbers], at
+    return [axis for axis, _ in numbers], positions
 
 
 class HoldsRows:
-    """Base of everything that can see rows: it stays in the process that reads them."""
+    """Base of classes that hold rows: their objects cannot be pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
 class ExactCounts(Protocol):
-    """Coded rows that can be counted. Whoever holds one sees the rows: only the door does."""
+    """Coded rows that can be counted. An engine sees the rows, so only a query session may hold one."""
 
     def num_rows(self) -> int:
         """Return the number of rows."""
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes, int64 tables of their shapes, in order.
+        """Count every set of axes and yield int64 tables of their shapes, in order.
 
-        One pass over the rows may serve all.
+        One pass over the rows may serve all sets.
         """
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
-        """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,).
+        """Return combinations of codes with at least ``least`` rows, (g, columns), and their sizes, (g,).
 
-        In any order.
+        The order is arbitrary.
         """
 
     def part(self, low: float, high: float, coins: KeyedRNG) -> ExactCounts:
-        """Rows whose own uniform number in [0, 1), drawn from these named coins, lies in [low, high).
+        """Return the rows whose own uniform number in [0, 1), drawn from this stream, is in [low, high).
 
-        Equal coins give equal numbers: parts with ends in common are disjoint and fill up their union.
+        Equal streams give equal numbers: adjacent parts are disjoint and cover their union.
         """
 
     def records(self) -> np.ndarray:
-        """Codes of all rows, (n, m): for what needs them one by one, where memory allows."""
+        """Return the codes of all rows, (n, m), where memory allows."""
 
 
 @runtime_checkable
 class BatchCounts(Protocol):
-    """Rows that can count many tables faster together than one after another; an engine may offer it."""
+    """Optional interface of an engine that counts many tables faster together than one by one."""
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Positions of some sets, all of one shape, and their tables, (positions, *shape); every set once."""
+        """Yield positions of sets of equal shape with their tables, (positions, *shape); every set once."""
 
 
-def together(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Count every set of axes, in any order: positions of sets of one shape, and their tables."""
+def count_tables(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Count every set of axes in any order: positions of sets of equal shape, and their tables."""
     if isinstance(rows, BatchCounts):
         yield from rows.tables_together(sets)
         return
@@ -137,14 +135,12 @@ Rows_contra = TypeVar("Rows_contra", contravariant=True)
 
 
 class Query(Protocol[Rows_contra]):
-    """Something to ask of rows.
+    """A query on rows: an exact integer answer, its sensitivity, and the page that proves the sensitivity.
 
-    An exact integer answer, how far one unit moves it, and the page that proves it.
-
-    A new kind of question is a class with these three. Its parameters must come from public knowledge and
-    earlier answers: a method ``asked()`` may put them into the release
-    (:class:`~sdv_plausible.queries.transcript.QueryRecord`), and ``apart`` says how many numbers are charged one
-    by one (:func:`numbers_apart`).
+    A new kind of query is a class with these three members. Its parameters must come from public knowledge
+    and earlier answers. Two members are optional: a method ``asked()`` describes the query for the release
+    (:class:`~sdv_plausible.queries.transcript.QueryRecord`), and ``apart`` is the number of separate charges
+    (:func:`numbers_apart`).
     """
 
     @property
@@ -155,39 +151,40 @@ class Query(Protocol[Rows_contra]):
         """Return the exact answer, an integer array whose shape does not depend on the rows."""
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """L2 distance of the exact answers of two neighbours, at most."""
+        """Return an upper bound on the L2 distance between the exact answers of two neighbouring tables."""
 
 
 def numbers_apart(question: Any) -> int:
-    """How many numbers an answer is charged as: 1, or what a question states as ``apart``.
+    """Number of separate charges of an answer: 1, or the query's ``apart``.
 
-    Then each of so many is moved by at most an equal part of its sensitivity (of the square, in L2).
+    With n charges, one unit moves each of the n numbers by at most the n-th part of the sensitivity (of its
+    square, in L2).
     """
     return check.whole("apart", getattr(question, "apart", 1), 1)
 
 
 @dataclass(frozen=True)
 class NumberOfRows:
-    """How many rows there are."""
+    """Query for the number of rows."""
 
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
 
     def asked(self) -> QueryRecord:
-        """Say what is asked."""
+        """Describe the query."""
         return QueryRecord(kind="number of rows")
 
     def exact(self, rows: Any) -> np.ndarray:
-        """Return one number, shape (1,)."""
+        """Return the number of rows, shape (1,)."""
         return np.array([rows.num_rows()], dtype=np.int64)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Return the rows of one unit; replacing it changes the number by less, and gets the same noise."""
+        """Rows of one unit. Replacing a unit changes the number by less but gets the same noise."""
         return float(neighbours.rows)
 
 
 @dataclass(frozen=True)
 class CountTable:
-    """How many rows are in every cell of a table over some axes.
+    """Query for the number of rows in every cell of a table over some axes.
 
     Parameters
     ----------
@@ -199,28 +196,28 @@ class CountTable:
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
 
     def asked(self) -> QueryRecord:
-        """Say what is asked."""
+        """Describe the query."""
         return QueryRecord(kind="counts", tables=(tuple(self.axes),))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
-        """Return the table, of the axes' shape."""
+        """Return the count table, in the axes' shape."""
         return next(iter(rows.tables([self.axes])))
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """One row is in one cell."""
+        """L2 sensitivity of a histogram: every row is in one cell."""
         return neighbours.histogram_l2
 
 
 @dataclass(frozen=True)
 class L1Distances:
-    """L1 distance of tables of counts from public integer estimates: scores that say where a model is wrong.
+    """Query for the L1 distances between count tables and public estimates: scores of a model's errors.
 
     Parameters
     ----------
     sets : sequence of sequences of Axis
         The tables.
     estimates : sequence of ndarray of int
-        One for each, functions of earlier answers alone.
+        One estimate per table. They must be functions of earlier answers alone.
     """
 
     sets: Sequence[Axes]
@@ -228,21 +225,21 @@ class L1Distances:
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 3"
 
     def asked(self) -> QueryRecord:
-        """Say what is asked; the estimates are large, and follow from earlier answers."""
+        """Describe the query without the estimates: they are large, and follow from earlier answers."""
         return QueryRecord(kind="distances", tables=tuple(tuple(axes) for axes in self.sets))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
-        """Return one score for each table, shape (number of tables,)."""
+        """Return one score per table, shape (number of tables,)."""
         if len(self.sets) != len(self.estimates):
             raise ValueError(
                 f"estimates ({len(self.estimates)}) must be as many as sets ({len(self.sets)}): one for each"
             )
         scores = np.zeros(len(self.sets), dtype=np.int64)
-        for positions, tables in together(rows, self.sets):
-            apart = np.abs(tables - np.stack([self.estimates[i] for i in positions.tolist()]))
-            scores[positions] = apart.reshape(len(positions), -1).sum(1)
+        for positions, tables in count_tables(rows, self.sets):
+            differences = np.abs(tables - np.stack([self.estimates[i] for i in positions.tolist()]))
+            scores[positions] = differences.reshape(len(positions), -1).sum(1)
         return scores
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Reverse triangle inequality: each score moves by the table's own L1 distance at most."""
+        """Reverse triangle inequality: a score moves by at most its table's L1 distance."""
         return neighbours.histogram_l1 * math.sqrt(len(self.sets))

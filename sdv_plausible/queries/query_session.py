@@ -1,7 +1,7 @@
-"""The door to the rows: opened by charged entries, and how answers leave through it.
+"""A query session: ledger entries pay for it, and every answer is charged, noised and recorded.
 
-It is as wide as its ledger entries say; every question is paid out of that before it is answered, and is
-answered with noise. Where there is no claim (an infinite loss) it is answered exactly.
+The entries set the session's budget. Every query spends part of it before it is answered, and is answered
+with noise. With an infinite loss in the entries (no privacy guarantee) answers are exact.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.transcript import ALL_ROWS, Noise, Transcript
 
-Given = TypeVar("Given")
-MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
+AnswerT = TypeVar("AnswerT")
+MANY_TABLES = 64  # from this many tables of one share on, one sampler call is faster than one per table
 
 
 def noise_groups(shares: Sequence[float]) -> list[list[int]]:
-    """Positions of the tables that get their noise by one call, in the order of the calls."""
+    """Group positions of tables that share one noise call, in call order."""
     equal: dict[float, list[int]] = defaultdict(list)
     for i, share in enumerate(shares):
         equal[share].append(i)
     groups: list[list[int]] = []
-    for same in equal.values():
-        groups += [same] if len(same) >= MANY_TABLES else [[i] for i in same]
+    for positions in equal.values():
+        groups += [positions] if len(positions) >= MANY_TABLES else [[i] for i in positions]
     return groups
 
 
@@ -43,12 +43,12 @@ class NoisyValues:
     """A noisy answer."""
 
     values: np.ndarray  # multiples of the granularity
-    sigma: float  # standard deviation of the noise on every value; 0 where there is none
+    sigma: float  # noise parameter of every value: sigma, or b of Laplace noise; 0 without noise
     granularity: float = 1.0  # spacing of the noise's values
 
 
 class QuerySession:
-    """Rows, opened by ledger entries: parameters are those of a :class:`Queryable`."""
+    """Rows with a charged privacy budget; parameters as for :class:`Queryable`."""
 
     def __init__(
         self,
@@ -67,31 +67,29 @@ class QuerySession:
         self._parts = dict(parts or {})
         self._transcript, self._name = transcript or Transcript(), name
         self._paid_by = tuple(entry.name for entry in charged)
-        self._of_test = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
+        self._test_entries = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that the guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self._ledger.neighbours
 
     @property
     def allowance(self) -> QueryBudget:
-        """What all questions together may cost."""
+        """Privacy budget of all queries together."""
         return self._meter.allowance
 
     def sigma(self, share: float) -> float:
-        """Noise deviation of a table of counts for a share of mu^2; 0 without privacy."""
+        """Noise deviation of a count table for a share of mu^2; 0 without a guarantee."""
         return self.allowance.sigma(share, self.neighbours.histogram_l2)
 
-    def _give(self, asked: QueryRecord | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
-        """Hand an answer over, the last step of every method that answers."""
-        # It is written down as it leaves.
+    def _give(self, asked: QueryRecord | None, answer: AnswerT, law: Noise = "discrete gaussian") -> AnswerT:
+        """Record an answer and return it: the last step of every query method."""
         if asked is not None and isinstance(answer, (NoisyValues, FrequentValueCounts)):
             if isinstance(answer, FrequentValueCounts):
-                found = tuple(
-                    v[1] if isinstance(v, tuple) else v for v in answer.values
-                )  # values may come flagged
-                asked = replace(asked, details={**asked.details, "found": found})
+                # A value may be a tuple (flag, value).
+                values_found = tuple(v[1] if isinstance(v, tuple) else v for v in answer.values)
+                asked = replace(asked, details={**asked.details, "found": values_found})
                 values = np.concatenate([answer.public, answer.counts])
             else:
                 values = answer.values
@@ -105,7 +103,7 @@ class QuerySession:
         if not self.allowance.is_private:
             return NoisyValues(values=exact.astype(float), sigma=0.0)
         sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
-        if self.allowance.rate is not None:  # large answers get a little more noise
+        if self.allowance.rate is not None:  # answers of more than one charged piece need a little more noise
             rho = (sensitivity / sigma) ** 2 / 2
         coins = self._coins.spawn("answer", self._meter.next_answer())
         step = self.allowance.granularity(share, sensitivity)

@@ -1,4 +1,4 @@
-"""What may be asked of the rows: whoever learns holds a :class:`Queryable` and never the rows."""
+"""The query interface of a table: learners hold a :class:`Queryable` and never the rows."""
 
 from __future__ import annotations
 
@@ -30,123 +30,159 @@ __all__ = ["MANY_TABLES", "NoisyValues", "Queryable", "SeedRecords"]
 
 @dataclass(frozen=True)
 class SeedRecords:
-    """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else.
+    """Raw seed records, held only by Mechanism 1's row-by-row privacy tests.
 
-    Whoever saves it saves people.
+    Saving them saves personal data.
     """
 
-    codes: np.ndarray  # shape (n_s, m): seed records, in column order
+    codes: np.ndarray  # shape (n_s, m), in column order
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
 class Queryable(QuerySession):
-    """Rows that can be asked, within what ledger entries have paid for.
+    """Rows that answer queries with noise, within the privacy budget that ledger entries have paid for.
 
     Parameters
     ----------
     rows : object
-        An engine of exact answers, such as :class:`~sdv_plausible.queries.coded_rows.CodeArray`.
+        An engine for exact answers, such as :class:`~sdv_plausible.queries.coded_rows.CodeArray`.
     ledger : PrivacyLedger
-        Where ``entries`` are charged, now. Its neighbours are those of every answer.
+        Charged with ``entries`` at construction. Its neighbour relation applies to every answer.
     entries : iterable of LedgerEntry
-        What all questions together may cost.
-    coins : Coins
+        The privacy budget of all queries together.
+    coins : KeyedRNG
         Source of the noise.
     parts : mapping of str to engine
-        Named parts of the rows, for :meth:`part`; the same rows where there is no split.
+        Named parts of the rows, for :meth:`part`. Without a split, each part is all rows.
     transcript : Transcript, optional
-        Where noisy answers are written down.
+        Records the noisy answers.
     name : str
-        Which rows these are, for the transcript.
+        Name of these rows in the transcript.
 
     Raises
     ------
     BudgetExceededError
-        If the ledger has a limit that the entries exceed.
+        If the entries exceed the ledger's limit.
     """
 
     def part(self, name: str) -> Queryable:
-        """Return a part of the rows ("structure" or "parameters"), asked out of the same budget."""
+        """Return a view of one part of the rows that shares this budget.
+
+        Parameters
+        ----------
+        name : str
+            The part, "structure" or "parameters". An unknown name returns this object.
+        """
         if name not in self._parts:
             return self
-        view = object.__new__(type(self))  # who listens hears the parts too
+        view = object.__new__(type(self))  # keeps subclasses that record queries
         view.__dict__.update(self.__dict__)
         view._rows = self._parts[name]
         if view._rows is not self._rows:
             view._name = name
         return view
 
-    # --- asking -----------------------------------------------------------------------------------
-
+    # --- noisy answers ----------------------------------------------------------------------------
     def ask(self, question: Query[Any], share: float, failure: float = 0.0) -> NoisyValues:
-        """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
+        """Answer a query with discrete Gaussian noise on every entry, for a share of mu^2.
 
         Parameters
         ----------
-        question : Question
-            What to ask.
+        question : Query
+            The query.
         share : float
             Share of mu^2, > 0.
         failure : float
-            Probability, charged as well, that what is made of the answer fails, such as a bound.
+            Probability, also charged, that a result derived from the answer fails, such as a bound.
+
+        Returns
+        -------
+        NoisyValues
+            Noisy values of the exact answer's shape, and the noise's standard deviation.
 
         Raises
         ------
         BudgetExceededError
-            If less than the share is left. Nothing is looked at then.
+            If less than the share is left. The rows are not read then.
         """
         self._meter.spend(share=share, failure=failure, parts=numbers_apart(question))
         answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
         return self._give(describe(question), answer)
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[NoisyValues]:
-        """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
+        """Answer several count tables in one pass over the rows, each for its own share of mu^2.
+
+        Parameters
+        ----------
+        sets : sequence of sequences of Axis
+            Axes of each table.
+        shares : sequence of float
+            Share of mu^2 for each table, > 0.
+
+        Returns
+        -------
+        list of NoisyValues
+            One noisy table per set, in the axes' shape.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than the sum of the shares is left. The rows are not read then.
+        """
         if len(sets) != len(shares):
             raise ValueError(f"shares ({len(shares)}) must be as many as sets ({len(sets)}): one for each")
         self._meter.spend(share=shares)
-        questions = [CountTable(axes) for axes in sets]
+        queries = [CountTable(axes) for axes in sets]
         exact = list(self._rows.tables(sets))
-        moved = [question.sensitivity(self.neighbours) for question in questions]
+        sensitivities = [query.sensitivity(self.neighbours) for query in queries]
         answers: dict[int, NoisyValues] = {}
-        for same in noise_groups(shares):
-            share, most = shares[same[0]], max(moved[i] for i in same)
-            if len(same) == 1:
-                answers[same[0]] = self._noisy(exact[same[0]], most, share)
+        for positions in noise_groups(shares):
+            share, sensitivity = shares[positions[0]], max(sensitivities[i] for i in positions)
+            if len(positions) == 1:
+                answers[positions[0]] = self._noisy(exact[positions[0]], sensitivity, share)
             else:
-                found = self._noisy_tables([exact[i] for i in same], most, share)
-                answers |= dict(zip(same, found, strict=True))
-        return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
+                noisy = self._noisy_tables([exact[i] for i in positions], sensitivity, share)
+                answers |= dict(zip(positions, noisy, strict=True))
+        return [self._give(query.asked(), answers[i]) for i, query in enumerate(queries)]
 
     def _noisy_tables(
-        self, tables: Sequence[np.ndarray], moved: float, share: float
+        self, tables: Sequence[np.ndarray], sensitivity: float, share: float
     ) -> Iterator[NoisyValues]:
-        """Noise for k tables of equal shares as one vector."""
-        # A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the
-        # vector has k shares: every cell's noise has the deviation that it would have by itself.
+        """Add noise to k tables of equal shares as one vector."""
+        # One unit moves the vector by at most sqrt(k) times the sensitivity of a table, and the vector has k
+        # shares: the noise on a cell has the same deviation as for a single table.
         k = len(tables)
-        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
+        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), sensitivity * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
         for table, values in zip(tables, parts, strict=True):
             yield replace(flat, values=values.reshape(table.shape))
 
     def choose(self, question: Query[Any]) -> int:
-        """Choose the largest number of an answer, by the exponential mechanism, for one charged choice.
+        """Choose the largest entry of an answer by the exponential mechanism, for one charged choice.
 
         Parameters
         ----------
-        question : Question
-            One score for each candidate; its ``sensitivity`` is the most that any one of them moves, whole.
+        question : Query
+            One score per candidate. Its ``sensitivity`` is an integer: the most that one unit moves any of
+            them.
+
+        Returns
+        -------
+        int
+            Position of the chosen score.
 
         Raises
         ------
         ValueError
-            If that is no whole number. Nothing is looked at then.
+            If the sensitivity is not an integer. The rows are not read then.
+        BudgetExceededError
+            If no choice is left.
         """
-        moved = question.sensitivity(self.neighbours)
-        whole = int(moved) if float(moved).is_integer() else moved
-        sensitivity = check.whole("sensitivity", whole, 1, "round up what any score moves by")
+        bound = question.sensitivity(self.neighbours)
+        bound = int(bound) if float(bound).is_integer() else bound
+        sensitivity = check.whole("sensitivity", bound, 1, "round up what any score moves by")
         self._meter.spend_choice()
         scores = question.exact(self._rows)
         if not self.allowance.is_private:
@@ -157,99 +193,117 @@ class Queryable(QuerySession):
             epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
         )
-        return self._give(None, chosen)  # what is asked next, and is written down, follows from it
+        return self._give(None, chosen)  # not recorded: the next recorded query shows the choice
 
     def ask_frequent(self, question: OccurringValues, share: float, failure: float) -> FrequentValueCounts:
-        """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
+        """Select frequent values: values that enough units hold and whose noisy count passes a threshold.
 
         Parameters
         ----------
-        question : Occurring
-            What to ask.
+        question : OccurringValues
+            The query.
         share : float
             Share of mu^2 for the noise.
         failure : float
             Probability that noise alone lifts any value of one unit over the threshold.
+
+        Returns
+        -------
+        FrequentValueCounts
+            The selected values and their noisy counts.
         """
         self._meter.spend(share=share, failure=failure)
         values, counts, public = question.occurring(self._rows)
-        enough = np.flatnonzero(counts >= self.neighbours.rows_of(LEAST_HOLDERS))
-        answer = self._noisy(np.concatenate([public, counts[enough]]), self.neighbours.histogram_l2, share)
+        candidates = np.flatnonzero(counts >= self.neighbours.rows_of(LEAST_HOLDERS))
+        answer = self._noisy(
+            np.concatenate([public, counts[candidates]]), self.neighbours.histogram_l2, share
+        )
         noisy = answer.values[len(public) :]
-        passed = np.ones(len(enough), dtype=bool)
+        passed = np.ones(len(candidates), dtype=bool)
         if self.allowance.is_private:
             passed = noisy >= threshold(answer.sigma, failure, self.neighbours)
-        found = FrequentValueCounts(
-            values=[values[i] for i in enough[passed]],
+        frequent = FrequentValueCounts(
+            values=[values[i] for i in candidates[passed]],
             counts=noisy[passed],
             public=answer.values[: len(public)],
             sigma=answer.sigma,
             granularity=answer.granularity,
         )
-        return self._give(describe(question), found)
+        return self._give(describe(question), frequent)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
-        """Number of rows with discrete Laplace noise.
+        """Return the number of rows with discrete Laplace noise.
 
         Parameters
         ----------
         epsilon : float
-            Its loss.
+            Privacy loss of the count, > 0.
         failure : float
-            Probability that what is made of it fails.
+            Probability, also charged, that a bound derived from the count fails.
+
+        Returns
+        -------
+        int
+            The noisy number; it may be negative.
         """
         self._meter.spend(epsilon=epsilon, failure=failure)
         question, b = NumberOfRows(), 0.0
-        found = question.exact(self._rows)
+        count = question.exact(self._rows)
         if self.allowance.is_private:
             b = self.neighbours.rows / epsilon
-            found = noise.discrete_laplace(
-                found, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins
+            count = noise.discrete_laplace(
+                count, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins
             )
         return int(
-            self._give(question.asked(), NoisyValues(values=found, sigma=b), "discrete laplace").values[0]
+            self._give(question.asked(), NoisyValues(values=count, sigma=b), "discrete laplace").values[0]
         )
 
     def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> NoisyValues:
-        """Ask for an epsilon: discrete Laplace noise on every entry of the exact answer.
+        """Answer a query with discrete Laplace noise on every entry, for an epsilon.
 
         Parameters
         ----------
-        question : Question
-            What to ask; its ``l1(neighbours)`` is the L1 sensitivity of the whole answer, a whole number.
+        question : Query
+            The query. Its ``l1(neighbours)`` is the integer L1 sensitivity of the whole answer.
         epsilon : float
-            Loss of the whole answer.
+            Privacy loss of the whole answer, > 0.
         failure : float
-            Probability, charged as well, that what is made of the answer fails.
+            Probability, also charged, that a result derived from the answer fails.
+
+        Returns
+        -------
+        NoisyValues
+            The noisy answer. Its ``sigma`` is the noise's scale b = sensitivity / epsilon.
         """
         self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
-        found, scale = np.asarray(question.exact(self._rows)), 0.0
+        values, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
-            moved = question.l1(self.neighbours)
+            sensitivity = question.l1(self.neighbours)
             coins = self._coins.spawn("answer", self._meter.next_answer())
-            scale = moved / epsilon
-            found = noise.discrete_laplace(found, sensitivity=moved, epsilon=epsilon, coins=coins)
-        answer = NoisyValues(values=found.astype(float), sigma=scale)
+            scale = sensitivity / epsilon
+            values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, coins=coins)
+        answer = NoisyValues(values=values.astype(float), sigma=scale)
         return self._give(describe(question), answer, "discrete laplace")
 
     def ask_sampled(self, question: Query[Any], rate: float) -> NoisyValues:
-        """Ask of a fresh sample of the rows, each in it by itself, for one charged sum over samples.
+        """Answer a query on a fresh Poisson sample of the rows, for one charged sum over samples.
 
         Parameters
         ----------
-        question : Question
-            What to ask of the sample; discrete Gaussian noise, as charged, is added to every entry.
+        question : Query
+            The query on the sample. Every entry gets discrete Gaussian noise, as charged.
         rate : float
-            Probability that a row is in the sample, at most the one that was charged.
+            Probability that a row is in the sample, independently of the others; at most the charged rate.
 
         Raises
         ------
         BudgetExceededError
-            If no sum is left, or the rate is higher. Nothing is looked at then.
+            If no sum is left, or the rate exceeds the charged one. The rows are not read then.
         ValueError
-            If people or replaced rows are protected: the loss is proved for a row added or removed.
+            If the privacy unit is a person, or units are replaced: the loss is proved only for adding or
+            removing one row.
         """
-        moved = question.sensitivity(self.neighbours)
+        sensitivity = question.sensitivity(self.neighbours)
         if self.neighbours != ONE_ROW:
             raise ValueError(
                 f"sums over samples are accounted for single rows added or removed, not for the "
@@ -258,37 +312,37 @@ class Queryable(QuerySession):
         self._meter.spend_sum(rate)
         number = self._meter.next_answer()
         exact = question.exact(self._rows.part(0.0, rate, self._coins.spawn("sample", number)))
-        paid = self.allowance.sampled
-        if paid is None:  # no claim
+        charged = self.allowance.sampled
+        if charged is None:  # no claim
             return NoisyValues(values=exact.astype(float), sigma=0.0)
         noisy = noise.discrete_gaussian(
             exact,
-            sensitivity=moved,
-            rho=paid.sensitivity_over_sigma**2 / 2,
+            sensitivity=sensitivity,
+            rho=charged.sensitivity_over_sigma**2 / 2,
             coins=self._coins.spawn("answer", number),
         )
-        answer = NoisyValues(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
-        return self._give(None, answer)  # of no use to anybody else: not written down
+        answer = NoisyValues(values=noisy.astype(float), sigma=sensitivity / charged.sensitivity_over_sigma)
+        return self._give(None, answer)  # not recorded
 
     def release_groups(
         self, sets: Sequence[Sequence[int]], test: GroupRelease
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
+        """Release large groups of rows with equal codes, by a test whose loss was charged.
 
-        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: a
-        row changes one group of one set, and all of them together cost what one costs.
+        Every row belongs to one of the sets of columns, by a secret random draw that ignores its values. So
+        a row changes one group of one set, and all sets together cost as much as one.
 
         Parameters
         ----------
         sets : sequence of sequences of int
-            Column numbers; of no columns there is one combination, released without a look.
+            Column numbers. An empty set has one combination, which is released without reading the rows.
         test : GroupRelease
-            Chooses the groups and draws their sizes.
+            Selects the groups and draws their noisy sizes.
 
         Returns
         -------
         list of (ndarray of int, ndarray of int64)
-            For each set the released combinations, (g, columns), and their noisy sizes, (g,).
+            For each set the released combinations, shape (g, columns), and their noisy sizes, shape (g,).
         """
         if test.neighbours != self.neighbours:
             raise ValueError(
@@ -304,26 +358,31 @@ class Queryable(QuerySession):
                 continue
             part = self._rows.part(i / len(sets), (i + 1) / len(sets), self._coins.spawn("set of columns"))
             groups, sizes = part.groups(columns, test.least_seeds)
-            which, noisy = test.release(sizes, self._coins.spawn("sizes", i))
-            released.append((groups[which], noisy))
-        return self._give(None, released)  # the released prefixes themselves are kept by who asked
+            selected, noisy_sizes = test.release(sizes, self._coins.spawn("sizes", i))
+            released.append((groups[selected], noisy_sizes))
+        return self._give(None, released)  # not recorded: the caller stores the released prefixes
 
     # --- the rows themselves ----------------------------------------------------------------------
 
     def seed_records(self, paid_for: str) -> SeedRecords:
-        """Records for a row-by-row privacy test, whose own entry must have opened this door.
+        """Return the seed records for a row-by-row privacy test, whose entry must be among the charged ones.
 
         Parameters
         ----------
         paid_for : str
-            Name of the entry that charges what is done with them.
+            Name of the entry that charges the test.
+
+        Returns
+        -------
+        SeedRecords
+            Codes of all rows.
 
         Raises
         ------
         ValueError
             If there is no such entry.
         """
-        if paid_for not in self._of_test:
+        if paid_for not in self._test_entries:
             raise ValueError(
                 f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss has opened this door: "
                 "charge it before records are handed out"
@@ -331,14 +390,19 @@ class Queryable(QuerySession):
         return SeedRecords(self._rows.records())
 
     def raw_rows(self, why: str) -> np.ndarray:
-        """Codes of all rows, (n, m), for a model that cannot learn from answers.
+        """Return the codes of all rows for a model that cannot learn from noisy answers.
 
-        The release then makes no claim.
+        The release then has no privacy guarantee.
 
         Parameters
         ----------
         why : str
-            What is done with them; it goes into the ledger, first.
+            What the rows are used for. It is charged to the ledger first.
+
+        Returns
+        -------
+        ndarray of int, shape (n, m)
+            Codes of the n rows in the m columns.
         """
         self._ledger.charge(
             LedgerEntry(

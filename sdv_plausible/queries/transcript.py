@@ -1,10 +1,8 @@
-"""What the door was asked and what it answered.
+"""Transcript of a query session: queries and their noisy answers.
 
-Kept, because it is noisy, and whoever reads the release may want to know.
-
-An answer is written down as it leaves. So the transcript holds what the asker holds: public questions,
-questions made of earlier answers, and noisy values. Exact answers, which are given where there is no claim,
-are not written down.
+Every noisy answer is recorded when it is returned. So the transcript holds only what the caller already
+has: public queries, queries derived from earlier answers, and noisy values. Exact answers, which exist only
+without a privacy guarantee, are not recorded.
 """
 
 from __future__ import annotations
@@ -18,55 +16,53 @@ import numpy as np
 from sdv_plausible.queries.count_queries import QueryRecord
 
 Noise = Literal["discrete gaussian", "discrete laplace", "rounded"]
-"""Law of the error. No fit of ours rounds: published counts are "rounded"."""
+"""Law of an answer's error. Only published counts are "rounded"; fits of this package never are."""
 DEVIATION: dict[Noise, float] = {
     "discrete gaussian": 1.0, "discrete laplace": math.sqrt(2), "rounded": 3**-0.5,
 }  # fmt: skip
-"""Standard deviation of each law whose parameter is 1, at most."""
+"""Upper bound on each law's standard deviation at parameter 1."""
 SCALES, SOURCE = "scales", "source"
-"""Details of answers that others made: the parameter of every value, where they differ; who made them."""
+"""Details of published answers: the noise parameter of every value, where they differ; the publisher."""
 ALL_ROWS = "all"
 
 
 def describe(question: Any) -> QueryRecord:
-    """Return what a question says of itself by its method ``asked()``."""
-    # One without it is known by its class alone.
-    told = getattr(question, "asked", None)
-    return told() if callable(told) else QueryRecord(kind=type(question).__name__)
+    """Return a query's own record (its method ``asked()``), or its class name without one."""
+    own_record = getattr(question, "asked", None)
+    return own_record() if callable(own_record) else QueryRecord(kind=type(question).__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyAnswer:
-    """One answer and what it was an answer to."""
+    """A query and its noisy answer."""
 
     asked: QueryRecord
-    # The noisy answer, of the question's shape: whole numbers, or multiples of the granularity
+    # The noisy answer, in the query's shape: integers, or multiples of the granularity
     values: np.ndarray
     noise: Noise  # law of the independent noise on every value
-    # Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon),
-    # the largest error of rounded counts. Where values differ in theirs, ``scales`` has them, and this is
-    # their root mean square
+    # Noise parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon),
+    # the largest error of rounded counts. If it differs between values, ``scales`` has each one and this is
+    # the root mean square
     scale: float
-    paid_by: tuple[str, ...]  # names of the ledger entries that paid for it
-    # Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning",
-    # "seeds")
+    paid_by: tuple[str, ...]  # names of the ledger entries that paid for the answer
+    # Queried rows: "all", or with ``split`` the secret part ("structure", "parameters", "learning", "seeds")
     rows: str = ALL_ROWS
     granularity: float = 1.0  # spacing of the values of Gaussian noise: 1, or a power of two below
 
     @property
     def scales(self) -> np.ndarray | float:
-        """The parameter on every value, of the answer's shape; a number where it is the same on all."""
-        told = self.asked.details.get(SCALES)
-        return self.scale if told is None else np.asarray(told, dtype=float).reshape(self.values.shape)
+        """Noise parameter of every value, in the answer's shape; a number where it is the same for all."""
+        scales = self.asked.details.get(SCALES)
+        return self.scale if scales is None else np.asarray(scales, dtype=float).reshape(self.values.shape)
 
     @property
     def is_stated(self) -> bool:
-        """Whether others made it, and state its noise."""
+        """Whether the answer was published by others, with a noise that they state."""
         return SOURCE in self.asked.details
 
 
 class Transcript:
-    """Answers in the order they were given."""
+    """Noisy answers in the order in which they were given."""
 
     def __init__(self) -> None:
         self._answers: list[NoisyAnswer] = []
@@ -87,12 +83,12 @@ class Transcript:
         noise: Noise,
         granularity: float = 1.0,
     ) -> None:
-        """Write an answer down; one without noise (``scale`` 0) is not for keeping."""
+        """Record an answer; exact answers (``scale`` 0) are skipped."""
         if scale > 0:
-            found = np.asarray(values)
+            array = np.asarray(values)
             self._answers.append(
                 NoisyAnswer(
-                    asked=asked, values=found.astype(np.int64 if granularity == 1 else np.float64),
+                    asked=asked, values=array.astype(np.int64 if granularity == 1 else np.float64),
                     noise=noise, scale=float(scale), paid_by=paid_by, rows=rows, granularity=granularity,
                 )
             )  # fmt: skip

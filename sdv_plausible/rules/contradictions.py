@@ -1,4 +1,4 @@
-"""Whether any row can keep all rules: a search over the values that rules tell apart, without a real row."""
+"""Satisfiability of rules: a search over the values that rules distinguish, without real rows."""
 
 from __future__ import annotations
 
@@ -16,73 +16,74 @@ from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Formats, Rule, Words, date_formats
 
-MOST_ROWS = 200_000  # of the search; beyond, nothing is said
+MAX_SEARCH_ROWS = 200_000  # size limit of the search; larger ones are skipped
 
 
-def check_possible(rules: Sequence[Rule], words: Mapping[str, Words]) -> None:
-    """Refuse rules that no row can keep, or that can never apply."""
-    formats = date_formats(words)
+def check_possible(rules: Sequence[Rule], specs: Mapping[str, Words]) -> None:
+    """Raise an error for rules that no row can satisfy, or that can never apply."""
+    formats = date_formats(specs)
     for rule in rules:
-        _check_named(rule, words, formats)
-    limiting = [rule for rule in rules if isinstance(rule, (Implies, Forbidden, Allowed))]
-    touched = {name for rule in limiting for name in rule.columns}
+        _check_named(rule, specs, formats)
+    constraints = [rule for rule in rules if isinstance(rule, (Implies, Forbidden, Allowed))]
+    constrained = {name for rule in constraints for name in rule.columns}
     others = [
-        rule for rule in rules if isinstance(rule, (Determined, OneHot)) and touched & set(rule.columns)
+        rule for rule in rules if isinstance(rule, (Determined, OneHot)) and constrained & set(rule.columns)
     ]
-    for group in _connected([*limiting, *others]):
+    for group in _connected([*constraints, *others]):
         names = sorted({name for rule in group for name in rule.columns})
-        values = {name: _values(name, group, words.get(name, {})) for name in names}
+        values = {name: _values(name, group, specs.get(name, {})) for name in names}
         for rule in group:
             _check_values(rule, values, formats)
-        _check_group(group, _possible(group, values, formats), formats)
+        _check_group(group, _satisfying_rows(group, values, formats), formats)
 
 
 def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """Rules in groups that have no column in common."""
+    """Groups of rules that share no column with another group."""
     groups: list[list[Rule]] = []
     for rule in rules:
-        near = [g for g in groups if any(set(rule.columns) & set(other.columns) for other in g)]
-        groups = [g for g in groups if g not in near] + [[rule, *(other for g in near for other in g)]]
+        linked = [g for g in groups if any(set(rule.columns) & set(other.columns) for other in g)]
+        groups = [g for g in groups if g not in linked]
+        groups.append([rule, *(other for g in linked for other in g)])
     return groups
 
 
-def _check_named(rule: Rule, words: Mapping[str, Words], formats: Formats) -> None:
-    """Refuse a rule that names a value that is not declared of its column."""
+def _check_named(rule: Rule, specs: Mapping[str, Words], formats: Formats) -> None:
+    """Raise an error for a rule that names a value outside its column's declaration."""
     known: dict[str, set[Any]] = {}
     for name, value in rule.named:
-        spec, found = words.get(name, {}), rule_cells.key(value, name, formats)
+        spec, key = specs.get(name, {}), rule_cells.cell_key(value, name, formats)
         if spec.get("range_values") is not None and name not in known:
-            known[name] = {rule_cells.key(v, name, formats) for v in spec["range_values"]}
-        if found == rule_cells.MISSING:
+            known[name] = {rule_cells.cell_key(v, name, formats) for v in spec["range_values"]}
+        if key == rule_cells.MISSING:
             outside = spec.get("range_is_nullable") is False
         elif name in known:
-            outside = found not in known[name]
+            outside = key not in known[name]
         else:
-            outside = _is_beyond(value, name, spec)
+            outside = _is_out_of_range(value, name, spec)
         if outside:
-            said = "missing" if found == rule_cells.MISSING else repr(value)
+            what = "missing" if key == rule_cells.MISSING else repr(value)
             raise Refused.saying(
                 "rules",
-                f"rule '{rule}' names {said}, which is no declared value of column {name!r}: write values as "
+                f"rule '{rule}' names {what}, which is no declared value of column {name!r}: write values as "
                 "in its declaration, or leave this one out",
             )
 
 
-def _is_beyond(value: Any, name: str, spec: Words) -> bool:
+def _is_out_of_range(value: Any, name: str, spec: Words) -> bool:
     """Whether a value is outside the declared range, and no special value."""
     low, high = spec.get("range_min"), spec.get("range_max")
     if low is None or high is None or value in (spec.get("special_values") or ()):
         return False
     if spec.get("sdtype") == "datetime":
         form = spec.get("datetime_format")
-        low, value, high = (rule_cells.moment(v, name, form) for v in (low, value, high))
+        low, value, high = (rule_cells.to_nanoseconds(v, name, form) for v in (low, value, high))
     elif not rule_cells.is_number(value):
         return True
     return bool(not low <= value <= high)
 
 
 def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: Formats) -> None:
-    """Refuse rules that no row keeps, or of which one can never begin."""
+    """Raise an error for rules that no row satisfies, or whose condition no row can meet."""
     if possible is None:
         return
     if not len(possible):
@@ -102,7 +103,7 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
 
 
 def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: Formats) -> None:
-    """Refuse a condition that no declared value of its column meets."""
+    """Raise an error for a condition that no declared value of its column meets."""
     for condition in rule.conditions:
         table = pd.DataFrame({condition.column: values[condition.column]})
         if not condition.meets(table, formats).any():
@@ -114,7 +115,7 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: For
 
 
 def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
-    """Values of a column that stand for all that rules tell apart."""
+    """Representative values of a column, covering all cases that the rules distinguish."""
     declared = spec.get("range_values")
     if declared is None and spec.get("sdtype") == "boolean":
         declared = (False, True)
@@ -126,14 +127,14 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         return _dates(named, spec, missing)
     if spec.get("sdtype") == "numerical":
         return _numbers(named, spec, missing)
-    distinct = {rule_cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
+    distinct = {rule_cells.cell_key(value, name, {}): value for value in (*named, "\x00another", *missing)}
     return pd.Series(list(distinct.values()), dtype=object)
 
 
 def _may_miss(name: str, rules: Sequence[Rule], spec: Words) -> bool:
-    """Whether a row may do without a value: of a declared column, as far as it or a rule says so."""
-    if (stated := spec.get("range_is_nullable")) is not None:
-        return bool(stated)
+    """Whether a column may be missing: as declared, or if a rule names missing; True if undeclared."""
+    if (nullable := spec.get("range_is_nullable")) is not None:
+        return bool(nullable)
     is_declared = any(spec.get(word) is not None for word in ("range_values", "range_min", "range_max"))
     named = (value for rule in rules for column, value in rule.named if column == name)
     return not is_declared or any(pd.isna(value) for value in named)
@@ -144,21 +145,21 @@ def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
     named: list[Any] = []
     for rule in rules:
         named += [value for column, value in rule.named if column == name and not pd.isna(value)]
-        named += [p for c in rule.conditions if c.column == name for p in c.points]
+        named += [point for c in rule.conditions if c.column == name for point in c.points]
     return named
 
 
 def moments(named: Sequence[Any], form: str | None) -> list[int]:
-    """Nanoseconds of the dates among values, in the format or as ISO 8601."""
-    found = []
+    """Nanoseconds of those values that are dates, in the format or as ISO 8601."""
+    nanoseconds = []
     for value in named:
-        with contextlib.suppress(ValueError):  # another column's, or none
-            found.append(rule_cells.moment(value, "", form))
-    return found
+        with contextlib.suppress(ValueError):  # not a date
+            nanoseconds.append(rule_cells.to_nanoseconds(value, "", form))
+    return nanoseconds
 
 
 def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
-    """The named numbers, their neighbours and ends of the range, as far as inside it."""
+    """The named numbers and range ends with their neighbours, within the range."""
     plain = [float(v) for v in named if rule_cells.is_number(v)]
     low, high = (spec.get(word) for word in ("range_min", "range_max"))
     plain += [float(end) for end in (low, high) if end is not None]
@@ -173,7 +174,7 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
 
 
 def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
-    """Moments about the named ones and the ends, as timestamps."""
+    """The named moments and range ends with their neighbouring days, as timestamps."""
     ends = (spec.get("range_min"), spec.get("range_max"))
     day = 86_400_000_000_000
     known = moments((*named, *ends), spec.get("datetime_format"))
@@ -183,15 +184,15 @@ def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]
     return pd.Series([*map(pd.Timestamp, near), *missing], dtype=object)
 
 
-def _possible(
+def _satisfying_rows(
     rules: Sequence[Rule], values: Mapping[str, pd.Series[Any]], formats: Formats
 ) -> pd.DataFrame | None:
-    """Rows of such values that keep the rules; None if there are too many to look at."""
+    """Combinations of values that satisfy the rules; None if the search is too large."""
     table = pd.DataFrame(index=[0])
     for rule in sorted(rules, key=lambda rule: len(rule.columns)):
         for name in rule.columns:
             if name not in table:
-                if len(table) * len(values[name]) > MOST_ROWS:
+                if len(table) * len(values[name]) > MAX_SEARCH_ROWS:
                     return None
                 table = table.merge(values[name].rename(name), how="cross")
         table = table[rule.holds(table, formats)].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Columns that follow from others: by equality, as a sum."""
+"""Derived columns: equal to another column, or the sum of others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import Columns, DerivingRule, Formats, Words, check_columns, check_sdtypes
 from sdv_plausible.table.columns.domain import Attribute
 
-TOLERANCE = 1e-9  # of sums of doubles, relative
+TOLERANCE = 1e-9  # relative, for sums of doubles
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,14 @@ class Equal(DerivingRule):
     Parameters
     ----------
     column : str
-        The column that is made.
+        The derived column.
     other : str
-        The one that is modelled.
+        The modelled column.
+
+    Raises
+    ------
+    ValueError
+        If the names are equal.
     """
 
     column: str
@@ -45,35 +50,35 @@ class Equal(DerivingRule):
         """The original."""
         return (self.other,)
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse columns of two types."""
-        check_sdtypes(self, words, words[self.other].get("sdtype", ""))
+    def check(self, specs: Mapping[str, Words]) -> None:
+        """Raise an error if the columns have different sdtypes."""
+        check_sdtypes(self, specs, specs[self.other].get("sdtype", ""))
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Copy it; dates in the copy's own format."""
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Copy the original; dates in the copy's own format."""
         if self.other in formats:
             return {
-                self.column: rule_cells.written(
-                    *rule_cells.numbers(table, self.other, formats), made[self.column]
+                self.column: rule_cells.to_column(
+                    *rule_cells.to_numbers(table, self.other, formats), derived[self.column]
                 )
             }
         return {self.column: table[self.other].reset_index(drop=True)}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
-        """Those of the original, with the copy's own style of dates."""
-        found = replace(known[self.other], name=self.column, buckets=None, groups=None, counts=None)
-        plain = {"datetime_format": None, "time_zone": None}
-        style = {**plain, **styles.get(self.column, {})} if found.kind == "datetime" else {}
-        return (replace(found, **style),)
+        """Attribute of the original, with the copy's own date style."""
+        copy = replace(inputs[self.other], name=self.column, buckets=None, groups=None, counts=None)
+        no_style = {"datetime_format": None, "time_zone": None}
+        style = {**no_style, **styles.get(self.column, {})} if copy.kind == "datetime" else {}
+        return (replace(copy, **style),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether both are the same, or both missing."""
-        return rule_cells.same(table, self.column, self.other, formats)
+        """Mask of rows where both are equal, or both missing."""
+        return rule_cells.are_equal(table, self.column, self.other, formats)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {"rule": self.kind, "column": self.column, "other": self.other}
 
     def __str__(self) -> str:
@@ -82,14 +87,19 @@ class Equal(DerivingRule):
 
 @dataclass(frozen=True)
 class Sum(DerivingRule):
-    """A column that is the sum of others; missing where one of them is.
+    """A column that is the sum of others; missing where any of them is.
 
     Parameters
     ----------
     total : str
-        The column that is made.
+        The derived column.
     parts : sequence of str
-        The summands.
+        The summands, two or more.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two parts, or names repeat.
     """
 
     total: str
@@ -110,44 +120,43 @@ class Sum(DerivingRule):
         """The summands."""
         return self.parts
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse columns that are no numbers."""
-        check_sdtypes(self, words, "numerical")
+    def check(self, specs: Mapping[str, Words]) -> None:
+        """Raise an error if a column is not numerical."""
+        check_sdtypes(self, specs, "numerical")
 
     def _sum(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
-        read = [rule_cells.numbers(table, name, formats) for name in self.parts]
-        there = np.logical_and.reduce([present for _, present in read])
-        with np.errstate(over="ignore"):  # one cell is no reason for a warning
-            return np.sum([np.where(there, values, 0.0) for values, _ in read], axis=0), there
+        parts = [rule_cells.to_numbers(table, name, formats) for name in self.parts]
+        present = np.logical_and.reduce([part_present for _, part_present in parts])
+        with np.errstate(over="ignore"):  # no warning because of one cell
+            return np.sum([np.where(present, values, 0.0) for values, _ in parts], axis=0), present
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Add the parts up."""
-        return {self.total: rule_cells.written(*self._sum(table, formats), made[self.total])}
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Add the parts."""
+        return {self.total: rule_cells.to_column(*self._sum(table, formats), derived[self.total])}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin from the smallest sum to the largest."""
-        parts = [known[name] for name in self.parts]
-        if any(not part.lower for part in parts):  # nothing is known but that they are missing
+        parts = [inputs[name] for name in self.parts]
+        if any(not part.lower for part in parts):  # all cells are missing
             common: Words = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
             return (Attribute(kind="integer", **common),)
         whole = all(part.kind == "integer" for part in parts)
-        places = [0 if part.kind == "integer" else part.decimals for part in parts]
-        decimals = None if None in places else max(p for p in places if p is not None)
+        decimals = rule_cells.common_decimals(parts)
         ends = sum(part.lower[0] for part in parts), sum(part.upper[-1] for part in parts)
         nullable = any(part.nullable for part in parts)
-        return (rule_cells.one_bin(self.total, ends, whole=whole, decimals=decimals, nullable=nullable),)
+        return (rule_cells.single_bin(self.total, ends, whole=whole, decimals=decimals, nullable=nullable),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the total is the sum, or missing where a part is."""
-        wanted, there = self._sum(table, formats)
-        total, present = rule_cells.numbers(table, self.total, formats)
-        near = np.abs(np.where(present, total, 0) - wanted) <= TOLERANCE * np.maximum(1, np.abs(wanted))
-        return np.where(there & present, near, there == present)
+        """Mask of rows where the total is the sum, or missing where a part is."""
+        expected, expected_present = self._sum(table, formats)
+        total, present = rule_cells.to_numbers(table, self.total, formats)
+        near = np.abs(np.where(present, total, 0) - expected) <= TOLERANCE * np.maximum(1, np.abs(expected))
+        return np.where(expected_present & present, near, expected_present == present)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {"rule": self.kind, "total": self.total, "parts": list(self.parts)}
 
     def __str__(self) -> str:

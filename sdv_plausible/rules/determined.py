@@ -1,4 +1,4 @@
-"""Columns whose values follow from others by a declared mapping."""
+"""Columns derived from others by a declared mapping."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from sdv_plausible.table.declared.specifications import says_missing
 
 
 class Determined(DerivingRule):
-    """A column whose value follows from others by a declared mapping, such as a code from its label.
+    """A column derived from others by a declared mapping, such as a code from its label.
 
     Parameters
     ----------
     column : str
-        The column that is made.
+        The derived column.
     by : str or sequence of str
-        The columns that it follows from.
+        The columns from which it is derived.
     mapping : mapping
-        Value of ``by`` (a tuple of values where ``by`` has several columns; None is missing) -> value of
-        ``column``.
+        Value of ``by`` -> value of ``column``. With several columns in ``by``, the keys are tuples. None is
+        missing.
     otherwise : optional
-        Value where the mapping says nothing; missing by default.
+        Value for combinations that the mapping lacks; missing by default.
 
     Raises
     ------
     ValueError
-        If the mapping is empty or its keys do not fit ``by``.
+        If the mapping is empty or its keys do not match ``by``.
 
     Examples
     --------
@@ -66,13 +66,13 @@ class Determined(DerivingRule):
             raise ValueError(f"Determined: mapping ({named}) must name a value for each of {shown(by)}")
         check_values("Determined: otherwise and the mapping's values", (*mapping.values(), otherwise))
         self.mapping, self.otherwise = dict(mapping), otherwise
-        self._by = [self._parts(given) for given in self.mapping]
+        self._by = [self._parts(key) for key in self.mapping]
 
-    def _parts(self, given: Any) -> tuple[Any, ...]:
-        parts = (given,) if len(self.by) == 1 else given
+    def _parts(self, key: Any) -> tuple[Any, ...]:
+        parts = (key,) if len(self.by) == 1 else key
         if not isinstance(parts, tuple) or len(parts) != len(self.by):
             raise ValueError(
-                f"Determined: the mapping's key {given!r} must have a value for each of {self.by!r}"
+                f"Determined: the mapping's key {key!r} must have a value for each of {self.by!r}"
             )
         return parts
 
@@ -88,7 +88,7 @@ class Determined(DerivingRule):
 
     @property
     def values(self) -> list[Any]:
-        """Values that the column may get."""
+        """Possible values of the column."""
         return [*self.mapping.values(), self.otherwise]
 
     @property
@@ -98,67 +98,67 @@ class Determined(DerivingRule):
         values = [*self.mapping.values(), *([] if pd.isna(self.otherwise) else [self.otherwise])]
         return [*keys, *((self.column, value) for value in values)]
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse values that the column cannot hold, or a missing one where it must not be."""
-        self.attributes({}, words, {})
-        formats = date_formats(words)
+    def check(self, specs: Mapping[str, Words]) -> None:
+        """Raise an error if a value, or a missing one from a gap in the mapping, does not fit the column."""
+        self.attributes({}, specs, {})
+        formats = date_formats(specs)
         self._by_key(formats)
-        spec, source = words[self.column], words[self.by[0]]
-        known = ("range_values", "range_min", "range_is_nullable")
-        declared = any(spec.get(word) is not None for word in known)
+        spec, source = specs[self.column], specs[self.by[0]]
+        value_words = ("range_values", "range_min", "range_is_nullable")
+        declared = any(spec.get(word) is not None for word in value_words)
         if declared and not says_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
             mapped = {parts[0] for parts in self._by_key(formats)}
-            may_hold = [*(source.get("range_values") or ()), *(source.get("special_values") or ())]
-            may_hold += [None] * says_missing(source)
-            bare = [v for v in may_hold if rule_cells.key(v, self.by[0], formats) not in mapped]
-            if bare:
-                said = "missing" if pd.isna(bare[0]) else repr(bare[0])
+            possible = [*(source.get("range_values") or ()), *(source.get("special_values") or ())]
+            possible += [None] * says_missing(source)
+            unmapped = [v for v in possible if rule_cells.cell_key(v, self.by[0], formats) not in mapped]
+            if unmapped:
+                text = "missing" if pd.isna(unmapped[0]) else repr(unmapped[0])
                 raise Refused.saying(
                     "rules",
-                    f"rule '{self}': the mapping has nothing for {said}, and column {self.column!r} is "
+                    f"rule '{self}': the mapping has nothing for {text}, and column {self.column!r} is "
                     "declared without missing values: add it, or give otherwise=",
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
-        keys = [rule_cells.declared(parts, self.by, formats) for parts in self._by]
-        found = dict(zip(keys, self.mapping.values(), strict=True))
-        if len(found) < len(keys):
+        keys = [rule_cells.combination_key(parts, self.by, formats) for parts in self._by]
+        by_key = dict(zip(keys, self.mapping.values(), strict=True))
+        if len(by_key) < len(keys):
             raise Refused.saying(
                 "rules", f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}"
             )
-        return found
+        return by_key
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Look the column up."""
-        found, attribute = self._looked_up(table, formats), made[self.column]
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Look up the column."""
+        cells, attribute = self._looked_up(table, formats), derived[self.column]
         if sdtype_of(attribute) in CATEGORIES:
-            return {self.column: found.infer_objects()}
-        there = found.notna().to_numpy()
-        number = np.float64 if attribute.kind == "float" else np.int64
-        values = np.array([value if ok else 0 for value, ok in zip(found, there, strict=True)], dtype=number)
-        return {self.column: rule_cells.written(values, there, attribute)}
+            return {self.column: cells.infer_objects()}
+        present = cells.notna().to_numpy()
+        dtype = np.float64 if attribute.kind == "float" else np.int64
+        values = np.array([cell if ok else 0 for cell, ok in zip(cells, present, strict=True)], dtype=dtype)
+        return {self.column: rule_cells.to_column(values, present, attribute)}
 
     def _looked_up(self, table: pd.DataFrame, formats: Formats) -> pd.Series[Any]:
-        """The mapping's value of each row, missing as None; dates as nanoseconds."""
-        where, combinations = rule_cells.combinations(table, self.by, formats)
+        """The mapping's value of each row; missing is None, dates are nanoseconds."""
+        where, combinations = rule_cells.distinct_combinations(table, self.by, formats)
         by_key = self._by_key(formats)
-        found = np.full(len(combinations), None, dtype=object)
+        values = np.full(len(combinations), None, dtype=object)
         for i, combination in enumerate(combinations):
             value = by_key.get(combination, self.otherwise)
             if not pd.isna(value):
-                dated = self.column in formats
-                found[i] = rule_cells.key(value, self.column, formats) if dated else value
-        return pd.Series(found[where], dtype=object)
+                is_date = self.column in formats
+                values[i] = rule_cells.cell_key(value, self.column, formats) if is_date else value
+        return pd.Series(values[where], dtype=object)
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """The mapping's values."""
-        spec = words.get(self.column, {})
+        spec = specs.get(self.column, {})
         formats = date_formats({self.column: spec})
         present = [value for value in self.values if not pd.isna(value)]
-        by_key = {rule_cells.key(value, self.column, formats): value for value in present}
-        common: Words = {"name": self.column, "nullable": self._may_miss(known)}
+        by_key = {rule_cells.cell_key(value, self.column, formats): value for value in present}
+        common: Words = {"name": self.column, "nullable": self._may_miss(inputs)}
         if spec.get("sdtype") not in ("numerical", "datetime"):
             return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
         if self.column in formats:
@@ -174,27 +174,28 @@ class Determined(DerivingRule):
         points = tuple(sorted(cast("list[float]", list(by_key))))
         return (Attribute(lower=points, upper=points, **common),)
 
-    def _may_miss(self, known: Mapping[str, Attribute]) -> bool:
-        """Whether the mapping may leave a row without a value, as where it lacks one of a category's."""
-        source = known.get(self.by[0])
+    def _may_miss(self, inputs: Mapping[str, Attribute]) -> bool:
+        """Whether a row may have no value, e.g. because the mapping lacks a category."""
+        source = inputs.get(self.by[0])
         if any(map(pd.isna, self.mapping.values())) or not pd.isna(self.otherwise):
             return any(map(pd.isna, self.values))
         if len(self.by) > 1 or source is None or source.nullable or source.is_ordered:
             return True
-        return not {rule_cells.declared((v,), self.by, {}) for v in source.values} <= self._by_key({}).keys()
+        by_key = self._by_key({})
+        return any(rule_cells.combination_key((v,), self.by, {}) not in by_key for v in source.values)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the column is what the mapping says."""
-        found = pd.DataFrame({"wanted": self._looked_up(table, formats)})
+        """Mask of rows where the column equals the mapping's value."""
+        comparison = pd.DataFrame({"wanted": self._looked_up(table, formats)})
         if self.column in formats:
-            moments = rule_cells.numbers(table, self.column, formats)[0]
-            wanted = [rule_cells.NO_DATE if moment is None else moment for moment in found["wanted"]]
-            return np.asarray(np.array(wanted, dtype=np.int64) == moments)
-        found["is"] = table[self.column].array
-        return rule_cells.same(found, "is", "wanted", {})
+            moments = rule_cells.to_numbers(table, self.column, formats)[0]
+            expected = [rule_cells.NO_DATE if moment is None else moment for moment in comparison["wanted"]]
+            return np.asarray(np.array(expected, dtype=np.int64) == moments)
+        comparison["is"] = table[self.column].array
+        return rule_cells.are_equal(comparison, "is", "wanted", {})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form; the mapping as a list of keys and values."""
+        """JSON form."""
         pairs = [
             [list(given) if len(self.by) > 1 else [given], value] for given, value in self.mapping.items()
         ]

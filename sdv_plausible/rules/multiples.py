@@ -25,7 +25,12 @@ class Multiple(DerivingRule):
     column : str
         The column.
     step : float
-        Above 0. A real row between two multiples counts as the nearest.
+        Positive. A real value between two multiples is encoded as the nearest one.
+
+    Raises
+    ------
+    ValueError
+        If step is not a positive number.
     """
 
     column: str
@@ -40,46 +45,46 @@ class Multiple(DerivingRule):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The column itself, from whole steps."""
+        """The column itself, derived from the number of steps."""
         return (self.column,)
 
     @property
     def steps(self) -> str:
-        """Name of the stand-in."""
+        """Name of the surrogate column."""
         return f"{self.column} / {self.step:g}"
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Whole steps."""
+        """The number of steps."""
         return (self.steps,)
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse a column of anything but numbers."""
-        check_sdtypes(self, words, "numerical")
+    def check(self, specs: Mapping[str, Words]) -> None:
+        """Raise an error if the column is not numerical."""
+        check_sdtypes(self, specs, "numerical")
 
-    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
-        """Whole steps, in the declared range if there is one."""
-        spec = words.get(self.column, {})
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+        """Number of steps, in the declared range if any."""
+        spec = specs.get(self.column, {})
         self._check_fine(spec)
-        found: Words = {"sdtype": "numerical"}
+        steps: Words = {"sdtype": "numerical"}
         if spec.get("range_min") is not None:
-            found["range_min"] = math.ceil(spec["range_min"] / self.step - 1e-9)
+            steps["range_min"] = math.ceil(spec["range_min"] / self.step - 1e-9)
         if spec.get("range_max") is not None:
-            found["range_max"] = math.floor(spec["range_max"] / self.step + 1e-9)
-        if found.get("range_min", -math.inf) > found.get("range_max", math.inf):
+            steps["range_max"] = math.floor(spec["range_max"] / self.step + 1e-9)
+        if steps.get("range_min", -math.inf) > steps.get("range_max", math.inf):
             raise check.Refused.saying(
                 "rules", f"rule '{self}' contradicts the declared range: it holds no such multiple"
             )
-        if found.keys() > {"sdtype"}:
-            found["decimal_places"] = 0
+        if steps.keys() > {"sdtype"}:
+            steps["decimal_places"] = 0
         if spec.get("range_is_nullable") is not None:
-            found["range_is_nullable"] = spec["range_is_nullable"]
+            steps["range_is_nullable"] = spec["range_is_nullable"]
         if spec.get("special_values"):
-            found["special_values"] = [round(v / self.step) for v in spec["special_values"]]
-        return {self.steps: found}
+            steps["special_values"] = [round(v / self.step) for v in spec["special_values"]]
+        return {self.steps: steps}
 
     def _check_fine(self, spec: Words) -> None:
-        """Refuse a step that is so small that whole steps fit in no 64 bits, and texts beside the numbers."""
+        """Raise an error if the number of steps exceeds 64 bits, or if special values are texts."""
         if any(isinstance(value, str) for value in spec.get("special_values") or ()):
             raise check.Refused.saying(
                 "special_values",
@@ -96,38 +101,38 @@ class Multiple(DerivingRule):
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Nearest whole number of steps."""
-        values, there = rule_cells.numbers(table, self.column, formats)
-        with np.errstate(over="ignore"):  # one cell is no reason for a warning
-            steps = np.round(np.where(there, values, 0) / self.step)
-        return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
+        values, present = rule_cells.to_numbers(table, self.column, formats)
+        with np.errstate(over="ignore"):  # no warning because of one cell
+            steps = np.round(np.where(present, values, 0) / self.step)
+        return {self.steps: pd.Series(np.where(present, steps, np.nan), index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Steps times their size."""
-        steps, there = rule_cells.numbers(table, self.steps, {})
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Number of steps times the step."""
+        steps, present = rule_cells.to_numbers(table, self.steps, {})
         with np.errstate(over="ignore"):
-            values = rule_cells.rounded(steps * self.step)
-        return {self.column: rule_cells.written(values, there, made[self.column])}
+            values = rule_cells.round_decimals(steps * self.step)
+        return {self.column: rule_cells.to_column(values, present, derived[self.column])}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """One bin over all steps."""
-        steps = known[self.steps]
+        steps = inputs[self.steps]
         whole, places = float(self.step).is_integer(), 0
         while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
             places += 1
         ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
         nullable = steps.nullable or not steps.lower
-        return (rule_cells.one_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
+        return (rule_cells.single_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the value is a multiple, or missing."""
-        values, there = rule_cells.numbers(table, self.column, formats)
-        steps = np.where(there, values, 0) / self.step
+        """Mask of rows whose value is a multiple, or missing."""
+        values, present = rule_cells.to_numbers(table, self.column, formats)
+        steps = np.where(present, values, 0) / self.step
         return np.asarray(np.abs(steps - np.round(steps)) <= 1e-6)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {"rule": self.kind, "column": self.column, "step": self.step}
 
     def __str__(self) -> str:

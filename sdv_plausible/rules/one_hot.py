@@ -1,4 +1,4 @@
-"""Groups of flags of which exactly one is set."""
+"""One-hot groups: flags of which exactly one is set."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from sdv_plausible.rules.rule import (
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute
 
-_MOST = 2**62  # of a number
+_MOST = 2**62  # largest absolute value of a flag
 
 
 class OneHot(DerivingRule):
-    """Columns of which exactly one is set; the model sees one category.
+    """Columns of which exactly one is set, modelled as one category.
 
     Parameters
     ----------
     columns : sequence of str
-        The flags.
+        The flags, two or more.
     values : (off, on)
-        What an unset and a set flag hold: ``(0, 1)``, ``(False, True)``, ``("no", "yes")``.
+        Values of an unset and a set flag: ``(0, 1)``, ``(False, True)``, ``("no", "yes")``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two columns, or off and on are the same.
+        If there are fewer than two columns, or off and on are equal, missing or beyond 2^62.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class OneHot(DerivingRule):
     def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
         self._columns = check_columns("OneHot", columns, 2)
         check_values("OneHot: values", values)
-        if len(values) != 2 or len({rule_cells.key(value, "", {}) for value in values}) < 2:
+        if len(values) != 2 or len({rule_cells.cell_key(value, "", {}) for value in values}) < 2:
             raise ValueError(f"OneHot: values ({shown(values)}) must be two, of an unset and of a set flag")
         if any(pd.isna(value) or (rule_cells.is_number(value) and abs(value) > _MOST) for value in values):
             raise ValueError(f"OneHot: values ({shown(values)}) must be there, and numbers within 2^62")
@@ -59,12 +59,12 @@ class OneHot(DerivingRule):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """All of them."""
+        """All flags."""
         return self._columns
 
     @property
     def which(self) -> str:
-        """Name of the stand-in."""
+        """Name of the surrogate column."""
         name = f"one of {', '.join(self._columns)}"
         if len(name) <= LONGEST_NAME:
             return name
@@ -77,24 +77,24 @@ class OneHot(DerivingRule):
 
     @property
     def named(self) -> list[tuple[str, Any]]:
-        """What a flag holds."""
+        """Values of the flags."""
         return [(name, value) for name in self._columns for value in (self.off, self.on)]
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse flags that are dates, or whose type does not hold the values."""
-        check_sdtypes(self, words, "numerical", "categorical", "boolean")
-        numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
+    def check(self, specs: Mapping[str, Words]) -> None:
+        """Raise an error if flags are dates, or if their type cannot hold the values."""
+        check_sdtypes(self, specs, "numerical", "categorical", "boolean")
+        numbers = [name for name in self._columns if specs[name]["sdtype"] == "numerical"]
         if numbers and not all(map(rule_cells.is_number, (self.off, self.on))):
             raise Refused.saying(
                 "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
             )
 
-    def resolved(self, words: Mapping[str, Words]) -> OneHot:
-        """Return the rule with truth values, where all columns are truth values."""
-        truths = all(words.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
-        return OneHot(self._columns, (bool(self.off), bool(self.on))) if truths else self
+    def resolve(self, specs: Mapping[str, Words]) -> OneHot:
+        """Return the rule with boolean values, if all columns are boolean."""
+        all_boolean = all(specs.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
+        return OneHot(self._columns, (bool(self.off), bool(self.on))) if all_boolean else self
 
-    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
         """One category: the names of the columns."""
         return {
             self.which: {
@@ -105,16 +105,16 @@ class OneHot(DerivingRule):
         }
 
     def _set(self, table: pd.DataFrame) -> np.ndarray:
-        return np.stack([rule_cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
+        return np.stack([rule_cells.is_in(table, name, {}, [self.on]) for name in self._columns], axis=1)
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
-        """The first flag that is set; a row without one is missing, and gets a random one."""
+        """The first flag that is set; a row without one is missing, and encoded at random."""
         flags = self._set(table)
         names = np.array(self._columns, dtype=object)[flags.argmax(axis=1)]
         return {self.which: pd.Series(np.where(flags.any(axis=1), names, None), index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Set the one flag."""
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Set one flag."""
         which = table[self.which].to_numpy()
         return {
             name: pd.Series([self.on if w == name else self.off for w in which], dtype=object).infer_objects()
@@ -122,7 +122,7 @@ class OneHot(DerivingRule):
         }
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """Off and on."""
         values = (self.off, self.on)
@@ -134,11 +134,11 @@ class OneHot(DerivingRule):
         return tuple(Attribute(name=name, kind="categorical", values=values) for name in self._columns)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether exactly one is set."""
+        """Mask of rows with exactly one flag set."""
         return np.asarray(self._set(table).sum(axis=1) == 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {"rule": self.kind, "columns": list(self._columns), "values": [self.off, self.on]}
 
     def __str__(self) -> str:

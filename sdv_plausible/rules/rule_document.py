@@ -1,7 +1,6 @@
-"""What a document says of a rule, stated once.
+"""JSON form of rules.
 
-Whoever reads or publishes it takes it from here: files of rules and their schema, the rules of a release and
-its schema.
+This is the single source for rule files and their schema, and for the rules of a release and its schema.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _CELLS = list_of(_CELL, minItems=1)
 
 
 def conditions(*by_hand: Form) -> Form:
-    """Form of conditions as they are saved, and as people may write them, too."""
+    """Form of conditions as they are saved; ``by_hand`` adds forms that people may write."""
     ends = object_of({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
     return {
         "type": "object",
@@ -37,24 +36,24 @@ SHARED: Shared = {
     ),
     "conditions": (conditions(_CELL), lambda found: found),
 }
-"""Forms that rules name."""
+"""Forms that rules reference."""
 
 
 @dataclass(frozen=True)
 class RuleKind:
-    """What a document says of a rule of one kind."""
+    """Document form of one kind of rule."""
 
-    of: str  # the class
+    of: str  # class name
     meaning: str
-    saved: Mapping[str, Form]  # its parts, all of which are there
-    by_hand: Mapping[str, Form] = field(default_factory=dict)  # what people may write instead
-    left_out: tuple[str, ...] = ()  # what they need not write
+    saved: Mapping[str, Form]  # parts, all required
+    by_hand: Mapping[str, Form] = field(default_factory=dict)  # alternative forms that people may write
+    left_out: tuple[str, ...] = ()  # parts that people may omit
 
     @property
     def form(self) -> Form:
-        """Form of its parts in a file of rules."""
-        also = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
-        return object_of({**self.saved, **also}, self.left_out)
+        """Form of the parts in a rule file."""
+        alternatives = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
+        return object_of({**self.saved, **alternatives}, self.left_out)
 
 
 KINDS: dict[str, RuleKind] = {
@@ -112,4 +111,4 @@ KINDS: dict[str, RuleKind] = {
         {"columns": _COLUMNS, "combinations": list_of(_CELLS, minItems=1)},
     ),
 }  # fmt: skip
-"""Every kind of rule, by name: no class is loaded before a file holds one."""
+"""All kinds of rules by name. Their classes load only when a file contains one."""

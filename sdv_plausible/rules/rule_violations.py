@@ -1,4 +1,4 @@
-"""Real rows that break the rules, for their holder."""
+"""Rows that break rules, for the data owner."""
 
 from __future__ import annotations
 
@@ -18,30 +18,34 @@ def check_rows(
     show: Callable[[str], object],
 ) -> tuple[Check, set[str]]:  # fmt: skip
     """Compare rows with declarations and rules. Not private."""
-    # ``declared``: attribute, and whether missing was declared, of every declared column that the model sees.
-    # Second come the columns about whose cells the check tells, be it by a stand-in or by a rule: that all of
-    # them fit is told, too. None whose values were left open.
+    # ``declared``: attribute and declared nullability of every declared column that the model sees. The
+    # second result names the checked columns, directly or by a surrogate or rule: that all their cells fit is
+    # reported, too. Columns with undeclared values are not among them.
     known = {name: attribute for name, (attribute, _) in declared.items()}
-    said = {name: missing for name, (_, missing) in declared.items()}
-    found = check_columns(rule_set.fold(table), known, said, show)
-    check = Check((*found.findings, *rule_findings(rule_set, table)))
-    alone = set(declared) - set(rule_set.added)
-    return check, alone.union(*(rule.columns for rule in rule_set.rules if _can_misfit(rule, said)))
+    nullable = {name: missing for name, (_, missing) in declared.items()}
+    columns_check = check_columns(rule_set.fold(table), known, nullable, show)
+    check = Check((*columns_check.findings, *rule_findings(rule_set, table)))
+    modelled = set(declared) - set(rule_set.added)
+    return check, modelled.union(*(rule.columns for rule in rule_set.rules if _can_misfit(rule, nullable)))
 
 
-def _can_misfit(rule: Rule, said: Mapping[str, bool | None]) -> bool:
-    """Whether a row may not fit a rule or its stand-ins: every date has a time of day."""
-    return not isinstance(rule, kinds.DateAndTime) or rule.date in said or said.get(rule.time) is not None
+def _can_misfit(rule: Rule, nullable: Mapping[str, bool | None]) -> bool:
+    """Whether a row can break a rule or its surrogates; undeclared dates with times cannot."""
+    return (
+        not isinstance(rule, kinds.DateAndTime)
+        or rule.date in nullable
+        or nullable.get(rule.time) is not None
+    )
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
-    """Rules that rows break. Not private."""
+    """Rules that rows break, with counts. Not private."""
     findings = []
     for rule, broken in rule_set.broken(table).items():
         rows = int(broken.sum())
         if rows:
-            made = isinstance(rule, DerivingRule)
-            what = "counts as the nearest row that keeps it" if made else "counts, but is never made"
-            told = f"break the rule; such a row {what}"
-            findings.append(Finding(f"rule '{rule}'", told, rows, rows / len(table)))
+            is_deriving = isinstance(rule, DerivingRule)
+            what = "counts as the nearest row that keeps it" if is_deriving else "counts, but is never made"
+            problem = f"break the rule; such a row {what}"
+            findings.append(Finding(f"rule '{rule}'", problem, rows, rows / len(table)))
     return findings

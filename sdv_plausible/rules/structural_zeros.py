@@ -1,4 +1,4 @@
-"""Which pairs of codes the rules leave possible: structural zeros for the model. No row is looked at."""
+"""Structural zeros: which pairs of codes the rules allow. No row is read."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from itertools import chain, combinations
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.rules import rule_cells as read
+from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.conditions import Allowed, Implies
 from sdv_plausible.rules.contradictions import moments, named_values
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
-MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
+MAX_PAIRS = 1_000_000  # maximum number of value pairs checked per rule
 
 
 def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], np.ndarray]:
-    """Structural zeros of the rules about two modelled columns, and of stand-ins that are missing together.
+    """Structural zeros from rules on two modelled columns, and from surrogates that are missing together.
 
-    A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
-    looked at on both sides. As ``possible`` of :class:`~sdv_plausible.table.columns.domain.Domain`.
+    A pair of codes is possible if the rule allows any pair of their values. A bin that a rule divides is
+    checked on both sides. The result is ``possible`` of :class:`~sdv_plausible.table.columns.domain.Domain`.
     """
-    found: dict[tuple[int, int], np.ndarray] = {}
+    possible: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
-    for rule in chain.from_iterable(map(_about_pairs, rule_set.limiting)):
+    for rule in chain.from_iterable(map(_pairwise_rules, rule_set.limiting)):
         if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
-        cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
+        cells = _possible_cells(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
-            found[i, j] = cells & found[i, j] if (i, j) in found else cells
+            possible[i, j] = cells & possible[i, j] if (i, j) in possible else cells
     for making in rule_set.making:
         for pair in combinations(sorted(map(names.index, set(making.together) & set(names))), 2):
             missing, other = (domain.attributes[i].missing_code for i in pair)
             if missing is not None and other is not None:
                 cells = np.ones([domain.cardinalities[i] for i in pair], dtype=bool)
                 cells[missing], cells[:, other], cells[missing, other] = False, False, True
-                found[pair] = cells & found[pair] if pair in found else cells
-    return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
+                possible[pair] = cells & possible[pair] if pair in possible else cells
+    return {pair: cells for pair, cells in possible.items() if not cells.all() and cells.any()}
 
 
-def _about_pairs(rule: Rule) -> list[Rule]:
-    """What a rule says of two columns at a time: each conclusion alone, each two columns of a table."""
+def _pairwise_rules(rule: Rule) -> list[Rule]:
+    """The parts of a rule about two columns: each conclusion alone, each pair of columns of a table."""
     if isinstance(rule, Implies) and len(rule.when) == 1:
         (when,) = rule.when
-        given = {when.column: when.to_user()}
-        return [Implies(given, {c.column: c.to_user()}) for c in rule.then if c.column != when.column]
+        condition = {when.column: when.to_user()}
+        return [Implies(condition, {c.column: c.to_user()}) for c in rule.then if c.column != when.column]
     if isinstance(rule, Allowed):
-        numbers = combinations(range(len(rule.columns)), 2)
+        pairs = combinations(range(len(rule.columns)), 2)
         return [
             Allowed([rule.columns[i], rule.columns[j]], {(row[i], row[j]) for row in rule.combinations})
-            for i, j in numbers
+            for i, j in pairs
         ]
     return [rule] if len(rule.columns) == 2 else []
 
 
-def _possible(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:
+def _possible_cells(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:
     (a, left), (b, right) = (_representatives(attribute, rule) for attribute in (first, second))
-    if len(a) * len(b) > MOST_CELLS:
+    if len(a) * len(b) > MAX_PAIRS:
         return None
     left, right = left.rename(first.name), right.rename(second.name)
     table = pd.merge(left, right, how="cross")
@@ -70,19 +70,19 @@ def _possible(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet
 
 
 def _representatives(attribute: Attribute, rule: Rule) -> tuple[np.ndarray, pd.Series]:
-    """Code and value of what stands for all values that the rule tells apart, several for a wide bin."""
+    """Code and value of representatives of all values that the rule distinguishes."""
     values_named = named_values(attribute.name, [rule])
     if attribute.kind == "datetime":
         points = moments(values_named, attribute.datetime_format)
     else:
-        points = [value for value in values_named if read.is_number(value)]
-    named = np.array(points, dtype=np.int64 if attribute.kind == "datetime" else float)
+        points = [value for value in values_named if rule_cells.is_number(value)]
+    thresholds = np.array(points, dtype=np.int64 if attribute.kind == "datetime" else float)
     codes: list[int] = []
     values: list[object] = []
     for code, (low, high) in enumerate(zip(attribute.lower, attribute.upper, strict=True)):
         step = attribute.unit if attribute.kind == "datetime" else 1
-        near = np.concatenate([named - step, named, named + step])
-        for value in sorted({low, high, *near[(near > low) & (near < high)].tolist()}):
+        neighbours = np.concatenate([thresholds - step, thresholds, thresholds + step])
+        for value in sorted({low, high, *neighbours[(neighbours > low) & (neighbours < high)].tolist()}):
             codes.append(code)
             values.append(pd.Timestamp(int(value)) if attribute.kind == "datetime" else value)
     for value in attribute.values:

@@ -1,4 +1,4 @@
-"""What errors may say: one line that quotes no cell, and of cells that cannot be values the types alone."""
+"""Error messages that quote no cells: one line, and only the types of invalid cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def one_line(error: BaseException, rows_were_read: bool, way_out: str = "") -> str:
-    """The error's text; that of others, once rows were read, may quote cells, and is not shown."""
+    """Return the error's text; once rows were read, hide foreign errors, which may quote cells."""
     if isinstance(error, OSError) and error.strerror:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
@@ -20,6 +20,6 @@ def one_line(error: BaseException, rows_were_read: bool, way_out: str = "") -> s
 
 
 def unhashable_types(column: Any) -> list[str]:
-    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+    """Return the type names of unhashable cells, such as lists and dicts."""
+    types = set(map(type, column)) if column.dtype == object else set()
+    return sorted(cell_type.__name__ for cell_type in types if cell_type.__hash__ is None)

@@ -1,4 +1,4 @@
-"""File names made of names in documents, which a stranger may have written."""
+"""File names derived from names in documents, which may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-MOST_BYTES = 240  # of the 255 that file systems take: the rest is for an ending
+MOST_BYTES = 240  # file systems allow 255; the rest is for a suffix
 _FORBIDDEN = '/\\:*?"<>|'
-_JOINERS = "\u200c\u200d"  # which words of some languages need
+_JOINERS = "\u200c\u200d"  # zero-width joiners, required in some languages
 _RESERVED = re.compile(
     r"(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$) *(\..*)?", re.IGNORECASE | re.DOTALL
 )
 
 
 def broken_rule(name: str) -> str | None:
-    """Return the rule that a name breaks, so that it is no file name on every system, or None."""
-    # Some systems read compatibility forms, such as U+FF0F, as the plain characters: both are checked.
+    """Return the rule that a name breaks as a portable file name, or None."""
+    # Some systems treat compatibility forms, such as U+FF0F, as the plain characters; check both.
     forms = (name, unicodedata.normalize("NFKC", name))
     if not name.strip():
         return "must not be empty"
-    if any(map(_is_invisible, name)) or any(letter in form for form in forms for letter in _FORBIDDEN):
+    if any(map(_is_invisible, name)) or any(character in form for form in forms for character in _FORBIDDEN):
         return f"must not hold any of {' '.join(_FORBIDDEN)} or an invisible character"
     if len(name.encode()) > MOST_BYTES:
         return f"must have at most {MOST_BYTES} bytes in UTF-8"
@@ -35,17 +35,19 @@ def broken_rule(name: str) -> str | None:
 
 
 def colliding(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two names that some file system takes for one, or None."""
-    seen = dict[str, str]()
+    """Return two names that some file system treats as the same, or None."""
+    first_name = dict[str, str]()
     for name in names:
-        plain = unicodedata.normalize("NFKC", name)
-        if (other := seen.setdefault(unicodedata.normalize("NFKC", plain.casefold()), name)) != name:
+        normalized = unicodedata.normalize("NFKC", name)
+        if (
+            other := first_name.setdefault(unicodedata.normalize("NFKC", normalized.casefold()), name)
+        ) != name:
             return other, name
     return None
 
 
 def file_in(folder: Path, name: str, ending: str) -> Path:
-    """Return the path of a file directly inside a folder; no name and no link leads elsewhere."""
+    """Return the path of a file directly in a folder; names and links must not lead elsewhere."""
     path = folder / f"{name}{ending}"
     if rule := broken_rule(name):
         raise ValueError(f"the file name {name!r:.40} {rule}: choose another name")
@@ -56,6 +58,6 @@ def file_in(folder: Path, name: str, ending: str) -> Path:
     return path
 
 
-def _is_invisible(letter: str) -> bool:
-    """Whether a character controls what is shown: of a terminal, a line, or the direction of writing."""
-    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
+def _is_invisible(character: str) -> bool:
+    """Return whether a character controls a terminal, a line or the writing direction."""
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS

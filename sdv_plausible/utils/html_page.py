@@ -1,4 +1,4 @@
-"""A page of sections in one file, each by its template; whoever makes one says where its templates are."""
+"""An HTML page of sections; each section has a template."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sdv_plausible.utils import html_templates
 
 
 class PageSection:
-    """What one section of the page shows; its template says how."""
+    """Contents of a section; its template defines the layout."""
 
     template: ClassVar[str]
 
@@ -20,17 +20,18 @@ class PageSection:
 
 @dataclass(frozen=True, kw_only=True)
 class HtmlPage:
-    """What the whole page shows; ``title`` is that of the window."""
+    """Contents of a page; ``title`` is the window title."""
 
-    rooms: tuple[str, ...]  # packages that have the templates of its sections
+    template_packages: tuple[str, ...]  # packages with the sections' templates
     title: str
     heading: str
     date: str
     kind: Literal["public", "private"]  # colour of the banner
-    banner: str  # what may be done with the page
+    banner: str  # notice on how the page may be used
     sections: tuple[PageSection, ...]
 
     def html(self) -> str:
-        """Return the page; it forbids every request."""
-        templates = html_templates.environment(*self.rooms, "sdv_plausible", keep_trailing_newline=True)
+        """Render the page, which forbids all network requests."""
+        packages = (*self.template_packages, "sdv_plausible")
+        templates = html_templates.environment(*packages, keep_trailing_newline=True)
         return templates.get_template("page.html").render(vars(self))

@@ -1,4 +1,4 @@
-"""Files whose paths a user gives: regular ones alone, so that a pipe does not hang and a folder is named."""
+"""User-supplied input paths: only regular files are opened, so that no pipe blocks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ KINDS = {
 
 
 def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
-    """Open a regular file for reading, without waiting for anybody; ``name`` is the parameter with its path.
+    """Open a regular file for reading without blocking; ``name`` is the parameter in errors.
 
     Raises
     ------
     ValueError
         If it is a folder, a pipe, a socket or a device.
     OSError
-        If it is not there, or may not be read.
+        If it does not exist or cannot be read.
     """
     check_given(path, name)
-    reading = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, reading), "rb")
+    open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, open_mode), "rb")
     try:
-        _check_kind(os.fstat(file.fileno()).st_mode, path, name)  # of what was opened, not of what was there
+        # Check the opened file, which may have been swapped.
+        _check_kind(os.fstat(file.fileno()).st_mode, path, name)
     except ValueError:
         file.close()
         raise
@@ -36,19 +37,19 @@ def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
 
 
 def read_given(path: str | os.PathLike[str], name: str = "path") -> bytes:
-    """Content of a regular file, as :func:`open_given` opens it."""
+    """Return the content of a regular file, opened as in :func:`open_given`."""
     with open_given(path, name) as file:
         return file.read()
 
 
 def text_of(path: str | os.PathLike[str], name: str = "path", encoding: str = "utf-8") -> str:
-    """Text of a regular file, its line ends as one kind."""
+    """Return the text of a regular file, with normalised line ends."""
     with io.TextIOWrapper(open_given(path, name), encoding=encoding) as file:
         return file.read()
 
 
 def check_given(path: str | os.PathLike[str], name: str = "path") -> None:
-    """Refuse a path of anything but a regular file, for what opens it by itself."""
+    """Raise ValueError unless the path is a regular file; for callers that open it themselves."""
     _check_kind(Path(path).stat().st_mode, path, name)
 
 

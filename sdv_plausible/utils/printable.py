@@ -1,4 +1,4 @@
-"""Foreign text as it may be shown: a terminal, a log and a page get no control character of it."""
+"""Untrusted text, with control characters escaped for terminals, logs and pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udff
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    """Write control characters out as JSON does, so that they are seen and not obeyed."""
-    # They move the cursor, set titles, end lines or turn the direction of writing round. JSON stays JSON.
-    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text)
+    """Escape control characters as in JSON, so that they are shown and not executed."""
+    # Control characters may move the cursor, set titles, end lines or change the writing direction. Valid
+    # JSON remains valid.
+    return _CONTROL.sub(lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text)

@@ -1,4 +1,4 @@
-"""JSON as its standard has it: what a document says twice, or as no number, is refused and not guessed."""
+"""Strict JSON: duplicate names and non-finite numbers are errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 
 def strict_json(text: str) -> Any:
-    """Read a document; no name is there twice in one object, and every number is finite.
+    """Parse a document whose objects have unique names and whose numbers are finite.
 
     Raises
     ------
     ValueError
-        If it is not JSON, or says such a thing. Names of entries are quoted, values never.
+        If the text is not JSON, or has duplicate names or non-finite numbers. The message may quote names,
+        never values.
     """
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
@@ -25,8 +26,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"it says {twice[:80]!r} twice")
+        duplicate = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"it says {duplicate[:80]!r} twice")
     return document
 
 

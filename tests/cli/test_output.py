@@ -14,7 +14,7 @@ import pytest
 from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible.cli import check, main, output
-from sdv_plausible.cli.output import rows_bar, say, steps, warnings_in_lines
+from sdv_plausible.cli.output import one_line_warnings, rows_bar, say, steps
 
 OURS = str(Path(output.__file__))
 
@@ -37,7 +37,7 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
     """They name options and not arguments: whoever types a command has no ``domain=`` to fill in."""
     said = 'declare them (domain={"a": {"sdtype": "id"}}), or what they hold (domain=...)'
     told = 'declare them (--domain FILE with {"a": {"sdtype": "id"}}), or what they hold (--domain FILE)'
-    with warnings_in_lines():
+    with one_line_warnings():
         for text in ("two\n  lines", "two\n  lines", said):
             warnings.warn_explicit(text, UserWarning, OURS, 1)
         warnings.warn_explicit("SECRET 34", UserWarning, "/elsewhere/pandas/core.py", 1)
@@ -97,7 +97,7 @@ def test_exit_codes(error, code, words, monkeypatch, capsys):
 
 PAGE = f"""
 import signal, sys
-from sdv_plausible.cli import cli
+from sdv_plausible.cli import main
 from sdv_plausible.cli import check
 from sdv_plausible.utils.atomic_files import write_whole
 
@@ -106,7 +106,7 @@ def half(path):
     {READY}
 
 check.run = lambda options: write_whole(options.data[0], half)
-sys.exit(cli.main(["check", sys.argv[1]]))
+sys.exit(main.main(["check", sys.argv[1]]))
 """
 
 

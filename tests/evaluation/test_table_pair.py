@@ -9,9 +9,9 @@ from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.table_pair import (
     as_numbers,
-    by_table,
     column_kinds,
-    described_tables,
+    frames_by_table,
+    metadata_by_table,
     prepare,
     prepare_holdout,
 )
@@ -112,17 +112,17 @@ COLUMNS = {"columns": {"1": {"sdtype": "numerical"}}}
 
 
 def test_one_table_takes_the_name_it_is_given():
-    assert described_tables(COLUMNS, FRAME, FRAME) == {"tables": {"table": COLUMNS}}
-    assert described_tables(COLUMNS, FRAME, {"people": FRAME}) == {"tables": {"people": COLUMNS}}
+    assert metadata_by_table(COLUMNS, FRAME, FRAME) == {"tables": {"table": COLUMNS}}
+    assert metadata_by_table(COLUMNS, FRAME, {"people": FRAME}) == {"tables": {"people": COLUMNS}}
     several = {"tables": {"a": COLUMNS, "b": COLUMNS}}
-    assert described_tables(several, {}, {}) == several
+    assert metadata_by_table(several, {}, {}) == several
     with pytest.raises(ValueError, match=r"metadata \(None\)"):
-        described_tables(None, FRAME, FRAME)
+        metadata_by_table(None, FRAME, FRAME)
 
 
 def test_frames_are_found_by_name_and_their_columns_are_text():
-    assert list(by_table(FRAME, ["a"], "real_data")["a"].columns) == ["1"]
-    assert set(by_table({"a": FRAME, "b": FRAME}, ["a"], "real_data")) == {"a"}
+    assert list(frames_by_table(FRAME, ["a"], "real_data")["a"].columns) == ["1"]
+    assert set(frames_by_table({"a": FRAME, "b": FRAME}, ["a"], "real_data")) == {"a"}
     for wrong, words in ((FRAME, "must be a dict"), ({"a": FRAME}, "must hold"), (7, "must be a DataFrame")):
         with pytest.raises(ValueError, match=words):
-            by_table(wrong, ["a", "b"], "real_data")
+            frames_by_table(wrong, ["a", "b"], "real_data")

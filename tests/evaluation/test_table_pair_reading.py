@@ -6,7 +6,7 @@ import pytest
 
 from sdv_plausible.evaluation import ModelAccuracy, TotalVariationDistance
 from sdv_plausible.evaluation.classifiers import target_classes
-from sdv_plausible.evaluation.table_pair import as_numbers, prepare, with_moments
+from sdv_plausible.evaluation.table_pair import as_numbers, prepare, with_parsed_datetimes
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")
 
@@ -85,7 +85,7 @@ def test_moments_are_read_once_and_only_where_all_can_be():
     metadata = {"columns": {"when": day, "odd": day, "word": {"sdtype": "categorical"}}}
     days = ["24.12.2013", None, "01.02.1969"], ["24.12.2013", "soon", "01.02.1969"]
     frame = pd.DataFrame({"when": days[0], "odd": days[1], "word": list("abc")})
-    read = with_moments(frame, metadata)
+    read = with_parsed_datetimes(frame, metadata)
     assert read["when"].tolist()[::2] == [pd.Timestamp("2013-12-24"), pd.Timestamp("1969-02-01")]
     assert read["when"].isna().tolist() == [False, True, False]
     assert read[["odd", "word"]].equals(frame[["odd", "word"]])
@@ -100,6 +100,6 @@ def test_what_is_read_once_reads_as_it_did():
     texts = ["1934-05-25 04:42:58.857227", "1969-12-31 23:59:59.999999", "2112-07-27 07:33:53.222052", None]
     column, form = pd.Series(texts, dtype=object), "%Y-%m-%d %H:%M:%S.%f"
     metadata = {"columns": {"t": {"sdtype": "datetime", "datetime_format": form}}}
-    read = with_moments(pd.DataFrame({"t": column}), metadata)["t"]
+    read = with_parsed_datetimes(pd.DataFrame({"t": column}), metadata)["t"]
     expected, _ = as_numbers(column, "datetime", form)
     np.testing.assert_array_equal(as_numbers(read, "datetime")[0], expected)

@@ -19,7 +19,7 @@ from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.fitting import expected_noise, fit
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.expected_noise import ExpectedNoise
-from sdv_plausible.fitting.ledger_notes import of_noise
+from sdv_plausible.fitting.ledger_notes import noise_entries
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.foreign_texts import says
@@ -115,7 +115,7 @@ def test_every_warning_follows_from_the_release_file(rows, few, tmp_path):
 
 
 def follows(release, told):
-    written = "".join(entry.mechanism for entry in of_noise(told))
+    written = "".join(entry.mechanism for entry in noise_entries(told))
     return told == warnings_of(release) and release.ledger.said(NOISE) == written
 
 

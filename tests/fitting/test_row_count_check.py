@@ -37,7 +37,7 @@ from sdv_plausible.fitting.row_count_check import (
     count_entry,
     goes_on,
     lost_at,
-    plan_says,
+    plan_warnings,
 )
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy.accounting.losses import PureDP
@@ -247,7 +247,7 @@ def test_a_plan_says_what_a_fit_would_say():
     assert not [
         one for one in synthesizer(anyway=True).plan(table_rows=900).warnings if "noise would hide" in one
     ]
-    some = plan_says(150, {"a": 100, "b": 120, "c": 300}, RuleSet())
+    some = plan_warnings(150, {"a": 100, "b": 120, "c": 300}, RuleSet())
     assert len(some) == 1
     assert "hide most of c, which" in some[0]
 

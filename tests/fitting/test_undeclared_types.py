@@ -39,7 +39,7 @@ from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.reused_domain import ReusedDomain
-from sdv_plausible.fitting.undeclared_types import left_open
+from sdv_plausible.fitting.undeclared_types import split_undeclared
 from sdv_plausible.fitting.worst_case_charge import check_even
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
@@ -522,7 +522,7 @@ def test_the_fit_after_a_vote_states_one_total_whatever_was_found(model):
 
 def test_planted_losses_of_the_columns_that_were_found_make_totals_that_hang_on_the_vote(monkeypatch):
     monkeypatch.setattr(ReusedDomain, "voted", False)
-    monkeypatch.setattr(arguments, "_check_not_voted", lambda *_: None)
+    monkeypatch.setattr(arguments, "_check_not_inferred", lambda *_: None)
     for model in ("independent", "correlated", "gaussian_copula", CHAINED[-1]):
         assert len({later_total(model, outcome) for outcome in VOTED}) > 1
 
@@ -827,19 +827,19 @@ def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
     assert stand_in not in table(5)
     for looked, claims in ((stand_in, False), ("day: time (s)", True)):
         told = DomainFile(columns={"fee": fee}, looked={looked: digest({})})
-        assert (looked in left_open(table(5), told, None)[1].looked) == (not claims)
+        assert (looked in split_undeclared(table(5), told, None)[1].looked) == (not claims)
         assert made(table(5), domain=told).plan().ledger.claims_privacy == claims
 
 
 def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monkeypatch):
-    budget, honest = Budget(20.0, 1e-6, tmp_path / "b"), Fit._read_as
+    budget, honest = Budget(20.0, 1e-6, tmp_path / "b"), Fit._assuming
     seen = LedgerEntry(name="x", mechanism="x", losses=(InfiniteLoss(),), scope="x", note="seen")
 
     def ended(fit, found):
         return replace(honest(fit, found), side=(*fit.side, seen))
 
     synth = made(with_moments(), budget=budget)
-    monkeypatch.setattr(Fit, "_read_as", ended)
+    monkeypatch.setattr(Fit, "_assuming", ended)
     with pytest.raises(ValueError, match="the vote may end the claim"):
         synth.fit(with_moments())
     assert budget.charged()["epsilon"] == 0
@@ -905,14 +905,14 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
 
 def test_what_was_not_kept_is_never_charged(monkeypatch):
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
-    private, vote, voted = Fit._private, type_inference.vote_types, []
+    private, vote, voted = Fit._domain_plan, type_inference.vote_types, []
 
     def grown(fit, *told):
         plan = private(fit, *told)
         return replace(plan, mu=9 * plan.mu) if voted else plan
 
     monkeypatch.setattr(type_inference, "vote_types", lambda *told: voted.append(1) or vote(*told))
-    monkeypatch.setattr(Fit, "_private", grown)
+    monkeypatch.setattr(Fit, "_domain_plan", grown)
     with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
         fitted(table(300))
     assert voted

@@ -288,7 +288,7 @@ def spellings(folder, path):
         yield alias
 
 
-def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch):
+def test_files_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(run_fit, "columns_of", lambda *_: pytest.fail("read before the check"))
     data, domain = table_file(tmp_path, FINE), domain_file(tmp_path)
     metadata, ledger = tmp_path / "metadata.json", tmp_path / "ledger.json"
@@ -304,7 +304,7 @@ def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     assert before == {path: path.read_text() for path in before}
 
 
-def test_on_disk_that_cannot_be_outputs(people, tmp_path, capsys):
+def test_files_that_cannot_be_outputs(people, tmp_path, capsys):
     (tmp_path / "link.json").symlink_to(tmp_path / "p.csv")  # which is not there yet
     (tmp_path / "o.csv").mkdir()
     for words, said in (

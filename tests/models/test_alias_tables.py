@@ -25,7 +25,7 @@ def law(table):
     """Units of mass of each code of each row, from what a draw looks up."""
     bins = 1 << table._log_bins
     size, found = 2**BITS // bins, []
-    low = table._marks._low.reshape(-1, bins).tolist()
+    low = table._thresholds._low.reshape(-1, bins).tolist()
     for row, entries in enumerate(table._entries.reshape(-1, bins).tolist()):
         mass = [0] * bins
         for b, entry in enumerate(entries):
@@ -70,7 +70,7 @@ def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
         table._entries ^= np.uint16(1)
     else:
         monkeypatch.setattr(
-            alias_tables, "_shared", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
+            alias_tables, "_fill_bins", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
         )
         table = AliasTable(p)
     assert farthest(table, p) > Fraction(6, 2**53)
@@ -97,7 +97,7 @@ def test_a_number_draws_the_code_of_its_unit():
     table = AliasTable(p)
     bins = 1 << table._log_bins
     size, rest = 2**BITS // bins, BITS - SHORT
-    low, entries = table._marks._low.tolist(), table._entries.tolist()
+    low, entries = table._thresholds._low.tolist(), table._entries.tolist()
     marks = [(b % bins) * size + (entry // bins << rest) + low[b] for b, entry in enumerate(entries)]
     units = [m + d for m in [*marks, *(b * size for b in range(bins))] for d in (-1, 0, 1)] + [2**BITS - 1]
     units = [u for u in units if 0 <= u < 2**BITS]

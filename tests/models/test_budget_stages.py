@@ -20,8 +20,8 @@ def test_the_releases_of_all_stages_take_the_whole_budget_once():
     """A table of ids alone asks nothing of the model."""
     for m in (1, 2, 7):
         plan = CopulaPlan.make(domain_of((3,) * m), BUDGET)
-        assert sum(sum(plan.each(stage)) for stage in plan.shares) == pytest.approx(1.0)
-        losses = [loss for entry in plan.counted() for loss in entry.losses]
+        assert sum(sum(plan.release_shares(stage)) for stage in plan.shares) == pytest.approx(1.0)
+        losses = [loss for entry in plan.stage_entries() for loss in entry.losses]
         squares = sum(x.count * x.sensitivity_over_sigma**2 for x in losses if isinstance(x, GaussianLoss))
         assert squares == pytest.approx(plan.mu**2)
     for name in ("independent", "correlated", "gaussian_copula"):

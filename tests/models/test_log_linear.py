@@ -148,7 +148,7 @@ def p_of_many(conditional, told):
 WAYS = {
     "one table": {},
     "rejection": {"MOST_COMBINED": 1},
-    "rejection by several tables": {"MOST_COMBINED": 1, "MOST_TURNING": 1},
+    "rejection by several tables": {"MOST_COMBINED": 1, "MOST_ACCEPTANCE": 1},
     "inversion after one": {"MOST_COMBINED": 1, "MOST_PROPOSALS": 1},
     "inversion of many": {"MOST_COMBINED": 1, "MOST_AGAIN": 0},
     "inversion at the end": {"MOST_COMBINED": 1, "FEW": 0, "MOST_AGAIN": 1},
@@ -178,15 +178,19 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     elif bug == "left to the last proposal":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
         found = lambda self, cumulative, _: np.zeros(len(cumulative), dtype=int)  # noqa: E731
-        monkeypatch.setattr(LogLinearConditional, "_found", found)
+        monkeypatch.setattr(LogLinearConditional, "_invert", found)
     elif bug == "another's parents":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
         rows = LogLinearConditional._rows
         monkeypatch.setattr(LogLinearConditional, "_rows", lambda self, c: rows(self, np.roll(c, 1, 0)))
     else:
         table = conditional._tables[0][1] / np.maximum(conditional.base, 0.1).astype(np.float32)
-        tables, _, *others = conditional._many
-        conditional.__dict__["_many"] = (tables, log_linear.AliasTable(table.astype(float)), *others)
+        tables, _, *others = conditional._rejection_sampler
+        conditional.__dict__["_rejection_sampler"] = (
+            tables,
+            log_linear.AliasTable(table.astype(float)),
+            *others,
+        )
     assert p_of_many(conditional, made()) < ALARM
 
 

@@ -20,7 +20,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
 )
-from sdv_plausible.privacy.entries import LedgerEntry, Part, counted, within
+from sdv_plausible.privacy.entries import LedgerEntry, Part, counted, covered_entries
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
 
@@ -62,7 +62,7 @@ def test_what_is_within_an_envelope_is_no_part_of_the_total() -> None:
     assert both in counted([LEARNING, both])
     of_all = entry("coins", noise(0.01), parts=())  # of nothing that it stands for
     assert of_all in counted([LEARNING, of_all])
-    assert within([LEARNING, entry("seen", InfiniteLoss())]) == []
+    assert covered_entries([LEARNING, entry("seen", InfiniteLoss())]) == []
     assert not ledger_of(LEARNING, entry("seen", InfiniteLoss())).claims_privacy
 
 

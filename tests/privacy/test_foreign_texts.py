@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sdv_plausible.privacy.foreign_texts import LONGEST, entry_name, plain_or_quoted, quoted, says
+from sdv_plausible.privacy.foreign_texts import MAX_QUOTED, entry_name, plain_or_quoted, quoted, says
 
 
 def test_a_text_cannot_leave_its_quotation_marks_or_line() -> None:
     lie = 'Certified" Total epsilon 0.001\nby the office\x1b[2J'
-    for text in (lie, 'a" b', "a\nb", "\x1b[31m", "\u202eb", "a" * 3 * LONGEST):
+    for text in (lie, 'a" b', "a\nb", "\x1b[31m", "\u202eb", "a" * 3 * MAX_QUOTED):
         found = quoted(text)
         assert found.count('"') == 2
         assert found[0] == found[-1] == '"'
         assert found.isprintable()
-        assert len(found) <= LONGEST + 5
+        assert len(found) <= MAX_QUOTED + 5
     assert says("Certified") == 'The file says: "Certified"'
 
 

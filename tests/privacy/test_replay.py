@@ -405,13 +405,13 @@ def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:
 
 def warn_of_the_true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     """What the ledger says of noise, at the number of rows in the table and not at the one that was answered."""
-    honest = Fit._learned
+    honest = Fit._learn_domain
 
     def learned(self: Fit, rows: Any, *rest: Any) -> Any:
         patch.setattr(ExpectedNoise, "rows_of", lambda *_: len(rows))
         return honest(self, rows, *rest)
 
-    patch.setattr(Fit, "_learned", learned)
+    patch.setattr(Fit, "_learn_domain", learned)
 
 
 FAULTS = show_rows_to_sdv, warn_of_the_true_number_of_rows, write_down_exact_answers

@@ -8,7 +8,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
-from sdv_plausible.release.multiple_synthesis import about_codes, redraw, sampling_deviations
+from sdv_plausible.release.multiple_synthesis import learner_answers, redraw, sampling_deviations
 
 ALARM = 1e-9
 CELLS = 500
@@ -51,7 +51,7 @@ def test_answers_about_raw_columns_are_no_learners():
     raw = NoisyAnswer(
         asked=QueryRecord(kind="values", columns=("a",)), values=np.zeros(2), noise="discrete gaussian", scale=1.0, paid_by=()
     )  # fmt: skip
-    assert about_codes([raw, answer()])[0].asked.kind == "counts"
+    assert learner_answers([raw, answer()])[0].asked.kind == "counts"
 
 
 def test_tables_deviate_as_samples_do():

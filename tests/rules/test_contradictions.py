@@ -62,5 +62,5 @@ def test_rules_without_a_common_column_are_looked_at_apart_and_too_many_values_s
     check_possible(others, WORDS)
     with pytest.raises(ValueError, match="no row"):
         check_possible([*others, *IMPOSSIBLE["two that exclude"]], WORDS)
-    monkeypatch.setattr(module, "MOST_ROWS", 3)
+    monkeypatch.setattr(module, "MAX_SEARCH_ROWS", 3)
     check_possible(IMPOSSIBLE["two that exclude"], WORDS)

@@ -250,7 +250,7 @@ def test_rows_with_given_values_are_drawn_again():
 
 def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch):
     """Five standard deviations: false alarm 6e-7. Control: a row of any case takes the place, one of eleven of case a."""
-    for each, name in ((False, "LIKE"), (True, "LIKE_TRIES")):
+    for each, name in ((False, "CASE_ROUNDS"), (True, "CASE_TRIES")):
         assert drawn_by_case(each=each) == pytest.approx(0.5, abs=0.04)
         monkeypatch.setattr(module, name, 0)
         assert drawn_by_case(each=each) < 0.2
@@ -270,6 +270,6 @@ def test_hopeless_rules_stop_soon_and_rounds_are_bounded(monkeypatch):
         draw(100_000, 0.0)
     with pytest.raises(ValueError, match="0 keep all rules"):
         draw(1, 0.0)
-    monkeypatch.setattr(module, "ROUNDS", 1)
+    monkeypatch.setattr(module, "MAX_ROUNDS", 1)
     with pytest.raises(ValueError, match="keep all rules, and 500 are wanted"):
         draw(500, 0.05)

@@ -149,7 +149,7 @@ def test_what_was_learned_earlier_chooses_no_stand_in(rule, monkeypatch):
 
     assert is_same()
     monkeypatch.setattr(
-        rules_and_declarations, "_words", partial(as_if_declared, rules_and_declarations._words)
+        rules_and_declarations, "_known_spec", partial(as_if_declared, rules_and_declarations._known_spec)
     )
     if rule.kind in ("inequality", "multiple", "date_and_time") and getattr(rule, "most", None) is None:
         assert not is_same()

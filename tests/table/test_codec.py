@@ -366,7 +366,7 @@ def test_numbers_are_decoded_as_before(attribute, seed):
 def test_planted_bins_taken_for_single_values_are_seen():
     attribute = Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10))
     column, codes = ColumnCodec(attribute), np.zeros(60, dtype=int)
-    column._wide[:] = False
+    column._is_wide[:] = False
     found = column._decode_numbers(codes, KeyedRNG.from_seed(1))
     assert not np.array_equal(found, decoded_plainly(attribute, codes, KeyedRNG.from_seed(1)))
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.table.data_checks import FEW_CELLS, check_columns, mostly_outside, often_cut
+from sdv_plausible.table.data_checks import MIN_CELLS, check_columns, mostly_outside, often_cut
 from sdv_plausible.table.declared.specifications import declare
 
 FINE = {"range_values": ["f", "m"]}
@@ -101,8 +101,8 @@ def test_a_fit_warns_by_name_alone_and_the_release_is_the_same():
 
 def test_few_cells_and_few_strangers_are_no_reason_to_warn():
     known = {"x": declare("x", FINE, None, 100)}
-    assert mostly_outside(pd.DataFrame({"x": ["x"] * (FEW_CELLS - 1)}), known) == []
-    assert mostly_outside(pd.DataFrame({"x": ["x"] * FEW_CELLS}), known) == ["x"]
+    assert mostly_outside(pd.DataFrame({"x": ["x"] * (MIN_CELLS - 1)}), known) == []
+    assert mostly_outside(pd.DataFrame({"x": ["x"] * MIN_CELLS}), known) == ["x"]
     assert mostly_outside(pd.DataFrame({"x": ["x", "f"] * 50}), known) == []
 
 

@@ -19,7 +19,7 @@ import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
 import sdv_plausible.extensions.audit.results
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.sections import Distances
+from sdv_plausible.evaluation.page.sections import DistanceSection
 from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
@@ -60,14 +60,14 @@ def sections():
     known = {"not_covered": (HOSTILE,), "claimed": True, "covers_structure": False}
     guarantee = Guarantee(words=hostile(LedgerText), entries=(entry,), **known)
     others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not Guarantee]
-    (distances,) = [one for one in others if isinstance(one, Distances)]
+    (distances,) = [one for one in others if isinstance(one, DistanceSection)]
     return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
 
 
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
     texts = dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE)
-    shown = HtmlPage(rooms=ROOMS, sections=sections(), **texts)
+    shown = HtmlPage(template_packages=ROOMS, sections=sections(), **texts)
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
             patch.setattr(html_templates, "environment", lambda *_, **__: templates)

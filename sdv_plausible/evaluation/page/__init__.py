@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: what it shows, its charts, its templates."""
+"""The report as one self-contained HTML page: sections, charts and templates."""
 
 from sdv_plausible.utils.lazy_names import late_names
 

@@ -1,7 +1,4 @@
-"""What the page says about privacy: a copy of the ledger's words, and nothing else.
-
-And what is paid for with it: counts with error bars, as ``synthesizer.margins`` gives them.
-"""
+"""The privacy guarantee on the page, copied from the ledger, and counts with error bars that it covers."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils.html_page import PageSection
 
 NO_GUARANTEE = "No privacy guarantee is documented for this release: the report was given no privacy ledger."
-_BLANK: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "mechanism": "", "epsilon": None, "scope": "", "provenance": "none stated", "note": "", "parts": (),
 }  # fmt: skip
 
@@ -25,16 +22,16 @@ _BLANK: dict[str, Any] = {
 class Guarantee(PageSection, template="guarantee.html"):
     """The guarantee of a release."""
 
-    words: LedgerText  # what the ledger says, in order
-    entries: tuple[dict[str, Any], ...] = ()  # of the ledger, with ``cost`` and the fields of ``_BLANK``
-    not_covered: tuple[str, ...] = ()  # what the guarantee says nothing about
-    claimed: bool = False  # whether there is a ledger and every entry of it has a finite cost
-    # whether, besides, one pays for the model's structure: the network may be published
+    words: LedgerText  # the ledger's sentences, in order
+    entries: tuple[dict[str, Any], ...] = ()  # ledger entries with ``cost`` and the fields of ``_DEFAULTS``
+    not_covered: tuple[str, ...] = ()  # what the guarantee does not cover
+    claimed: bool = False  # whether there is a ledger whose entries all have a finite cost
+    # whether an entry also covers the model's structure, so that the network may be published
     covers_structure: bool = False
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
-        """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
+        """Copy the guarantee from a ledger, from its dict form, or from None."""
         if ledger is None:
             return cls(words=LedgerText(NO_GUARANTEE))
         document = _document(ledger)
@@ -64,28 +61,28 @@ def _document(ledger: Any) -> Mapping[str, Any]:
 
 
 def _filled(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with all its fields; older ledgers and other people's may lack some."""
-    found = {**_BLANK, **{name: value for name, value in entry.items() if value is not None}}
-    cost = "" if found["epsilon"] is None else str(found["epsilon"])
-    return {"cost": cost, **found, "parts": tuple(found["parts"])}
+    """Return an entry with all fields; old or foreign ledgers may lack some."""
+    filled = {**_DEFAULTS, **{name: value for name, value in entry.items() if value is not None}}
+    cost = "" if filled["epsilon"] is None else str(filled["epsilon"])
+    return {"cost": cost, **filled, "parts": tuple(filled["parts"])}
 
 
 def _finite(entry: Mapping[str, Any]) -> bool:
-    """Whether the entry has a finite epsilon, or is free: declared, assumed, or paid for by another."""
+    """Whether an entry has a finite epsilon or is free (declared, assumed, or within another entry)."""
     epsilon = entry["epsilon"]
     if epsilon is None:
         return entry["provenance"] in ("declared", "assumed", "within another")
     return bool(0 <= epsilon < float("inf"))
 
 
-MOST = 15  # lines of a table, those of most rows
+MAX_LINES = 15  # lines shown per table, most frequent values first
 NEEDED = ("estimate", "lower", "upper", "proportion_lower", "proportion_upper")
 Line = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """One table of counts: of which columns, its lines, and how many lines are left out."""
+class CountTable:
+    """One table of counts: its columns, its lines, and a note on lines left out."""
 
     title: str
     lines: tuple[Line, ...]
@@ -94,24 +91,24 @@ class Counted:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals(PageSection, template="intervals.html"):
-    """Tables of counts, each with an interval for the table's count and for the population's share."""
+    """Tables of counts with intervals for the table's count and for the population's share."""
 
-    tables: tuple[Counted, ...]
+    tables: tuple[CountTable, ...]
 
     @classmethod
     def of(cls, margins: Sequence[pd.DataFrame]) -> list[Intervals]:
-        """One section for all tables, each of ``synthesizer.margins``, none without any."""
+        """Return one section for all tables of ``synthesizer.margins``, or none without tables."""
         for position, frame in enumerate(margins):
             if absent := [name for name in NEEDED if name not in getattr(frame, "columns", ())]:
                 raise ValueError(
                     f"margins[{position}] lacks {absent}: give what synthesizer.margins(columns) gives"
                 )
-        return [cls(tables=tuple(map(_counted, margins)))] if margins else []
+        return [cls(tables=tuple(map(_count_table, margins)))] if margins else []
 
 
-def _counted(frame: pd.DataFrame) -> Counted:
-    known = frame[frame["lower"].notna() & frame["upper"].notna()]
-    shown = known.sort_values("upper", ascending=False, kind="stable").head(MOST)
+def _count_table(frame: pd.DataFrame) -> CountTable:
+    with_intervals = frame[frame["lower"].notna() & frame["upper"].notna()]
+    listed = with_intervals.sort_values("upper", ascending=False, kind="stable").head(MAX_LINES)
     lines = tuple(
         (
             " and ".join(map(str, value)) if isinstance(value, tuple) else str(value),
@@ -121,10 +118,12 @@ def _counted(frame: pd.DataFrame) -> Counted:
             if math.isnan(line["proportion_lower"])
             else f"{line['proportion_lower']:.2%} to {line['proportion_upper']:.2%}",
         )
-        for value, line in zip(shown.index, shown.to_dict("records"), strict=True)
+        for value, line in zip(listed.index, listed.to_dict("records"), strict=True)
     )
     names = [str(name) for name in frame.index.names if name is not None]
-    left = len(frame) - len(lines)
-    return Counted(
-        title=" and ".join(names) or "All rows", lines=lines, left_out=f"and {left:,} more" if left else ""
+    num_left_out = len(frame) - len(lines)
+    return CountTable(
+        title=" and ".join(names) or "All rows",
+        lines=lines,
+        left_out=f"and {num_left_out:,} more" if num_left_out else "",
     )

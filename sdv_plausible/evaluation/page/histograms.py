@@ -1,7 +1,7 @@
-"""Shares of a column's values in bars that show how tables differ.
+"""Histograms of columns, with the same bars for all tables.
 
-A value that many rows share has a bar of its own: in one bin with its neighbours it would hide them. Times
-that have a time of day get a second picture, by the hour.
+A value with a large share of the rows (a spike) has its own bar: in a shared bin it would hide its
+neighbours. Datetimes with times of day get a second histogram by hour.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sdv_plausible.evaluation.table_pair import Floats, Kind, as_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12
-_SPIKE = 0.1  # share of rows from which on a single value among many stands apart
+_SPIKE = 0.1  # smallest share of rows of a spike
 _MAX_SPIKES = 3
-_CROWDED = 0.5  # share in one of the equal bins from which on bins grow with the values instead
+_CROWDED = 0.5  # largest share in one equal-width bin; above it bins have equal ratios
 _DAY, _HOUR = 86400.0, 3600.0
 
 
@@ -30,44 +30,46 @@ class Histogram:
     """Shares of the values of one column in one or more tables."""
 
     column: str
-    ordered: bool  # bins of numbers or times, in order, or categories
-    labels: tuple[str, ...]  # what each of the b bars is; the last may be "missing"
-    marks: tuple[tuple[float, str], ...]  # of the axis of an ordered histogram, in bars from the left
-    shares: tuple[tuple[float, ...], ...]  # of each table, of length b and sum 1
-    spikes: int = 0  # so many bars at the start are single values that stand apart
-    part: str = ""  # what of the column is shown, if not its values
+    ordered: bool  # ordered bins of numbers or times, or categories
+    labels: tuple[str, ...]  # label of each of the b bars; the last may be "missing"
+    marks: tuple[tuple[float, str], ...]  # axis marks of an ordered histogram, in bars from the left
+    shares: tuple[tuple[float, ...], ...]  # shares of each table, length b, sum 1
+    spikes: int = 0  # number of leading bars that are single values
+    part: str = ""  # which part of the column is shown, if not its values
 
 
-_Bars = tuple[Floats, list[str], list[tuple[float, str]]]  # inner edges, a label for each bar, marks
+_Bars = tuple[Floats, list[str], list[tuple[float, str]]]  # inner edges, bar labels, marks
 
 
 def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None) -> Histogram:
     """Return the histogram of a column in one or more tables, with the same bars for all."""
     # Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
-    # hold what lies beyond, and values that many rows share come first, apart. Of more than 12 categories the
-    # rarest share one bar.
+    # include the tails, and spikes come first. With more than 12 categories the rarest share one bar.
     if kind == "categorical":
         return _category_histogram(column, tables)
-    read = _numbers(tables, kind, fmt)
-    spikes = _spikes(read)
-    rest = [values[~np.isin(values, spikes)] for values in read]
-    edges, labels, marks = _bars(np.concatenate(rest), kind, _NUM_BARS - len(spikes))
-    # the first count is cut off: a column without a single readable value has no bars but "missing"
+    parsed = _numbers(tables, kind, fmt)
+    spikes = _spikes(parsed)
+    others = [values[~np.isin(values, spikes)] for values in parsed]
+    edges, labels, marks = _bars(np.concatenate(others), kind, _NUM_BARS - len(spikes))
+    # Drop the first count: a column without readable values has only the bar "missing".
     binned = [
         np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:]
-        for x in rest
+        for x in others
     ]
     counts = [
         np.concatenate([[(x == spike).sum() for spike in spikes], count])
-        for x, count in zip(read, binned, strict=True)
+        for x, count in zip(parsed, binned, strict=True)
     ]
-    words = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
+    spike_texts = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
     return _ordered(
         column,
-        [*(f"exactly {word}" for word in words), *labels],
-        [*((i + 0.5, word) for i, word in enumerate(words)), *((len(spikes) + at, w) for at, w in marks)],
+        [*(f"exactly {word}" for word in spike_texts), *labels],
+        [
+            *((i + 0.5, word) for i, word in enumerate(spike_texts)),
+            *((len(spikes) + at, w) for at, w in marks),
+        ],
         counts,
-        [int(np.isnan(x).sum()) for x in read],
+        [int(np.isnan(x).sum()) for x in parsed],
         spikes=len(spikes),
     )
 
@@ -75,26 +77,26 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
 def clock_histogram(
     column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None
 ) -> Histogram | None:
-    """Return shares of the hours of the day, or None where a column has no times of day."""
+    """Return shares by hour of the day, or None for a column without times of day."""
     if kind != "datetime":
         return None
-    read = _numbers(tables, kind, fmt)
-    if not any((values[~np.isnan(values)] % _DAY != 0).any() for values in read):
+    parsed = _numbers(tables, kind, fmt)
+    if not any((values[~np.isnan(values)] % _DAY != 0).any() for values in parsed):
         return None
-    hours = [(values[~np.isnan(values)] % _DAY // _HOUR).astype(np.int64) for values in read]
+    hours = [(values[~np.isnan(values)] % _DAY // _HOUR).astype(np.int64) for values in parsed]
     return _ordered(
         column,
         [f"{hour:02d}:00 to {hour:02d}:59" for hour in range(24)],
         [(hour + 0.5, f"{hour:02d}h") for hour in (0, 6, 12, 18, 23)],
         [np.bincount(hour, minlength=24) for hour in hours],
-        [int(np.isnan(values).sum()) for values in read],
+        [int(np.isnan(values).sum()) for values in parsed],
         part="time of day",
     )
 
 
 def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> list[Floats]:
-    read = [as_numbers(table, kind, fmt)[0] for table in tables]
-    return [np.where(np.isfinite(values), values, np.nan) for values in read]
+    parsed = [as_numbers(table, kind, fmt)[0] for table in tables]
+    return [np.where(np.isfinite(values), values, np.nan) for values in parsed]
 
 
 def _ordered(
@@ -102,13 +104,13 @@ def _ordered(
     labels: Sequence[str],
     marks: Sequence[tuple[float, str]],
     counts: Sequence[Any],
-    absent: Sequence[int],
+    num_missing: Sequence[int],
     **more: Any,
 ) -> Histogram:
-    """Make shares of counts; a bar for missing cells only where there are some."""
-    if any(absent):
+    """Convert counts to shares; add a bar for missing cells if there are any."""
+    if any(num_missing):
         labels = [*labels, "missing"]
-        counts = [np.append(count, none) for count, none in zip(counts, absent, strict=True)]
+        counts = [np.append(count, number) for count, number in zip(counts, num_missing, strict=True)]
     shares = tuple(tuple((count / count.sum()).tolist()) for count in counts)
     return Histogram(
         column=column, ordered=True, labels=tuple(labels), marks=tuple(marks), shares=shares, **more
@@ -116,50 +118,50 @@ def _ordered(
 
 
 def _spikes(tables: Sequence[Floats]) -> Floats:
-    """Return values that hold at least a tenth of the rows of a table, where there are too many for bars."""
+    """Return values with at least a tenth of a table's rows, if there are too many values for bars."""
     present = [values[~np.isnan(values)] for values in tables]
     if np.unique(np.concatenate(present)).size <= _NUM_BARS:
         return np.empty(0)
     largest: dict[float, float] = {}
     for values in present:
-        found, counts = np.unique(values, return_counts=True)
-        for value, held in zip(found.tolist(), (counts / max(1, values.size)).tolist(), strict=True):
-            if held >= _SPIKE:
-                largest[value] = max(held, largest.get(value, 0.0))
+        distinct, counts = np.unique(values, return_counts=True)
+        for value, share in zip(distinct.tolist(), (counts / max(1, values.size)).tolist(), strict=True):
+            if share >= _SPIKE:
+                largest[value] = max(share, largest.get(value, 0.0))
     return np.array(sorted(sorted(largest, key=lambda value: -largest[value])[:_MAX_SPIKES]))
 
 
-def _bars(values: Floats, kind: Kind, most: int) -> _Bars:
+def _bars(values: Floats, kind: Kind, max_bars: int) -> _Bars:
     present = values[~np.isnan(values)]
     if present.size == 0:
         return np.empty(0), [], []
     distinct = np.unique(present)
-    if distinct.size <= most:
-        words = _words(distinct, kind)
-        middle = len(words) // 2
-        return distinct[1:], words, [(i + 0.5, words[i]) for i in dict.fromkeys((0, middle, len(words) - 1))]
+    if distinct.size <= max_bars:
+        texts = _format_values(distinct, kind)
+        middle = len(texts) // 2
+        return distinct[1:], texts, [(i + 0.5, texts[i]) for i in dict.fromkeys((0, middle, len(texts) - 1))]
     low, high = np.quantile(present, [0.005, 0.995], method="nearest")
     low, high = (low, high) if low < high else (distinct[0], distinct[-1])
-    whole = kind == "numerical" and bool((present == np.floor(present)).all())
-    ends = np.linspace(low, high, most + 1)
-    if whole:
-        step = max(1.0, np.ceil((high - low + 1) / most))
-        ends = low + step * np.arange(np.ceil((high - low + 1) / step) + 1)
-    if kind == "numerical" and distinct[0] > 0 and _crowded(present, ends):
-        ends = np.geomspace(low, high + whole, most + 1)
-        ends = np.unique(np.ceil(ends)) if whole else ends
-    words = _words(ends, kind)
-    upper = words[1:]
-    if whole:  # bins are closed on the left: [17, 21) is "17 to 20"
-        upper = _words(ends[1:] - 1, kind)
-    labels = [a if a == b else f"{a} to {b}" for a, b in zip(words[:-1], upper, strict=True)]
+    is_integer = kind == "numerical" and bool((present == np.floor(present)).all())
+    bin_edges = np.linspace(low, high, max_bars + 1)
+    if is_integer:
+        step = max(1.0, np.ceil((high - low + 1) / max_bars))
+        bin_edges = low + step * np.arange(np.ceil((high - low + 1) / step) + 1)
+    if kind == "numerical" and distinct[0] > 0 and _crowded(present, bin_edges):
+        bin_edges = np.geomspace(low, high + is_integer, max_bars + 1)
+        bin_edges = np.unique(np.ceil(bin_edges)) if is_integer else bin_edges
+    texts = _format_values(bin_edges, kind)
+    upper = texts[1:]
+    if is_integer:  # left-closed bins: [17, 21) is labelled "17 to 20"
+        upper = _format_values(bin_edges[1:] - 1, kind)
+    labels = [a if a == b else f"{a} to {b}" for a, b in zip(texts[:-1], upper, strict=True)]
     last = len(labels)
-    return ends[1:-1], labels, [(float(i), words[i]) for i in (0, last // 2, last)]
+    return bin_edges[1:-1], labels, [(float(i), texts[i]) for i in (0, last // 2, last)]
 
 
-def _crowded(values: Floats, ends: Floats) -> bool:
-    held = np.bincount(np.searchsorted(ends[1:-1], values, side="right"))
-    return bool(held.max() > _CROWDED * values.size)
+def _crowded(values: Floats, bin_edges: Floats) -> bool:
+    counts = np.bincount(np.searchsorted(bin_edges[1:-1], values, side="right"))
+    return bool(counts.max() > _CROWDED * values.size)
 
 
 def _stamp(second: float) -> str:
@@ -167,7 +169,7 @@ def _stamp(second: float) -> str:
     return str(stamp.strftime("%Y-%m-%d" if second % _DAY == 0 else "%Y-%m-%d %H:%M"))
 
 
-def _words(values: Floats, kind: Kind) -> list[str]:
+def _format_values(values: Floats, kind: Kind) -> list[str]:
     if kind == "numerical":
         return [number(float(value)) for value in values]
     stamps = pd.to_datetime(values, unit="s")
@@ -178,16 +180,16 @@ def _words(values: Floats, kind: Kind) -> list[str]:
 def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histogram:
     codes, values = category_codes(tables)
     counts = np.array([np.bincount(code, minlength=len(values) + 1) for code in codes])
-    # commonest first in the first table; ties in the order of the values' text, not of the rows
-    words = [str(value) for value in values]
-    order = sorted(range(len(values)), key=lambda i: (-counts[0, 1 + i], words[i]))
-    shown, rest = order, []
+    # Most common in the first table first; break ties by text, which does not depend on row order.
+    texts = [str(value) for value in values]
+    order = sorted(range(len(values)), key=lambda i: (-counts[0, 1 + i], texts[i]))
+    listed, remaining = order, []
     if len(order) > _MAX_CATEGORIES:
-        shown, rest = order[: _MAX_CATEGORIES - 1], order[_MAX_CATEGORIES - 1 :]
-    labels, bars = [words[i] for i in shown], [counts[:, 1 + i] for i in shown]
-    if rest:
-        labels.append(f"other ({len(rest)})")
-        bars.append(counts[:, [1 + i for i in rest]].sum(axis=1))
+        listed, remaining = order[: _MAX_CATEGORIES - 1], order[_MAX_CATEGORIES - 1 :]
+    labels, bars = [texts[i] for i in listed], [counts[:, 1 + i] for i in listed]
+    if remaining:
+        labels.append(f"other ({len(remaining)})")
+        bars.append(counts[:, [1 + i for i in remaining]].sum(axis=1))
     if counts[:, 0].any():
         labels.append("missing")
         bars.append(counts[:, 0])
@@ -201,12 +203,12 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
     )
 
 
-def pictures_of(
+def column_histograms(
     kinds: Mapping[str, Kind], tables: Sequence[pd.DataFrame], formats: Mapping[str, str]
 ) -> tuple[Histogram, ...]:
-    """Return all histograms of all columns: values and, where they have times of day, the hours."""
-    found: list[Histogram | None] = []
+    """Return all histograms of all columns: values and, for times of day, hours."""
+    candidates: list[Histogram | None] = []
     for name, kind in kinds.items():
         cells, fmt = [table[name] for table in tables], formats.get(name)
-        found += [histogram(name, kind, cells, fmt), clock_histogram(name, kind, cells, fmt)]
-    return tuple(one for one in found if one is not None)
+        candidates += [histogram(name, kind, cells, fmt), clock_histogram(name, kind, cells, fmt)]
+    return tuple(candidate for candidate in candidates if candidate is not None)

@@ -1,4 +1,4 @@
-"""A network as inline SVG pictures: all of it in layers, or each node with its strongest link alone."""
+"""A network as inline SVG: all nodes in layers, or a tree of each node's strongest link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROW, _INDENT, _NUMBER = 28.0, 16.0, 30.0
 
 
 def network_graph(structure: Structure) -> Markup:
-    """Draw ``{child: parents}``; an arrow points from parent to child."""
+    """Draw ``{child: parents}``; arrows point from parent to child."""
     layout = NetworkLayout(structure, WIDTH)
     deepest = max(layout.depth.values(), default=0)
     drawing = SvgDrawing(layout.width, deepest * _LAYER + _NODE_HEIGHT + 2 * _TOP, "network")
@@ -40,17 +40,16 @@ def _curve(layout: NetworkLayout, route: Sequence[str]) -> str:
         level += 1
         next_x, top = layout.x[item], _TOP + level * _LAYER
         steps.append(f"C{x:.1f} {y + bend:.1f} {next_x:.1f} {top - bend:.1f} {next_x:.1f} {top:.1f}")
-        if item != route[-1]:  # straight through the lane, past the nodes of this layer
+        if item != route[-1]:  # straight through the lane, past this layer's nodes
             steps.append(f"L{next_x:.1f} {top + _NODE_HEIGHT:.1f}")
         x, y = next_x, top + _NODE_HEIGHT
     return " ".join(steps)
 
 
 def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]) -> Markup:
-    """Draw each column below and right of the parent it depends on most; a layer is a step to the right."""
-    # A line is the thicker the stronger the link (``strengths`` of pairs, in [0, 1]), whose strength stands
-    # at its end; without strengths parents count in their order. The picture is as wide as a telephone,
-    # however many columns there are.
+    """Draw each column below and right of its strongest parent, one indent per level."""
+    # Line width and the number at the end show the strength of the link (``strengths`` of pairs, in [0, 1]).
+    # Without strengths, the first parent counts. The chart fits a phone's width for any number of columns.
     order = [node for row in layers(structure) for node in row]
     strongest = {
         child: max(parents, key=lambda parent: strengths.get(frozenset((parent, child)), -1.0))
@@ -60,13 +59,15 @@ def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]
     rows = _walk(order, strongest)
     indent = min(_INDENT, (WIDTH - NODE_WIDTH - _NUMBER - 40) / max(1, *(depth for _, depth in rows)))
     drawing = SvgDrawing(WIDTH, len(rows) * _ROW + 2 * _TOP, "network, strongest links")
-    place = {node: (4 + depth * indent, _TOP + i * _ROW) for i, (node, depth) in enumerate(rows)}
+    positions = {node: (4 + depth * indent, _TOP + i * _ROW) for i, (node, depth) in enumerate(rows)}
     for child, parent in strongest.items():
-        _link(drawing, place[parent], place[child], strengths.get(frozenset((parent, child))))
-    room = {node: WIDTH - 4 - x - (_NUMBER if node in strongest else 0) for node, (x, _) in place.items()}
-    width = min(room.values())
-    shorts = dict(zip(place, shorten_all(list(place), width - 12), strict=True))
-    for node, (x, y) in place.items():
+        _link(drawing, positions[parent], positions[child], strengths.get(frozenset((parent, child))))
+    available = {
+        node: WIDTH - 4 - x - (_NUMBER if node in strongest else 0) for node, (x, _) in positions.items()
+    }
+    width = min(available.values())
+    shorts = dict(zip(positions, shorten_all(list(positions), width - 12), strict=True))
+    for node, (x, y) in positions.items():
         parents = ", ".join(structure.get(node, ())) or "none"
         box = (x, y, min(width, text_width(shorts[node]) + 14), _NODE_HEIGHT - 2)
         drawing.rect(*box, "#FFF7E6", tip=f"{node}; parents: {parents}", stroke=SYNTHETIC, rx=5)
@@ -77,18 +78,18 @@ def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]
     return drawing.svg()
 
 
-def _walk(order: Sequence[str], above: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return each node with its depth, parents before their children, one branch after the other."""
-    below: dict[str | None, list[str]] = {}
+def _walk(order: Sequence[str], parent_of: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return each node with its depth in depth-first order, parents before children."""
+    children: dict[str | None, list[str]] = {}
     for node in order:
-        below.setdefault(above.get(node), []).append(node)
-    found = []
-    left = [(node, 0) for node in reversed(below.get(None, []))]
-    while left:
-        node, depth = left.pop()
-        found.append((node, depth))
-        left.extend((child, depth + 1) for child in reversed(below.get(node, [])))
-    return found
+        children.setdefault(parent_of.get(node), []).append(node)
+    visited = []
+    stack = [(node, 0) for node in reversed(children.get(None, []))]
+    while stack:
+        node, depth = stack.pop()
+        visited.append((node, depth))
+        stack.extend((child, depth + 1) for child in reversed(children.get(node, [])))
+    return visited
 
 
 def _link(

@@ -1,6 +1,6 @@
-"""The sections of the page: what each shows. How it shows it is in the template of the same name.
+"""Contents of the page's sections; each section's template defines its layout.
 
-Plausible-seed statistics ([PD] figure 6) are private: they are counts of real rows.
+Plausible-seed statistics ([PD] figure 6) are counts of real rows, so they are private.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC,
 from sdv_plausible.evaluation.table_pair import Floats
 from sdv_plausible.utils.html_page import PageSection
 
-_PARTS = ("plausible_seeds", "pass_rates")
+_DIAGNOSTIC_KEYS = ("plausible_seeds", "pass_rates")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDiagnostics:
-    """What is shown of the seeds."""
+    """Aggregated plausible-seed statistics."""
 
-    # share of candidates with 1, 2 to 3, 4 to 7, and so on, plausible seeds
+    # share of candidates with 1, 2 to 3, 4 to 7, ... plausible seeds
     sizes: tuple[tuple[str, float], ...]
     ks: tuple[int, ...]  # increasing
-    # of each omega the share of candidates that pass at each k; NaN where unknown
+    # for each omega, the pass rate at each k; NaN where unknown
     pass_rates: tuple[tuple[str, tuple[float, ...]], ...]
 
     @classmethod
@@ -38,14 +38,14 @@ class SeedDiagnostics:
         """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``, or one part."""
         if diagnostics is None:
             return None
-        unknown = sorted(set(diagnostics) - set(_PARTS))
+        unknown = sorted(set(diagnostics) - set(_DIAGNOSTIC_KEYS))
         if unknown:
-            raise ValueError(f"diagnostics has the parts {unknown}: only {_PARTS} are known")
+            raise ValueError(f"diagnostics has the parts {unknown}: only {_DIAGNOSTIC_KEYS} are known")
         rates: Mapping[int, Mapping[Any, float]] = diagnostics.get("pass_rates") or {}
-        flat = [rate for row in rates.values() for rate in row.values()]
-        if any(not 0 <= rate <= 1 for rate in flat):
+        all_rates = [rate for row in rates.values() for rate in row.values()]
+        if any(not 0 <= rate <= 1 for rate in all_rates):
             raise ValueError(
-                f"diagnostics['pass_rates'] ({min(flat)} to {max(flat)}) must be shares in [0, 1]"
+                f"diagnostics['pass_rates'] ({min(all_rates)} to {max(all_rates)}) must be shares in [0, 1]"
             )
         ks = sorted(rates)
         omegas = list(dict.fromkeys(omega for k in ks for omega in rates[k]))
@@ -63,7 +63,7 @@ def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
         raise ValueError(
             f"diagnostics['plausible_seeds'] ({seeds.min()}) must be at least 1: its own seed is plausible"
         )
-    level = np.frexp(seeds.astype(np.float64))[1] - 1  # number in [2^level, 2^(level + 1))
+    level = np.frexp(seeds.astype(np.float64))[1] - 1  # count in [2^level, 2^(level + 1))
     return tuple(
         ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(share))
         for i, share in enumerate(np.bincount(level) / seeds.size)
@@ -72,28 +72,28 @@ def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
 
 _NUM_WORST = 8
 
-Shares = tuple[tuple[str, tuple[float, ...]], ...]  # rows of a table: a name and its shares, in [0, 1]
+Shares = tuple[tuple[str, tuple[float, ...]], ...]  # table rows: a name and its shares, in [0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heading(PageSection, template="heading.html"):
-    """Where a table begins."""
+class HeadingSection(PageSection, template="heading.html"):
+    """Heading of a table."""
 
     title: str
     words: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotComputed(PageSection, template="not_computed.html"):
-    """Stands for a section that could not be computed, and says why."""
+class NotComputedSection(PageSection, template="not_computed.html"):
+    """Placeholder for a section that failed, with the reason."""
 
     title: str
     error: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distances(PageSection, template="distances.html"):
-    """Distances of columns and of pairs beside those of real rows from real rows."""
+class DistanceSection(PageSection, template="distances.html"):
+    """Distances of columns and pairs, with the distances between real rows as reference."""
 
     reference: str
     num_compared: int
@@ -106,22 +106,22 @@ class Distances(PageSection, template="distances.html"):
     @classmethod
     def of(
         cls, columns: pd.DataFrame, pairs: pd.DataFrame, compared: ComparisonSummary
-    ) -> Distances | NotComputed:
-        """Show the details of the two properties, as far as they could be computed."""
+    ) -> DistanceSection | NotComputedSection:
+        """Show the details of both distance properties, where they were computed."""
         if failed(columns):
-            return NotComputed(title="Distances", error=error_of(columns))
-        single = [
+            return NotComputedSection(title="Distances", error=error_of(columns))
+        column_rows = [
             ("real against real", compared.reference_columns, REFERENCE),
             ("synthetic", compared.synthetic_columns, SYNTHETIC),
         ]
-        double = [
+        pair_rows = [
             ("real against real", compared.reference_pairs, REFERENCE),
             ("synthetic", compared.synthetic_pairs, SYNTHETIC),
             ("columns shuffled", compared.independent_pairs, OTHER),
         ]
-        figures = [_boxes("Columns", "distances of columns", single)]
+        figures = [_boxes("Columns", "distances of columns", column_rows)]
         if not failed(pairs):
-            figures.append(_boxes("Pairs of columns", "distances of pairs", double))
+            figures.append(_boxes("Pairs of columns", "distances of pairs", pair_rows))
         return cls(
             reference=compared.reference,
             num_compared=compared.num_rows,
@@ -152,18 +152,18 @@ def _worst(pairs: pd.DataFrame) -> tuple[tuple[str, float, float, float], ...]:
 
 
 def failed(details: pd.DataFrame) -> bool:
-    """Whether the property of these details could not be computed."""
-    # SDMetrics gives every table this column if one of them has an error
+    """Whether the property with these details could not be computed."""
+    # SDMetrics adds this column to all tables if one of them has an error.
     return "Error" in details and bool(details["Error"].notna().any())
 
 
 def error_of(details: pd.DataFrame) -> str:
-    """Return why a property could not be computed."""
+    """Return the reason why a property could not be computed."""
     return str(details["Error"].iloc[0])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classifiers(PageSection, template="classifiers.html"):
+class ClassifierSection(PageSection, template="classifiers.html"):
     """Accuracy and agreement of classifiers trained on real and on synthetic rows."""
 
     target: str
@@ -176,10 +176,10 @@ class Classifiers(PageSection, template="classifiers.html"):
     rows: Shares
 
     @classmethod
-    def of(cls, details: pd.DataFrame, majority: float | None) -> Classifiers | NotComputed:
-        """Show the details; ``majority`` is the accuracy of always naming the commonest class."""
+    def of(cls, details: pd.DataFrame, majority: float | None) -> ClassifierSection | NotComputedSection:
+        """Show the details; ``majority`` is the accuracy of the most common class."""
         if failed(details):
-            return NotComputed(title="Classifiers", error=error_of(details))
+            return NotComputedSection(title="Classifiers", error=error_of(details))
         kinds = [
             ("trained on real", "Real Accuracy", "Real", REAL),
             ("trained on synthetic", "Synthetic Accuracy", "Synthetic", SYNTHETIC),
@@ -203,8 +203,8 @@ class Classifiers(PageSection, template="classifiers.html"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Game(PageSection, template="game.html"):
-    """How often distinguishers name the origin of rows right."""
+class GameSection(PageSection, template="game.html"):
+    """Accuracy of the distinguishers."""
 
     real_rows: str
     num_train: int
@@ -214,10 +214,10 @@ class Game(PageSection, template="game.html"):
     rows: Shares
 
     @classmethod
-    def of(cls, details: pd.DataFrame) -> Game | NotComputed:
+    def of(cls, details: pd.DataFrame) -> GameSection | NotComputedSection:
         """Show the details of the property."""
         if failed(details):
-            return NotComputed(title="Distinguishing game", error=error_of(details))
+            return NotComputedSection(title="Distinguishing game", error=error_of(details))
         rows = _intervals(details, (("accuracy", "Accuracy", "Accuracy", SYNTHETIC),))
         held_out = bool(details["Held-out Real Rows"].iloc[0])
         axis = (_axis_start(rows, 0.4), 1.0)
@@ -236,10 +236,10 @@ _IntervalRows = list[tuple[str, list[charts.Interval]]]
 
 
 def _intervals(details: pd.DataFrame, kinds: Sequence[tuple[str, str, str, str]]) -> _IntervalRows:
-    """Return each classifier's intervals; a kind is a name, its column, that of its ends, a colour."""
+    """Return each classifier's intervals; a kind is (name, value column, interval column, colour)."""
     return [
         (
-            _spoken(row["Classifier"]),
+            _display_name(row["Classifier"]),
             [
                 charts.Interval(name=n, value=row[v], low=row[f"{e} Low"], high=row[f"{e} High"], colour=c)
                 for n, v, e, c in kinds
@@ -254,24 +254,24 @@ def _values(rows: _IntervalRows) -> Shares:
 
 
 def _axis_start(rows: _IntervalRows, most: float) -> float:
-    """Return a tenth at or below every value and every end of an interval; of one run there is none."""
+    """Return the largest multiple of 0.1, at most ``most``, below all values and interval ends."""
     ends = [end for _, items in rows for i in items for end in (i.value, i.low) if not math.isnan(end)]
     return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
 
-def _spoken(name: str) -> str:
+def _display_name(name: str) -> str:
     return name.replace("_", " ").replace("adaboost", "AdaBoost").replace("svm", "SVM")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seeds(PageSection, template="seeds.html"):
+class SeedSection(PageSection, template="seeds.html"):
     """Plausible seeds of candidates. Private."""
 
     figures: tuple[Figure, ...]
 
     @classmethod
-    def of(cls, diagnostics: SeedDiagnostics | None) -> tuple[Seeds, ...]:
-        """Draw what there is; nothing if there is nothing."""
+    def of(cls, diagnostics: SeedDiagnostics | None) -> tuple[SeedSection, ...]:
+        """Draw the available statistics; return no section without diagnostics."""
         if diagnostics is None:
             return ()
         figures = []

@@ -1,10 +1,11 @@
-"""What the report keeps of two tables: shares, distances and dependences, never rows.
+"""Summaries of tables in a report: shares, distances and dependences, never rows.
 
-There are two kinds, and the difference is the point of this module. A :class:`ReleaseSummary` is a function
-of the synthetic table alone, so publishing it tells no more than publishing that table. A
-:class:`ComparisonSummary` is computed from real rows without noise: no guarantee covers it.
+The two kinds differ in privacy. A :class:`ReleaseSummary` is a function of the synthetic table alone, so
+publishing it reveals no more than publishing that table. A :class:`ComparisonSummary` is computed from real
+rows without noise and is not covered by any guarantee.
 
-Scores stand beside those that other real rows reach: no synthetic rows can be expected to do better.
+Scores are compared with the scores of other real rows, which bound what synthetic rows can be expected to
+reach.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
+from sdv_plausible.evaluation.page.histograms import Histogram, column_histograms
 from sdv_plausible.evaluation.table_codes import encode, sample_positions
 from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair
 from sdv_plausible.utils.html_page import PageSection
@@ -35,18 +36,18 @@ class ReleaseSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSummary:
-    """Real against synthetic. Private."""
+    """Comparison of real and synthetic rows. Private."""
 
-    histograms: tuple[Histogram, ...]  # shares of the real and of the synthetic table
-    real_dependence: Floats  # symmetrical uncertainty inside a table, shape (m, m)
+    histograms: tuple[Histogram, ...]  # shares of the real and the synthetic table
+    real_dependence: Floats  # symmetrical uncertainty, shape (m, m)
     synthetic_dependence: Floats
-    reference: str  # which real rows were compared with which in the next two
-    num_rows: int  # on either side of the following distances: chance makes them larger for fewer rows
-    reference_columns: Floats  # total variation of real rows from other real rows: what chance alone gives
+    reference: str  # which real rows the reference distances compare
+    num_rows: int  # rows on each side of the distances below, which are larger for fewer rows
+    reference_columns: Floats  # distances between real rows: the effect of chance alone
     reference_pairs: Floats
-    synthetic_columns: Floats  # the same for synthetic rows
+    synthetic_columns: Floats  # distances of synthetic rows
     synthetic_pairs: Floats
-    independent_pairs: Floats  # the same with every column shuffled: what losing all dependence gives
+    independent_pairs: Floats  # distances with every column shuffled: all dependence lost
 
 
 def summarise_release(
@@ -65,7 +66,7 @@ def summarise_release(
     return ReleaseSummary(
         columns=tuple(kinds),
         num_rows=len(synthetic),
-        histograms=pictures_of(kinds, [synthetic], formats),
+        histograms=column_histograms(kinds, [synthetic], formats),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
     )
 
@@ -79,24 +80,26 @@ def summarise_comparison(
     max_rows: int | None,
     random_state: int,
 ) -> ComparisonSummary:
-    """Summarise real against synthetic; ``statistics`` are those of all pairs, if there are pairs."""
+    """Summarise the comparison; ``statistics`` of all pairs is None if there are no pairs."""
     rng = np.random.default_rng(random_state)
-    *parts, reference = _equal_parts(pair, holdout, max_rows, rng)
-    coded = encode([pair.real, *parts], pair.kinds, formats=pair.formats, num_bins=num_bins)
-    _, one, other, synthetic = coded.tables
+    *row_sets, reference = _equal_parts(pair, holdout, max_rows, rng)
+    coded = encode([pair.real, *row_sets], pair.kinds, formats=pair.formats, num_bins=num_bins)
+    _, first_half, second_half, synthetic = coded.tables
     columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
-    if len(one):
-        cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, other)
-        others = (other, synthetic, shuffled)
-        columns = [distances.column_distances(one, rows, cards) for rows in others]
-        pairs = [np.array(list(distances.pair_distances(one, rows, cards).values())) for rows in others]
+    if len(first_half):
+        cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, second_half)
+        others = (second_half, synthetic, shuffled)
+        columns = [distances.column_distances(first_half, rows, cards) for rows in others]
+        pairs = [
+            np.array(list(distances.pair_distances(first_half, rows, cards).values())) for rows in others
+        ]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(
-        histograms=pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats),
+        histograms=column_histograms(pair.kinds, [pair.real, pair.synthetic], pair.formats),
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
         reference=reference,
-        num_rows=len(one),
+        num_rows=len(first_half),
         reference_columns=columns[0],
         reference_pairs=pairs[0],
         synthetic_columns=columns[1],
@@ -108,7 +111,7 @@ def summarise_comparison(
 def _equal_parts(
     pair: TablePair, holdout: pd.DataFrame | None, max_rows: int | None, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, str]:
-    """Return as many real as other real and as synthetic rows, and what the other real ones are."""
+    """Return equally many real, other real and synthetic rows, and a description of the other real rows."""
     real, other, reference = pair.real, holdout, "real rows against held-out ones"
     if other is None:
         order, half = rng.permutation(len(real)), len(real) // 2
@@ -125,7 +128,7 @@ def _equal_parts(
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeScore:
-    """Score of a property, and what real rows reach against other real rows: in [0, 1], NaN where unknown."""
+    """Score of a property and its ceiling, the score of other real rows; [0, 1], NaN where unknown."""
 
     name: str
     score: float
@@ -133,7 +136,7 @@ class RelativeScore:
 
     @property
     def relative(self) -> float:
-        """Return the share of the ceiling that is reached, at most 1."""
+        """Return the score as a share of the ceiling, at most 1."""
         if self.ceiling == 0:
             return 1.0
         return math.nan if math.isnan(self.score + self.ceiling) else min(1.0, self.score / self.ceiling)
@@ -143,9 +146,9 @@ def relative_scores(
     details: Mapping[str, pd.DataFrame], compared: ComparisonSummary
 ) -> tuple[RelativeScore, ...]:
     """Return the scores of one table's properties."""
-    # Distances are those of equal numbers of rows, since chance alone makes them larger for fewer. Of the
-    # game the ceiling is guessing.
-    found = []
+    # Distances use equal numbers of rows, since chance alone makes them larger for fewer rows. The ceiling of
+    # the game is guessing.
+    scores = []
     for name, table in details.items():
         score = float(table["Score"].mean())
         ceiling = float(table["Ceiling"].mean()) if "Ceiling" in table else math.nan
@@ -155,8 +158,8 @@ def relative_scores(
             score, ceiling = _closeness(compared.synthetic_columns), _closeness(compared.reference_columns)
         elif name == "Pair Distances" and compared.reference_pairs.size:
             score, ceiling = _closeness(compared.synthetic_pairs), _closeness(compared.reference_pairs)
-        found.append(RelativeScore(name=name, score=score, ceiling=ceiling))
-    return tuple(found)
+        scores.append(RelativeScore(name=name, score=score, ceiling=ceiling))
+    return tuple(scores)
 
 
 def _closeness(distances: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
@@ -164,20 +167,20 @@ def _closeness(distances: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.f
 
 
 def overall(scores: Sequence[RelativeScore]) -> float:
-    """Return the mean share of the ceilings that is reached, over what could be computed."""
-    known = [one.relative for one in scores if not math.isnan(one.relative)]
-    return float(np.mean(known)) if known else math.nan
+    """Return the mean relative score over the properties that could be computed."""
+    computed = [item.relative for item in scores if not math.isnan(item.relative)]
+    return float(np.mean(computed)) if computed else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores(PageSection, template="scores.html"):
-    """Overall score, and for each property its share of the ceiling, its score and the ceiling."""
+class ScoreSection(PageSection, template="scores.html"):
+    """Overall score, and the relative score, score and ceiling of each property."""
 
     overall: float
     scores: tuple[tuple[str, float, float, float], ...]
 
     @classmethod
-    def of(cls, scores: Sequence[RelativeScore]) -> Scores:
-        """Put the mean of what could be computed first."""
-        rows = tuple((one.name, one.relative, one.score, one.ceiling) for one in scores)
+    def of(cls, scores: Sequence[RelativeScore]) -> ScoreSection:
+        """Put the overall mean first."""
+        rows = tuple((item.name, item.relative, item.score, item.ceiling) for item in scores)
         return cls(overall=overall(scores), scores=rows)

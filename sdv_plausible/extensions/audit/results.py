@@ -1,4 +1,4 @@
-"""What an audit found: one verdict per threat, its figures, and who may see them."""
+"""Results of an audit: one verdict per threat with its figures, and whether they may be published."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdv_plausible.utils.printable import visible
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threats(PageSection, template="audit.html"):
+class ThreatSection(PageSection, template="audit.html"):
     """One row per stage: threat, verdict, confidence (0 for none) and figures."""
 
     claim: str
@@ -34,24 +34,24 @@ PUBLIC = "Made on a table that is public or simulated: this page may be publishe
 
 @dataclass(frozen=True, kw_only=True)
 class StageResult:
-    """What one stage found.
+    """Result of one stage.
 
     Attributes
     ----------
     name : str
-        Of the stage.
+        Name of the stage.
     threat : str
-        What it is about, in words.
+        Description of the threat.
     verdict : {"claim broken", "leak found", "nothing found", "not computed"}
-        "Nothing found" proves nothing: `words` says what could have been found.
+        "Nothing found" proves nothing; `words` states what could have been found.
     confidence : float
-        Probability, at least, that a verdict other than "nothing found" is no accident.
+        Lower bound, in [0, 1], on the probability that a positive verdict is not due to chance.
     words : str
         The figures in a sentence.
     figures : mapping
-        All of them, for programs.
+        All figures, for programs.
     seconds : float
-        How long it took.
+        Duration of the stage.
     """
 
     name: str
@@ -65,19 +65,20 @@ class StageResult:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """A whole audit.
+    """Result of a whole audit.
 
     Attributes
     ----------
     synthesizer : str
-        What was attacked.
+        Name of the attacked synthesizer.
     claimed_epsilon : float or None
-        The claim, if there is one.
+        The claimed epsilon, if any.
     delta : float
-        Of the claim.
+        The claimed delta.
     public : bool
-        Whether the table is public or simulated; otherwise the result is for the holder only.
+        Whether the table is public or simulated; otherwise the result is for the data owner only.
     stages : tuple of StageResult
+        Results of the stages.
     """
 
     synthesizer: str
@@ -88,36 +89,36 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The gravest one."""
-        grave: tuple[Verdict, ...] = ("claim broken", "leak found", "nothing found")
-        found = {stage.verdict for stage in self.stages}
-        return next((verdict for verdict in grave if verdict in found), "not computed")
+        """The most severe verdict of all stages."""
+        by_severity: tuple[Verdict, ...] = ("claim broken", "leak found", "nothing found")
+        verdicts = {stage.verdict for stage in self.stages}
+        return next((verdict for verdict in by_severity if verdict in verdicts), "not computed")
 
     @property
     def claim(self) -> str:
-        """What is claimed, in a sentence."""
+        """The claim in a sentence."""
         if self.claimed_epsilon is None:
             return "It makes no claim."
         return f"It claims epsilon {self.claimed_epsilon:g} at delta {self.delta:g}."
 
     @property
     def banner(self) -> str:
-        """What may be done with the result."""
+        """Whether the result may be published, in a sentence."""
         return PUBLIC if self.public else HOLDER_ONLY
 
     def __str__(self) -> str:
         lines = [f"Audit of {self.synthesizer}: {self.verdict}. {self.claim}", self.banner]
         for stage in self.stages:
-            sure = f", confidence {stage.confidence:.0%}" if stage.confidence else ""
-            lines += [f"- {stage.threat}: {stage.verdict}{sure}", f"  {stage.words}"]
+            confidence = f", confidence {stage.confidence:.0%}" if stage.confidence else ""
+            lines += [f"- {stage.threat}: {stage.verdict}{confidence}", f"  {stage.words}"]
         return "\n".join(visible(line, keep="") for line in lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, with the mark of who may see it."""
+        """Return all fields, and whether they may be published."""
         return {"may_be_published": self.public, "verdict": self.verdict, **asdict(self)}
 
     def publishable(self) -> dict[str, Any]:
-        """Return what may enter a card, a registry entry, a release file or docs.
+        """Return all fields, for a card, a registry entry, a release file or documentation.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class AuditResult:
         return self.to_dict()
 
     def to_html(self, path: str | Path, day: str | None = None) -> None:
-        """Write a page in the report's style: for its owner alone unless the table was public.
+        """Write an HTML page, readable by its owner only unless the table was public.
 
         Parameters
         ----------
@@ -143,16 +144,16 @@ class AuditResult:
         """
         stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
         page = HtmlPage(
-            rooms=("sdv_plausible.extensions.audit",),
+            template_packages=("sdv_plausible.extensions.audit",),
             title="Audit of synthetic data",
             heading=f"Audit of {self.synthesizer}",
             date=day or date.today().isoformat(),
             kind="public" if self.public else "private",
             banner=self.banner,
-            sections=(Threats(claim=self.claim, verdict=self.verdict, stages=stages),),
+            sections=(ThreatSection(claim=self.claim, verdict=self.verdict, stages=stages),),
         )
         write_whole(path, page.html(), owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as JSON, whole or not at all: for its owner alone unless the table was public."""
+        """Write all fields as JSON, atomically; readable by the owner only unless the table was public."""
         write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n", owner_only=not self.public)

@@ -1,1 +1,1 @@
-"""Making declarations: domain files from a table's header, a published table, a code book."""
+"""Readers of code books: declarations from schemas, syntax and data dictionaries."""

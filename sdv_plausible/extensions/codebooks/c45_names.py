@@ -1,7 +1,7 @@
-"""Code books of the UCI repository: ``.names`` files, as C4.5 reads them (Quinlan 1993).
+"""Read ``.names`` files of the UCI repository, the format of C4.5 (Quinlan 1993).
 
-First the classes, then a line for each column, ``age: continuous.`` or ``sex: Female, Male.``; what follows a
-``|`` is a comment. Such a file has no ranges. The classes are the last column of the table.
+The first line lists the classes, which are the table's last column. Then follows one line per column, such as
+``age: continuous.`` or ``sex: Female, Male.``. Comments start with ``|``. The format has no ranges.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    plain,
-    ranged,
+    categorical_declaration,
+    numerical_declaration,
+    parse_codes,
     read_text,
 )
 from sdv_plausible.table.declared.spec_words import check_words
 
-CLASSES = "class"  # the column of the classes, which is the table's last one by whatever name
+CLASSES = "class"  # column of the classes: the table's last one, under any name
 UNKNOWN = "?"
 
 
@@ -33,40 +33,40 @@ def read_c45_names(path: Path) -> Codebook:
             f"{path} is no .names file: its first line must list the classes, such as 'no, yes.'"
         )
     columns: dict[str, dict[str, Any]] = {}
-    said = "stands for an unknown value in such files: add it to the values of columns that have it"
-    messages: list[Message] = [(None, f"{UNKNOWN!r} {said}")]
+    unknown_note = "stands for an unknown value in such files: add it to the values of columns that have it"
+    messages: list[Message] = [(None, f"{UNKNOWN!r} {unknown_note}")]
     for entry in entries[1:]:
-        name, colon, told = (part.strip() for part in entry.partition(":"))
-        if not colon or not name or not told:
+        name, colon, description = (part.strip() for part in entry.partition(":"))
+        if not colon or not name or not description:
             raise ValueError(f"{path}: {entry[:60]!r} must be a name, a colon and values, or 'continuous'")
         if name in columns or name == CLASSES:
             raise ValueError(f"{path}: {name!r} has two lines; leave one out")
-        columns[name], more = _words(name, told)
-        messages += more
-    columns[CLASSES] = categories(plain(_values(entries[0])))
-    return Codebook(columns=columns, messages=tuple(messages), of_last=CLASSES)
+        columns[name], column_messages = _words(name, description)
+        messages += column_messages
+    columns[CLASSES] = categorical_declaration(parse_codes(_values(entries[0])))
+    return Codebook(columns=columns, messages=tuple(messages), last_column=CLASSES)
 
 
 def _entries(text: str) -> list[str]:
-    """What is told, a line each, without comments."""
+    """Non-empty lines without comments and final full stops."""
     lines = (line.partition("|")[0].strip() for line in text.splitlines())
     return [line.removesuffix(".") for line in lines if line]
 
 
-def _words(name: str, told: str) -> tuple[dict[str, Any], list[Message]]:
-    if told.casefold() == "continuous":
-        return ranged(name, None, None)
-    if told.casefold() == "ignore":
+def _words(name: str, description: str) -> tuple[dict[str, Any], list[Message]]:
+    if description.casefold() == "continuous":
+        return numerical_declaration(name, None, None)
+    if description.casefold() == "ignore":
         return {"sdtype": None}, [(name, "to be ignored, as the file says")]
-    if re.fullmatch(r"discrete\s+\d+", told.casefold()):
+    if re.fullmatch(r"discrete\s+\d+", description.casefold()):
         return {"sdtype": "categorical"}, [(name, "a category whose values are not listed")]
-    words = categories(plain(_values(told)))
-    check_words(name, words)
-    return words, []
+    declaration = categorical_declaration(parse_codes(_values(description)))
+    check_words(name, declaration)
+    return declaration, []
 
 
-def _values(told: str) -> list[str]:
-    return [value.strip() for value in told.split(",") if value.strip()]
+def _values(description: str) -> list[str]:
+    return [value.strip() for value in description.split(",") if value.strip()]
 
 
 READER = CodebookReader(read_c45_names, endings=(".names",))

@@ -1,10 +1,13 @@
-"""Code books as a plain CSV file, one line for each column of the table.
+"""Read code books in CSV, with one line per column of the table.
 
-``name,type,min,max,values,labels,missing,decimals,format``: only ``name`` must be there. ``type`` is SDV's
-(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do; integer is a
-number without ``decimals``, and of other numbers these are learned where they are left out), ``values`` are
-separated by ``|``; ``labels`` are for people and not used; ``missing`` is yes or no; ``format`` is that
-of dates, such as ``%Y-%m-%d``.
+The header is ``name,type,min,max,values,labels,missing,decimals,format``. Only ``name`` is required.
+
+- ``type``: an SDV sdtype, or number, category or date. integer means no decimals; for other numbers, omitted
+  ``decimals`` are learned.
+- ``values``: separated by ``|``.
+- ``labels``: ignored.
+- ``missing``: yes or no.
+- ``format``: date format such as ``%Y-%m-%d``.
 """
 
 from __future__ import annotations
@@ -15,7 +18,14 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, Message, number, plain, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    Message,
+    parse_codes,
+    parse_number,
+    read_text,
+)
 from sdv_plausible.table.declared.spec_words import check_names, check_words
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.files.csv_header import begin
@@ -48,8 +58,8 @@ def read_csv_codebook(path: Path) -> Codebook:
             f"{path} is no code book: its header line must have 'name', and may have {HEADER[1:]}"
         )
     unknown = [name for name in header if name not in HEADER]
-    said = f"columns of the code book that are not understood: {', '.join(unknown)}"
-    messages: list[Message] = [(None, said)] if unknown else []
+    unknown_note = f"columns of the code book that are not understood: {', '.join(unknown)}"
+    messages: list[Message] = [(None, unknown_note)] if unknown else []
     columns: dict[str, dict[str, Any]] = {}
     check_names([line["name"] for line in lines], str(path))
     for line in lines:
@@ -67,35 +77,39 @@ def read_csv_codebook(path: Path) -> Codebook:
 
 
 def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
-    kind = cells.get("type")
-    words: dict[str, Any] = {"sdtype": None if kind is None else _PLAIN_TYPES.get(kind.casefold(), kind)}
+    column_type = cells.get("type")
+    declaration: dict[str, Any] = {
+        "sdtype": None if column_type is None else _PLAIN_TYPES.get(column_type.casefold(), column_type)
+    }
     if "format" in cells:
-        words["datetime_format"] = cells["format"]
-    is_date = words["sdtype"] == "datetime" or "format" in cells
+        declaration["datetime_format"] = cells["format"]
+    is_date = declaration["sdtype"] == "datetime" or "format" in cells
     for key, word in (("min", "range_min"), ("max", "range_max")):
         if key in cells:
-            words[word] = cells[key] if is_date else _number(name, key, cells[key])
+            declaration[word] = cells[key] if is_date else _number(name, key, cells[key])
     if "values" in cells:
-        words["range_values"] = plain(cells["values"].split("|"))
+        declaration["range_values"] = parse_codes(cells["values"].split("|"))
     if "decimals" in cells:
-        words["decimal_places"] = _number(name, "decimals", cells["decimals"])
-    elif kind is not None and kind.casefold() in _WHOLE:
-        words["decimal_places"] = 0
+        declaration["decimal_places"] = _number(name, "decimals", cells["decimals"])
+    elif column_type is not None and column_type.casefold() in _WHOLE:
+        declaration["decimal_places"] = 0
     if "missing" in cells:
         if cells["missing"].casefold() not in _TRUTH:
             raise ValueError(f"column {name!r}: missing ({cells['missing']!r:.60}) must be yes or no")
-        words["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
-    is_number = not is_date and words.keys() & {"range_min", "range_max", "decimal_places"}
-    words["sdtype"] = words["sdtype"] or told_sdtype(words) or ("numerical" if is_number else None)
-    check_words(name, words)
-    return words
+        declaration["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
+    is_number = not is_date and declaration.keys() & {"range_min", "range_max", "decimal_places"}
+    declaration["sdtype"] = (
+        declaration["sdtype"] or told_sdtype(declaration) or ("numerical" if is_number else None)
+    )
+    check_words(name, declaration)
+    return declaration
 
 
 def _number(name: str, key: str, text: str) -> int | float:
-    found = number(text)
-    if found is None:
+    value = parse_number(text)
+    if value is None:
         raise ValueError(f"column {name!r}: {key} ({text!r:.60}) must be a number, such as 0 or 99.5")
-    return found
+    return value
 
 
 READER = CodebookReader(read_csv_codebook, endings=(".csv",))

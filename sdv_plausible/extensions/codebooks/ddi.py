@@ -1,4 +1,4 @@
-"""Code books in DDI (Codebook 2.x): XML, as archives publish it with their data."""
+"""Read code books in DDI (Codebook 2.x), the XML format of data archives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    labelled,
-    number,
-    ranged,
+    labelled_declaration,
+    numerical_declaration,
+    parse_number,
     read_text,
 )
 
@@ -22,8 +22,8 @@ _READ = {"labl", "qstn", "valrng", "invalrng", "catgry", "varFormat", "location"
 
 def read_ddi(path: Path) -> Codebook:
     """Read the variables of a DDI code book: valid ranges, categories, missing values."""
-    # Summary statistics (``sumStat``, ``catStat``) tell of the rows, and are never used. Document types and
-    # entities, which can name files and grow without end, are refused.
+    # Summary statistics (``sumStat``, ``catStat``) depend on the rows and are never used. Document types and
+    # entities are rejected: they can reference files and expand without limit.
     text = read_text(path, "DDI code book")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ValueError(f"{path}: XML with a document type or entities is not read: take them out")
@@ -40,8 +40,8 @@ def read_ddi(path: Path) -> Codebook:
         name = (variable.get("name") or "").strip()
         if not name or name in columns:
             raise ValueError(f"{path}: a variable has no name, or that of another one ({name!r})")
-        columns[name], said = _column(name, variable)
-        messages += said
+        columns[name], column_messages = _column(name, variable)
+        messages += column_messages
     if any(_tag(element) in ("sumStat", "catStat") for element in root.iter()):
         messages.append((None, "summary statistics are of the rows, and were not used"))
     return Codebook(columns=columns, messages=tuple(messages))
@@ -49,8 +49,8 @@ def read_ddi(path: Path) -> Codebook:
 
 def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[Message]]:
     parts = {tag: [child for child in variable if _tag(child) == tag] for tag in _READ}
-    strange = {_tag(child) for child in variable} - _READ - {"sumStat"}
-    messages = [(name, f"not understood: {', '.join(sorted(strange))}")] if strange else []
+    unknown = {_tag(child) for child in variable} - _READ - {"sumStat"}
+    messages = [(name, f"not understood: {', '.join(sorted(unknown))}")] if unknown else []
     codes, missing = _codes(parts["catgry"])
     unread = 0
     for part in parts["invalrng"]:
@@ -62,28 +62,33 @@ def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[Messa
     ranges = [part for parent in parts["valrng"] for part in parent if _tag(part) == "range"]
     is_text = any(form.get("type") == "character" for form in parts["varFormat"])
     if len(ranges) == 1 and not is_text and not (codes and variable.get("intrvl") == "discrete"):
-        low, high = (number(ranges[0].get(end)) for end in ("min", "max"))
-        beside = [
+        low, high = (parse_number(ranges[0].get(end)) for end in ("min", "max"))
+        codes_outside = [
             code
             for code in dict.fromkeys([*codes, *missing])
-            if (at := number(code)) is None or low is None or high is None or not low <= at <= high
+            if (parsed := parse_number(code)) is None
+            or low is None
+            or high is None
+            or not low <= parsed <= high
         ]
-        words, said = ranged(name, low, high, beside)
+        declaration, range_messages = numerical_declaration(name, low, high, codes_outside)
     else:
         if ranges:
             messages.append((name, "its range is not used"))
-        words, said = labelled(name, codes, list(dict.fromkeys(missing)), is_text=is_text)
-    return words, messages + said
+        declaration, range_messages = labelled_declaration(
+            name, codes, list(dict.fromkeys(missing)), is_text=is_text
+        )
+    return declaration, messages + range_messages
 
 
-def _codes(categories: list[ET.Element]) -> tuple[list[str], list[str]]:
-    """All codes with a label, and those among them that stand for missing."""
+def _codes(elements: list[ET.Element]) -> tuple[list[str], list[str]]:
+    """All codes with a label, and the codes for missing values among them."""
     codes, missing = [], []
-    for category in categories:
-        value = next((child.text for child in category if _tag(child) == "catValu"), None)
+    for element in elements:
+        value = next((child.text for child in element if _tag(child) == "catValu"), None)
         if value is not None and value.strip():
             codes.append(value.strip())
-            if category.get("missing") in ("Y", "true"):
+            if element.get("missing") in ("Y", "true"):
                 missing.append(value.strip())
     return list(dict.fromkeys(codes)), missing
 

@@ -1,6 +1,6 @@
-"""Code books as NIST publishes them with its data excerpts: ``data_dictionary.json``.
+"""Read ``data_dictionary.json``, the code books of NIST's data excerpts.
 
-Name -> ``{"description": ..., "values": {code: meaning, "min": ..., "max": ...}}``.
+They map names to ``{"description": ..., "values": {code: meaning, "min": ..., "max": ...}}``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
-    plain,
-    ranged,
+    categorical_declaration,
+    numerical_declaration,
+    parse_codes,
+    parse_number,
     read_document,
 )
 
@@ -23,7 +23,7 @@ _KNOWN = {"description", "values", "details", "link"}
 
 
 def looks_like(document: Any) -> bool:
-    """Whether a JSON document has this form."""
+    """Whether a document has the format of NIST's data dictionaries."""
     return (
         isinstance(document, dict)
         and bool(document)
@@ -42,11 +42,11 @@ def read_nist(path: Path) -> Codebook:
     columns: dict[str, dict[str, Any]] = {}
     messages: list[Message] = []
     for name, entry in document.items():
-        columns[name], said = _column(name, entry)
-        messages += said
-        strange = sorted(set(entry) - _KNOWN)
-        if strange:
-            messages.append((name, f"not understood: {', '.join(strange)}"))
+        columns[name], column_messages = _column(name, entry)
+        messages += column_messages
+        unknown = sorted(set(entry) - _KNOWN)
+        if unknown:
+            messages.append((name, f"not understood: {', '.join(unknown)}"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 
@@ -56,14 +56,14 @@ def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Mess
         return {"sdtype": None}, [(name, "no values are listed")]
     codes = [code for code in values if code not in ("min", "max")]
     if len(codes) == len(values):
-        return categories(plain(codes)), []
-    low, high = number(values.get("min")), number(values.get("max"))
+        return categorical_declaration(parse_codes(codes)), []
+    low, high = parse_number(values.get("min")), parse_number(values.get("max"))
     if low is None or high is None or low > high:
         raise ValueError(
             f"column {name!r}: 'min' ({values.get('min')!r:.60}) and 'max' ({values.get('max')!r:.60}) must "
             "be numbers, min <= max"
         )
-    return ranged(name, low, high, codes)
+    return numerical_declaration(name, low, high, codes)
 
 
 READER = CodebookReader(read_nist, endings=(".json",), recognizes=looks_like)

@@ -1,6 +1,6 @@
-"""Table Schemas of Frictionless Data, alone or in a Data Package or Resource with one table.
+"""Read Table Schemas of Frictionless Data, alone or in a Data Package or Resource with one table.
 
-Source: Table Schema of Data Package 2.0 (datapackage.org/standard/table-schema), which reads those of 1.0.
+Source: Table Schema of Data Package 2.0 (datapackage.org/standard/table-schema), compatible with 1.0.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from sdv_plausible.table.declared.codebook import (
     Codebook,
     CodebookReader,
     Message,
-    categories,
-    number,
+    categorical_declaration,
+    parse_number,
     read_document,
 )
 from sdv_plausible.table.declared.spec_words import check_names
@@ -27,12 +27,17 @@ _SPELLINGS = (
     "trueValues",
     "falseValues",
 )  # of a field
-_WORDLESS = {"pattern", "minLength", "maxLength", "jsonSchema"}  # of no value set, or of ids
+_WORDLESS = {
+    "pattern",
+    "minLength",
+    "maxLength",
+    "jsonSchema",
+}  # without effect on value sets, or only for ids
 _DATES = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%SZ", "yearmonth": "%Y-%m", "time": "%H:%M:%S"}
 
 
 def looks_like(document: Any) -> bool:
-    """Whether a JSON document has this form."""
+    """Whether a document contains a Table Schema."""
     return _schema(document) is not None
 
 
@@ -64,86 +69,90 @@ def read_table_schema(path: Path) -> Codebook:
             if _is_id(field, keys):
                 columns[name] = {"sdtype": "id"}
                 continue
-            columns[name], said = _column(name, field, missing)
+            columns[name], column_messages = _column(name, field, missing)
         except (TypeError, KeyError, AttributeError):
             raise ValueError(
                 f"{path}: field {name!r} has not the form that a Table Schema gives it"
             ) from None
-        messages += said
+        messages += column_messages
     return Codebook(columns=columns, messages=tuple(messages))
 
 
 def _schema(document: Any) -> dict[str, Any] | None:
-    """The schema of a document, of a resource, or of a package with one."""
+    """The schema in a schema document, a resource, or a package with one resource."""
     if isinstance(document, dict) and isinstance(document.get("resources"), list):
         document = document["resources"][0] if len(document["resources"]) == 1 else None
     if isinstance(document, dict) and isinstance(document.get("schema"), dict):
         document = document["schema"]
-    fits = isinstance(document, dict) and isinstance(document.get("fields"), list)
-    return document if fits else None
+    is_schema = isinstance(document, dict) and isinstance(document.get("fields"), list)
+    return document if is_schema else None
 
 
 def _values(listed: Any) -> list[Any]:
-    """Values of a list, some of which may have labels."""
+    """Values of a list, with or without labels."""
     if not isinstance(listed, list):
         raise TypeError("no list")
-    found = [one["value"] if isinstance(one, dict) else one for one in listed]
-    return list(dict.fromkeys(found))  # which lists are no values of
+    values = [item["value"] if isinstance(item, dict) else item for item in listed]
+    return list(dict.fromkeys(values))  # raises TypeError for unhashable values
 
 
 def _is_id(field: dict[str, Any], keys: list[str]) -> bool:
-    """Whether a field tells rows apart: alone, or as a part of a key of which nothing else is told."""
+    """Whether a field is unique, the primary key, or a part of the key without declared values."""
     limits = field.get("constraints") or {}
-    is_told = "categories" in field or bool({"enum", "minimum", "maximum"} & {*limits})
-    return limits.get("unique") is True or (field["name"] in keys and (len(keys) == 1 or not is_told))
+    has_values = "categories" in field or bool({"enum", "minimum", "maximum"} & {*limits})
+    return limits.get("unique") is True or (field["name"] in keys and (len(keys) == 1 or not has_values))
 
 
 def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[str, Any], list[Message]]:
     limits, kind = field.get("constraints") or {}, field.get("type", "string")
     values = limits.get("enum", field.get("categories"))
     if kind == "boolean" and {"trueValues", "falseValues"} <= {*field}:
-        values = [*field["falseValues"], *field["trueValues"]]  # as the cells are written
-    strange = sorted(set(limits) - _READ - _WORDLESS)
-    strange += [word for word in _SPELLINGS if word in field and not (values and word.endswith("eValues"))]
-    messages: list[Message] = [(name, f"not understood: {', '.join(strange)}")] if strange else []
+        values = [*field["falseValues"], *field["trueValues"]]  # as written in the cells
+    unknown = sorted(set(limits) - _READ - _WORDLESS)
+    unknown += [word for word in _SPELLINGS if word in field and not (values and word.endswith("eValues"))]
+    messages: list[Message] = [(name, f"not understood: {', '.join(unknown)}")] if unknown else []
     if values:
         listed = [value for value in _values(values) if value is not None and value not in missing]
         if kind in ("integer", "number", "year"):
-            listed = [value if (found := number(value)) is None else found for value in listed]
-        words = categories(listed)
+            listed = [value if (parsed := parse_number(value)) is None else parsed for value in listed]
+        declaration = categorical_declaration(listed)
         if field.get("categoriesOrdered") is True:
-            words["sdtype"] = "ordinal"
+            declaration["sdtype"] = "ordinal"
     elif kind == "boolean":
-        words = {"sdtype": "boolean", "range_values": [False, True]}
+        declaration = {"sdtype": "boolean", "range_values": [False, True]}
     elif kind in ("integer", "number", "year"):
-        whole = {} if kind == "number" else {"decimal_places": 0}
-        words = {"sdtype": "numerical", **_ends(name, limits), **whole}
+        no_decimals = {} if kind == "number" else {"decimal_places": 0}
+        declaration = {"sdtype": "numerical", **_ends(name, limits), **no_decimals}
     elif kind in _DATES:
-        form = str(field.get("format", "default")).removeprefix("fmt:")
-        form = {"default": _DATES[kind], "any": ""}.get(form, form)
+        date_format = str(field.get("format", "default")).removeprefix("fmt:")
+        date_format = {"default": _DATES[kind], "any": ""}.get(date_format, date_format)
         ends = {
-            end: limits[of]
-            for end, of in (("range_min", "minimum"), ("range_max", "maximum"))
-            if of in limits
+            end: limits[key]
+            for end, key in (("range_min", "minimum"), ("range_max", "maximum"))
+            if key in limits
         }
-        words = {"sdtype": "datetime", **({"datetime_format": form} if form else {}), **ends}
+        declaration = {
+            "sdtype": "datetime",
+            **({"datetime_format": date_format} if date_format else {}),
+            **ends,
+        }
         if len(ends) < 2:
             messages.append((name, "no range of dates is told: give both its ends, or it is learned"))
     else:
         return {"sdtype": None}, [*messages, (name, "no values are listed")]
-    if words["sdtype"] == "numerical" and not {"range_min", "range_max"} <= {*words}:
+    if declaration["sdtype"] == "numerical" and not {"range_min", "range_max"} <= {*declaration}:
         messages.append((name, "no range is told: give both its ends, or it is learned"))
-    return {**words, "range_is_nullable": limits.get("required") is not True}, messages
+    return {**declaration, "range_is_nullable": limits.get("required") is not True}, messages
 
 
 def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:
     ends: dict[str, float] = {}
     for word, key in (("range_min", "minimum"), ("range_max", "maximum")):
         if key in limits:
-            found = number(limits[key])
-            if found is None:
+            value = parse_number(limits[key])
+            if value is None:
                 raise ValueError(f"column {name!r}: {key} ({limits[key]!r:.60}) must be a number")
-            ends[word] = found
+            ends[word] = value
     if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
         raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
     return ends

@@ -1,1 +1,1 @@
-"""Learners besides the default: the paper's, DataSynthesizer's, copulas and an autoencoder."""
+"""Optional learners: the paper's, DataSynthesizer's GreedyBayes, copulas and an autoencoder."""

@@ -1,4 +1,4 @@
-"""The uniform model: nothing is learned, so nothing is spent. A baseline and a negative control."""
+"""Uniform model without learning or privacy cost: a baseline and negative control."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sdv_plausible.table.columns.domain import Domain
 
 @dataclass(frozen=True)
 class Uniform(Learner):
-    """Every value of the domain equally likely, independently."""
+    """Draws every column independently and uniformly from its domain."""
 
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
-        """One free entry."""
+        """Return one entry without cost."""
         what = "uniform over the domain, nothing learned"
         return [
             LedgerEntry(

@@ -1,1 +1,1 @@
-"""Models from counts that somebody else published with a known noise."""
+"""Models from count tables that others published with a known noise."""

@@ -1,4 +1,4 @@
-"""Tables of counts as others write them: plain files, OpenDP, Tumult, and SDMX-CSV of statistical offices."""
+"""Importers of published counts: plain files, OpenDP, Tumult Analytics, and SDMX-CSV."""
 
 from __future__ import annotations
 
@@ -15,29 +15,35 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.table.files.text_files import is_parquet
 from sdv_plausible.utils.input_files import check_given, open_given
 
-STRUCTURE = ("DATAFLOW", "STRUCTURE")  # the first header of SDMX-CSV 1 and 2
-BESIDE = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns that are no dimensions
+STRUCTURE = ("DATAFLOW", "STRUCTURE")  # first header of SDMX-CSV 1 and 2
+NOT_DIMENSIONS = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns before dimensions
 VALUE = "OBS_VALUE"
 TOTALS = ("_T", "TOTAL", "T")
-NO_FACT = ("M", "O", "L", "NaN")  # OBS_STATUS of values that are missing
+MISSING_STATUS = ("M", "O", "L", "NaN")  # OBS_STATUS of missing values
 
 
 def read_counts(path: str | Path, count: str = "count", **stated: Any) -> StatedCounts:
-    """Read a CSV or Parquet table of counts: a line for each cell.
+    """Read a CSV or Parquet table of counts, one row per cell.
 
     Parameters
     ----------
     path : str or Path
-        The file; of CSV the separator is a comma.
+        The file. CSV files use commas.
     count : str
         Name of the column of counts.
     **stated
-        As of :class:`~sdv_plausible.StatedCounts`; ``scale="standard_error"`` names a column of the file.
+        Parameters of :class:`~sdv_plausible.StatedCounts`; ``scale="standard_error"`` names a column of the
+        file.
+
+    Returns
+    -------
+    StatedCounts
+        The counts.
 
     Raises
     ------
     ValueError
-        If the file lacks a column, or a parameter cannot be.
+        If the file lacks a column, or a parameter is invalid.
     """
     check_given(path)
     table = pd.read_parquet(path) if is_parquet(path) else _texts(path, ",")
@@ -45,73 +51,83 @@ def read_counts(path: str | Path, count: str = "count", **stated: Any) -> Stated
 
 
 def counts_of_opendp(released: Any, summary: Any, count: str = "len", **stated: Any) -> StatedCounts:
-    """Take in what OpenDP released of a query that groups and counts.
+    """Import the release of an OpenDP query that groups and counts.
 
     Parameters
     ----------
     released : polars or pandas DataFrame
-        ``query.release().collect()``: a line for each group.
+        ``query.release().collect()``: one row per group.
     summary : polars or pandas DataFrame
-        ``query.summarize()``: it says the noise of every column.
+        ``query.summarize()``: the noise of every column.
     count : str
         Name of the column of counts.
     **stated
-        As of :class:`~sdv_plausible.StatedCounts`, but for noise and scale.
+        Parameters of :class:`~sdv_plausible.StatedCounts` except noise and scale.
+
+    Returns
+    -------
+    StatedCounts
+        The counts.
 
     Raises
     ------
     ValueError
-        If the summary says no noise of that column.
+        If the summary has no noise for that column.
     """
-    table, told = _pandas("released", released), _pandas("summary", summary)
-    check.all_there("summary", ["column", "distribution", "scale"], [*told])
-    lines = told[told["column"] == count]
+    table, noise_table = _pandas("released", released), _pandas("summary", summary)
+    check.all_there("summary", ["column", "distribution", "scale"], [*noise_table])
+    lines = noise_table[noise_table["column"] == count]
     law = str(lines["distribution"].iloc[0]).split()[-1].lower() if len(lines) == 1 else ""
     if law not in ("gaussian", "laplace"):
         rule = f"must say the noise of {count!r} in one line, as Gaussian or Laplace"
         raise Refused("summary", f"{len(lines)} lines {law}".strip(), rule, "give query.summarize()")
-    known = {"source": "OpenDP", **stated}
-    others = [name for name in table if name in {*told["column"]} - {count}]
+    settings = {"source": "OpenDP", **stated}
+    others = [name for name in table if name in {*noise_table["column"]} - {count}]
     table = table.drop(columns=others)
-    return StatedCounts(table=table, count=count, noise=law, scale=float(lines["scale"].iloc[0]), **known)
+    return StatedCounts(table=table, count=count, noise=law, scale=float(lines["scale"].iloc[0]), **settings)
 
 
 def counts_of_tumult(
     released: Any, noise: Mapping[str, Any] | Sequence[Mapping[str, Any]], count: str = "count", **stated: Any
 ) -> StatedCounts:
-    """Take in what Tumult Analytics released of a query that groups and counts.
+    """Import the result of a Tumult Analytics query that groups and counts.
 
     Parameters
     ----------
     released : Spark or pandas DataFrame
-        What ``session.evaluate(query, budget)`` returns.
+        Result of ``session.evaluate(query, budget)``.
     noise : mapping
-        What it says of the noise: ``noise_mechanism`` (a discrete Gaussian, with the variance as
-        ``noise_parameter``, or a geometric one, with its scale).
+        Tumult's noise information: ``noise_mechanism`` is a discrete Gaussian, with the variance as
+        ``noise_parameter``, or geometric, with its scale.
     count : str
         Name of the column of counts.
     **stated
-        As of :class:`~sdv_plausible.StatedCounts`, but for noise and scale.
+        Parameters of :class:`~sdv_plausible.StatedCounts` except noise and scale.
+
+    Returns
+    -------
+    StatedCounts
+        The counts.
 
     Raises
     ------
     ValueError
         If the noise is of another kind.
     """
-    told = noise if isinstance(noise, Mapping) else next(iter(noise), {}) if _is_list(noise) else None
-    if not isinstance(told, Mapping):
+    entry = noise if isinstance(noise, Mapping) else next(iter(noise), {}) if _is_list(noise) else None
+    if not isinstance(entry, Mapping):
         raise Refused(
             "noise", noise, "must be a mapping with noise_mechanism and noise_parameter, or a list of such"
         )
-    mechanism = told.get("noise_mechanism")
+    mechanism = entry.get("noise_mechanism")
     name = str(getattr(mechanism, "name", mechanism)).upper()
     if name not in ("GAUSSIAN", "DISCRETE_GAUSSIAN", "GEOMETRIC", "LAPLACE"):
         raise Refused("noise_mechanism", name, "must be DISCRETE_GAUSSIAN, GAUSSIAN, GEOMETRIC or LAPLACE")
-    scale = check.positive("noise_parameter", told.get("noise_parameter"))
+    scale = check.positive("noise_parameter", entry.get("noise_parameter"))
     is_gaussian = name.endswith("GAUSSIAN")
     law, scale = ("gaussian", scale**0.5) if is_gaussian else ("laplace", scale)
-    known = {"source": "Tumult Analytics", **stated}
-    return StatedCounts(table=_pandas("released", released), count=count, noise=law, scale=scale, **known)
+    settings = {"source": "Tumult Analytics", **stated}
+    return StatedCounts(table=_pandas("released", released), count=count, noise=law, scale=scale, **settings)
 
 
 def _is_list(value: Any) -> bool:
@@ -127,28 +143,34 @@ def read_sdmx(
     totals: Iterable[str] = TOTALS,
     **stated: Any,
 ) -> StatedCounts:
-    """Read SDMX-CSV of a statistical office, version 1 or 2: a line for each observation.
+    """Read SDMX-CSV of a statistical office, version 1 or 2, one row per observation.
 
     Parameters
     ----------
     path : str or Path
-        The file. What follows the first header says the separator.
+        The file. The character after the first header is the separator.
     columns : mapping
-        Dimensions of the margin, each with the name of its column in the domain: ``{"SEX": "sex"}``.
+        Dimensions of the margin, each with its column name in the domain: ``{"SEX": "sex"}``.
     where : mapping, optional
-        The code of each dimension that has several and is not in the margin: ``{"TIME_PERIOD": "2021"}``.
+        One code for each dimension that has several codes and is not in the margin:
+        ``{"TIME_PERIOD": "2021"}``.
     values : mapping, optional
-        For dimensions whose codes are not the domain's values: ``{"SEX": {"F": "female"}}``.
+        Translations for dimensions whose codes are not the domain's values: ``{"SEX": {"F": "female"}}``.
     totals : iterable of str
-        Codes that stand for all: lines that have one in the margin are left out.
+        Codes for totals. Rows with one of them in the margin are dropped.
     **stated
-        As of :class:`~sdv_plausible.StatedCounts`: by default the counts are exact, and their source is the
-        dataflow that the file names. ``scale`` may name an attribute, such as the standard error.
+        Parameters of :class:`~sdv_plausible.StatedCounts`. By default the counts are exact, and their source
+        is the dataflow named in the file. ``scale`` may name an attribute, such as the standard error.
+
+    Returns
+    -------
+    StatedCounts
+        The counts.
 
     Raises
     ------
     ValueError
-        If the file is no SDMX-CSV, a dimension is not there or has several codes, or cells are there twice.
+        If the file is not SDMX-CSV, a dimension is missing or has several codes, or a cell occurs twice.
     """
     table, flow = _observations(path)
     check.all_there("the file", [VALUE, *columns, *(where or {}), *(values or {})], [*table])
@@ -166,46 +188,46 @@ def read_sdmx(
                 f"where={{{name!r}: {codes[0]!r}}}, or take it into columns",
             )
     if "OBS_STATUS" in table:
-        table.loc[_codes(table["OBS_STATUS"]).isin(NO_FACT), VALUE] = ""
-    for name, words in (values or {}).items():
-        table[name] = [words.get(code, code) for code in table[name]]
+        table.loc[_codes(table["OBS_STATUS"]).isin(MISSING_STATUS), VALUE] = ""
+    for name, translation in (values or {}).items():
+        table[name] = [translation.get(code, code) for code in table[name]]
     scale = stated.get("scale")
-    kept = table[[*columns, VALUE, *([scale] if isinstance(scale, str) else [])]]
-    known = {"noise": "exact" if scale is None else "gaussian", "source": flow, **stated}
-    return StatedCounts(table=kept.rename(columns=dict(columns)), count=VALUE, **known)
+    counts = table[[*columns, VALUE, *([scale] if isinstance(scale, str) else [])]]
+    settings = {"noise": "exact" if scale is None else "gaussian", "source": flow, **stated}
+    return StatedCounts(table=counts.rename(columns=dict(columns)), count=VALUE, **settings)
 
 
 def _observations(path: str | Path) -> tuple[pd.DataFrame, str]:
-    """Lines of a file in SDMX-CSV from the first dimension on, and its dataflow."""
+    """Read the rows of an SDMX-CSV file, from the first dimension on, and its dataflow."""
     with io.TextIOWrapper(open_given(path), encoding="utf-8-sig") as file:
-        head = file.readline().lstrip('"')
-    first = next((word for word in STRUCTURE if head.startswith(word)), None)
+        header = file.readline().lstrip('"')
+    first = next((word for word in STRUCTURE if header.startswith(word)), None)
     if first is None:
         rule = f"must be SDMX-CSV, whose first header is {' or '.join(STRUCTURE)}"
         raise Refused("path", str(path), rule, "read_counts reads plain tables")
-    # after "STRUCTURE[;]", where values of one cell have a separator of their own, stands that of cells
-    table = _texts(path, head.removeprefix(first).split("]")[-1].lstrip('"')[:1])
+    # The column separator follows the first header, or "STRUCTURE[;]", where [;] separates values in a cell.
+    table = _texts(path, header.removeprefix(first).split("]")[-1].lstrip('"')[:1])
     names = [str(name).split(":")[0] for name in table]  # with labels: "SEX: Sex"
     table.columns = pd.Index(names)
-    flow = table["STRUCTURE_ID" if "STRUCTURE_ID" in names else names[0]]
-    return table[[name for name in names if not name.startswith(BESIDE)]], str(flow.iloc[0])
+    dataflow = table["STRUCTURE_ID" if "STRUCTURE_ID" in names else names[0]]
+    return table[[name for name in names if not name.startswith(NOT_DIMENSIONS)]], str(dataflow.iloc[0])
 
 
 def _codes(column: Any) -> Any:
-    """Codes of cells that may carry their labels, as with labels=both: "F: Female"."""
+    """Codes of cells that may include labels, as with labels=both: "F: Female"."""
     return column.str.split(": ", n=1).str[0]
 
 
 def _texts(path: str | Path, separator: str) -> pd.DataFrame:
-    """Cells of a CSV file, as they are written."""
+    """Read the cells of a CSV file as text."""
     return pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
 
 
 def _pandas(name: str, frame: Any) -> pd.DataFrame:
-    """A frame of another library as one of pandas."""
-    for way in ("to_pandas", "toPandas"):
-        if hasattr(frame, way):
-            return getattr(frame, way)()
+    """Convert a frame of another library to pandas."""
+    for method in ("to_pandas", "toPandas"):
+        if hasattr(frame, method):
+            return getattr(frame, method)()
     if not isinstance(frame, pd.DataFrame):
         raise Refused.saying(
             name, f"{name} ({type(frame).__name__}) must be a DataFrame, with a line for each group or column"

@@ -1,4 +1,4 @@
-"""Fit answers that others made: no row is asked, and nothing is claimed beyond what their makers state."""
+"""Fit a model to published answers: no rows are read, and no privacy is claimed beyond the publishers'."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.extensions.published_counts.stated_counts import PAID, StatedCounts
+from sdv_plausible.extensions.published_counts.stated_counts import LEDGER_ENTRY, StatedCounts
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.fit_source import schema_of
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
@@ -28,7 +28,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.spec_words import check_table_name
 from sdv_plausible.table.domain_building import domain_entries
 
-STATED = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
+NOTE = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
 
 
 def fit_answers(
@@ -41,39 +41,39 @@ def fit_answers(
     locales: Sequence[str] = ("en_US",),
     table_name: str = "table",
 ) -> Release:
-    """Make a release of answers that others made: counts with noise, of any source. No row is asked.
+    """Fit a release to published answers: noisy counts of any source. No rows are read.
 
     Parameters
     ----------
     answers : StatedCounts, Release, or sequence of these
-        Counts over one or more columns. They may overlap and contradict one another: tables over the same
-        columns are averaged by inverse variance, one given twice counts once, and all are made consistent by
-        the default learner. Each column is in one of them, at least. Of a :class:`~sdv_plausible.Release` its
-        own answers are used.
+        Counts over one or more columns. They may overlap and contradict each other: tables over the same
+        columns are averaged by inverse variance, duplicates count once, and the learner makes all of them
+        consistent. Every column must be in at least one of them. For a :class:`~sdv_plausible.Release`, its
+        answers are used.
     domain : path, mapping or Domain
-        What each column may hold, as for :func:`~sdv_plausible.fit_source`; every value set is declared.
+        Declares the values of every column, as for :func:`~sdv_plausible.fit_source`.
     rules : sequence of rules or path
-        As there. Columns that rules make are in no answer.
+        As for ``fit_source``. Columns that rules compute are not in any answer.
     model : "bayesian_network" or AdaptiveNetwork
-        The learner: its ``max_cost`` and ``simulation_seed`` count.
+        The learner; its ``max_cost`` and ``simulation_seed`` apply.
     max_bins, locales, table_name
-        As there.
+        As for ``fit_source``.
 
     Returns
     -------
     Release
-        It samples, gives margins with intervals that know each answer's noise, and can be saved. Its ledger
-        claims nothing, and names what the makers state.
+        It samples, gives margins with intervals that account for each answer's noise, and can be saved. Its
+        ledger makes no privacy claim and quotes the publishers' statements.
 
     Raises
     ------
     ValueError
-        If answers are not about the domain, lack a column, or a parameter cannot be.
+        If answers do not fit the domain or leave out a column, or a parameter is invalid.
 
     Warns
     -----
     UserWarning
-        If totals contradict one another by more than their noise.
+        If totals contradict each other by more than their noise.
 
     Examples
     --------
@@ -94,26 +94,27 @@ def fit_answers(
     if not isinstance(learner, Refitter):
         raise Refused("model", model, "must be one that learns from answers alone", 'try "bayesian_network"')
     types = column_types(arguments.domain)
-    fit = arguments.read({n: one.words for n, one in types.items()}, rules=rules, max_bins=max_bins)
-    found = _declared(fit.declared, [*fit.specs])
+    fit = arguments.read({name: t.words for name, t in types.items()}, rules=rules, max_bins=max_bins)
+    declared_domain = _declared_domain(fit.declared, [*fit.specs])
     if fit.rules:
-        from sdv_plausible.rules.structural_zeros import possible_pairs  # which knows every kind of rule
+        from sdv_plausible.rules.structural_zeros import possible_pairs  # lazily: it loads every kind of rule
 
-        found = replace(found, possible=possible_pairs(fit.rules, found))
-    told, makers = _told(answers, found)
+        declared_domain = replace(declared_domain, possible=possible_pairs(fit.rules, declared_domain))
+    encoded, makers = _collect_answers(answers, declared_domain)
     ledger = settings.empty_ledger()
     ledger.charge(
-        *arguments.earlier.entries, *domain_entries(found, fit.declared), *rule_entries(fit.rules),
+        *arguments.earlier.entries, *domain_entries(declared_domain, fit.declared), *rule_entries(fit.rules),
         LedgerEntry(
-            name=PAID, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
-            note=STATED, parts=WHOLE_MODEL,
+            name=LEDGER_ENTRY, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
+            note=NOTE, parts=WHOLE_MODEL,
         ),
     )  # fmt: skip
-    fitted = fit.rules.fitted(found)
+    fitted = fit.rules.fitted(declared_domain)
     return Release(
-        schema=schema_of(types, fitted.whole(found), table_name), domain=found, rules=fitted,
-        model=learner.refit(told, found, KeyedRNG.from_os_entropy()), seeds=ReleasedSeeds.none(),
-        answers=AnswersSection(tuple(told), found.names), ledger=ledger,
+        schema=schema_of(types, fitted.whole(declared_domain), table_name), domain=declared_domain,
+        rules=fitted,
+        model=learner.refit(encoded, declared_domain, KeyedRNG.from_os_entropy()), seeds=ReleasedSeeds.none(),
+        answers=AnswersSection(tuple(encoded), declared_domain.names), ledger=ledger,
         settings=said(
             settings, model, (), max_bins=max_bins, types="declared", locales=arguments.locales,
             enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
@@ -122,78 +123,80 @@ def fit_answers(
     )  # fmt: skip
 
 
-def _declared(declared: Any, names: Sequence[str]) -> Domain:
-    """The domain, of which every value set is known."""
-    known = {name: declared.known(name) for name in names}
-    if not known:
+def _declared_domain(declared: Any, names: Sequence[str]) -> Domain:
+    """Domain of the declarations; every value set must be declared."""
+    attributes = {name: declared.known(name) for name in names}
+    if not attributes:
         raise Refused.saying(
             "domain", "domain declares no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
-    if open_ := [name for name, one in known.items() if one is None]:
+    if open_ := [name for name, attribute in attributes.items() if attribute is None]:
         raise Refused.saying(
             "domain",
             f"domain must fix the values of {listed(open_)}: no row is there to learn them from; give "
             "range_values, or range_min and range_max",
         )
-    return Domain(tuple(known.values()))
+    return Domain(tuple(attributes.values()))
 
 
-def _told(answers: Any, domain: Domain) -> tuple[list[NoisyAnswer], list[str]]:
-    """Answers about the domain, and what their makers state."""
-    told: list[NoisyAnswer] = []
+def _collect_answers(answers: Any, domain: Domain) -> tuple[list[NoisyAnswer], list[str]]:
+    """Encode all answers in the domain, without duplicates, and collect the publishers' statements."""
+    encoded: list[NoisyAnswer] = []
     makers: dict[str, None] = {}
-    given = [answers] if isinstance(answers, (StatedCounts, Release)) else answers
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise Refused("answers", type(given), "must be StatedCounts, a Release, or a list of them")
-    for one in given:
-        if isinstance(one, StatedCounts):
-            found = [one.answer(domain)]
-            makers[one.words] = None
-        elif isinstance(one, Release):
-            found = _of_release(one, domain)
-            total = one.ledger.words.total or "states no privacy"
-            makers[f"release of table {one.schema.table!r}: {total.rstrip('.')}"] = None
+    sources = [answers] if isinstance(answers, (StatedCounts, Release)) else answers
+    if not isinstance(sources, Sequence) or isinstance(sources, str) or not sources:
+        raise Refused("answers", type(sources), "must be StatedCounts, a Release, or a list of them")
+    for source in sources:
+        if isinstance(source, StatedCounts):
+            new = [source.answer(domain)]
+            makers[source.words] = None
+        elif isinstance(source, Release):
+            new = _answers_of_release(source, domain)
+            total = source.ledger.words.total or "states no privacy"
+            makers[f"release of table {source.schema.table!r}: {total.rstrip('.')}"] = None
         else:
-            raise Refused("answers", type(one), "must hold StatedCounts and Releases alone")
-        told += [answer for answer in found if not any(_is_same(answer, other) for other in told)]
-    return told, [*makers]
+            raise Refused("answers", type(source), "must hold StatedCounts and Releases alone")
+        encoded += [answer for answer in new if not any(_is_same(answer, other) for other in encoded)]
+    return encoded, [*makers]
 
 
-def _is_same(one: NoisyAnswer, other: NoisyAnswer) -> bool:
-    """Whether two are one answer, given twice: the second says nothing new, and would halve the variance."""
+def _is_same(first: NoisyAnswer, second: NoisyAnswer) -> bool:
+    """Whether two answers are identical; using a duplicate would halve the variance."""
     tables = [
-        [[(x.column, x.buckets.tolist()) for x in axes] for axes in a.asked.tables] for a in (one, other)
+        [[(x.column, x.buckets.tolist()) for x in axes] for axes in a.asked.tables] for a in (first, second)
     ]
     return (
-        (one.asked.kind, one.noise) == (other.asked.kind, other.noise)
-        and np.array_equal(one.values, other.values)
-        and np.array_equal(one.scales, other.scales)
+        (first.asked.kind, first.noise) == (second.asked.kind, second.noise)
+        and np.array_equal(first.values, second.values)
+        and np.array_equal(first.scales, second.scales)
         and tables[0] == tables[1]
     )
 
 
 def _values(attribute: Attribute) -> tuple[object, ...]:
-    """What the codes stand for."""
+    """Everything that defines the meaning of an attribute's codes."""
     return attribute.values, attribute.lower, attribute.upper, attribute.nullable
 
 
-def _of_release(release: Release, domain: Domain) -> list[NoisyAnswer]:
-    """Its answers about codes, of all rows, about a domain that may have further columns."""
-    odd = [a.name for a in release.domain if a.name not in domain or _values(a) != _values(domain[a.name])]
-    if odd:
+def _answers_of_release(release: Release, domain: Domain) -> list[NoisyAnswer]:
+    """Answers of a release on codes of all rows, for a domain that may have more columns."""
+    different = [
+        a.name for a in release.domain if a.name not in domain or _values(a) != _values(domain[a.name])
+    ]
+    if different:
         raise Refused.saying(
             "domain",
-            f"domain must hold {listed(odd)} as the release does: its answers are about these codes "
+            f"domain must hold {listed(different)} as the release does: its answers are about these codes "
             "(domain=release.domain)",
         )
-    place = [domain.names.index(name) for name in release.domain.names]
+    positions = [domain.names.index(name) for name in release.domain.names]
     return [
         replace(
-            a, paid_by=(PAID,),
+            a, paid_by=(LEDGER_ENTRY,),
             asked=replace(
                 a.asked,
                 tables=tuple(
-                    tuple(replace(x, column=place[x.column]) for x in axes) for axes in a.asked.tables
+                    tuple(replace(x, column=positions[x.column]) for x in axes) for axes in a.asked.tables
                 ),
             ),
         )

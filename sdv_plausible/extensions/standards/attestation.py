@@ -1,8 +1,7 @@
-"""A signed statement of a fit: which file it made, with which code and options, and what it drew.
+"""Signed attestation of a fit: release digest, code, options, privacy total and budget draw.
 
-An in-toto Statement v1 in a DSSE envelope, signed with Ed25519, so that others' tools check it too. It says
-nothing of the rows: no digest of them or of a file that was read, no number of rows, no path. What may be in
-it is made here from the release, name by name.
+An in-toto Statement v1 in a DSSE envelope, signed with Ed25519, which other tools can verify. It holds no
+information about the rows: no digest or number of rows, no digest or path of an input file.
 
 Source: in-toto Attestation Framework, Statement v1.
 """
@@ -16,23 +15,23 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.extensions.standards.signing import opened, sealed, secret_key
+from sdv_plausible.extensions.standards.signing import secret_key, sign_envelope, verify_envelope
 from sdv_plausible.release.file.settings_section import write_settings
 from sdv_plausible.utils.input_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
-BESIDE = ".intoto.jsonl"  # behind the release's name
+BESIDE = ".intoto.jsonl"  # appended to the release's file name
 PREDICATE = "https://sdv-plausible/attestation/fit/1"
-SAID = ("code", "versions", "options", "total", "draw", "time")
-"""What a statement says beside the release's digest."""
-LEFT_OUT = ("public_source", "public_sha256")
-"""Settings that no statement has: a text in which a holder may have written a path, a table's digest."""
+PREDICATE_FIELDS = ("code", "versions", "options", "total", "draw", "time")
+"""Fields of the predicate."""
+OMITTED_SETTINGS = ("public_source", "public_sha256")
+"""Settings that are left out: free text that may contain a path, and the digest of a table."""
 
 
 def code_digest() -> str:
-    """SHA-256 of the package's code: of the lines that ``sha256sum`` prints of its files, in their order."""
+    """SHA-256 of the package's code: of the sorted lines that ``sha256sum`` prints for its files."""
     root = Path(__file__).parents[2]
     files = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     named = sorted((path.relative_to(root).as_posix().encode(), path) for path in files)
@@ -43,27 +42,32 @@ def code_digest() -> str:
 def attest(
     release: Any, key: str | Path, *, draw: Mapping[str, float] | None = None, readable: bool = False
 ) -> str:
-    """Return a signed statement of a release, as one line of JSON.
+    """Return a signed attestation of a release, as one line of JSON (DSSE).
 
     Parameters
     ----------
     release : Release
-        What was fitted.
+        The fitted release.
     key : str or Path
-        File of the secret key, of mode 0600: of the command ``key``, or ``openssl genpkey -algorithm
+        File of the secret key, mode 0600: from the command ``key``, or ``openssl genpkey -algorithm
         ed25519``.
     draw : mapping of str to float, optional
-        What was drawn from a budget, such as ``{"epsilon": 0.5, "delta": 1e-9}``; None where there was none.
+        The amount drawn from a budget, such as ``{"epsilon": 0.5, "delta": 1e-9}``; None without a budget.
     readable : bool
-        Whether the file was saved so, for its own digest.
+        Whether the file was saved with ``readable=True``; adds the digest of that form.
+
+    Returns
+    -------
+    str
+        The DSSE envelope, with a trailing line feed.
 
     Raises
     ------
     ValueError
-        If others may read the key, or it is none.
+        If other users may read the key file, or it holds no secret Ed25519 key.
     """
     body = json.dumps(_statement(release, draw, readable), sort_keys=True, allow_nan=False)
-    return sealed(PAYLOAD, body.encode(), secret_key(Path(key)))
+    return sign_envelope(PAYLOAD, body.encode(), secret_key(Path(key)))
 
 
 def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -> dict[str, Any]:
@@ -72,10 +76,10 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
         digests.append(hashlib.sha256(release.to_bytes(readable=True)).hexdigest())
     names = ("release", "release, readable")
     ledger, options = release.ledger.to_dict(), write_settings(release.settings)
-    said = {
+    predicate = {
         "code": {"sha256": code_digest()},
         "versions": dict(release.versions),
-        "options": {name: value for name, value in options.items() if name not in LEFT_OUT},
+        "options": {name: value for name, value in options.items() if name not in OMITTED_SETTINGS},
         "total": {name: ledger[name] for name in ("epsilon", "delta")}
         | ({"assumed_types": ledger["assumed_types"]} if ledger["assumed_types"] else {}),
         "draw": None if draw is None else dict(draw),
@@ -85,48 +89,52 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
         "_type": STATEMENT,
         "subject": [{"name": n, "digest": {"sha256": d}} for n, d in zip(names, digests, strict=False)],
         "predicateType": PREDICATE,
-        "predicate": said,
+        "predicate": predicate,
     }
 
 
 def check_attestation(attestation: str | Path, release: str | Path, key: str | Path) -> dict[str, Any]:
-    """Return what a signed statement says of a release file, once key and digest agree.
+    """Verify the signature and digest of an attestation, and return its content.
 
     Parameters
     ----------
     attestation : str or Path
-        File that ``fit --sign`` wrote beside the release.
+        File that ``fit --sign`` wrote next to the release.
     release : str or Path
-        The release file: nothing of it is read but its bytes.
+        The release file. Only its digest is computed; the file is not parsed.
     key : str or Path
-        File of the public key, from somebody whom you trust.
+        File of the public key, from a source that you trust.
 
     Returns
     -------
     dict
-        ``code`` (sha256), ``versions``, ``options``, ``total`` and ``draw`` (epsilon, delta; None where no
-        budget was drawn from), ``time`` (UTC). A ``total`` with ``assumed_types`` holds only if the types of
+        ``code`` (sha256), ``versions``, ``options``, ``total`` and ``draw`` (epsilon, delta; ``draw`` is None
+        if no budget was used), ``time`` (UTC). A ``total`` with ``assumed_types`` holds only if the types of
         these columns were known without the data.
 
     Raises
     ------
     ValueError
-        If it is no such statement, another key signed it, or it is of another file.
+        If the file is not an attestation of a fit, was signed with another key, or is for another file.
     """
-    body = opened(PAYLOAD, Path(attestation), Path(key))
+    body = verify_envelope(PAYLOAD, Path(attestation), Path(key))
     try:
         statement = strict_json(body.decode("utf-8"))
-        said, kinds = statement["predicate"], (statement["_type"], statement["predicateType"])
+        predicate, types = statement["predicate"], (statement["_type"], statement["predicateType"])
         digests = [subject["digest"]["sha256"] for subject in statement["subject"]]
-        is_ours = kinds == (STATEMENT, PREDICATE) and sorted(said) == sorted(SAID) and len(digests) > 0
+        is_fit = (
+            types == (STATEMENT, PREDICATE)
+            and sorted(predicate) == sorted(PREDICATE_FIELDS)
+            and len(digests) > 0
+        )
     except (ValueError, KeyError, TypeError):
-        is_ours = False
-    if not is_ours:
+        is_fit = False
+    if not is_fit:
         raise ValueError(f"{attestation} is signed, and no statement of a fit: give what fit --sign wrote")
-    found = hashlib.sha256(read_given(release, "release")).hexdigest()
-    if found not in digests:
+    digest = hashlib.sha256(read_given(release, "release")).hexdigest()
+    if digest not in digests:
         raise ValueError(
             f"{attestation} is of another release file: its sha256 is {digests[0]}, and that of {release} is "
-            f"{found}; ask for the file again"
+            f"{digest}; ask for the file again"
         )
-    return said
+    return predicate

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible card``: one page on a release, to be filed; or what a standard says of it."""
+"""The command ``sdv-plausible card``: write a release's privacy card, or its description by a standard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURPOSE = "the page on a release that a data-protection officer files"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What the card is made from, and what only a person knows."""
+    """Add the options of the command."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.extensions.standards.standards import STANDARDS
     from sdv_plausible.release.card.privacy_card import KNOWN
@@ -56,59 +56,61 @@ def run(options: argparse.Namespace) -> None:
     check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
     _check_parts(options)
     if (kind := kind_of_release(options.release)) is not None:
-        several, tables = extension("release", kind).load(options)
-        return _card(options, several, *tables)
+        release, tables = extension("release", kind).load(options)
+        return _card(options, release, *tables)
     release = Release.load(options.release, options.expect_sha256)
     if not is_card:
         return _describe(options, release)
-    of_one = {"audit": _audit(options.audit), "domain": options.domain}
-    return _card(options, release, release.schema.table, **of_one)
+    one_table = {"audit": _audit(options.audit), "domain": options.domain}
+    return _card(options, release, release.schema.table, **one_table)
 
 
-def _card(options: argparse.Namespace, release: Any, *tables: str, **of_one_table: Any) -> None:
+def _card(options: argparse.Namespace, release: Any, *tables: str, **options_of_one_table: Any) -> None:
     from sdv_plausible.release.card.privacy_card import KNOWN
 
     known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
-    card = release.card(budget=opened_budget(options), **of_one_table, **known)
+    card = release.card(budget=opened_budget(options), **options_of_one_table, **known)
     card.save(options.output)
     first = visible(f"{card.lead} {card.total}".rstrip(), keep="")
-    words = f"{first}\n\nWrote {options.output}"
+    message = f"{first}\n\nWrote {options.output}"
     if card.blanks:
-        words += f"\nTo be filled in: {', '.join(card.blanks)}"
+        message += f"\nTo be filled in: {', '.join(card.blanks)}"
     say(
         options,
-        words,
+        message,
         {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
     )
 
 
 def _check_parts(options: argparse.Namespace) -> None:
-    """Refuse options that play no part in what is written."""
+    """Reject options that the chosen output does not use."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.release.card.privacy_card import KNOWN
 
     of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
-    if odd := how(options, *(("rows", "known") if options.standard is None else of_cards)):
-        beside = "without --standard" if options.standard is None else f"in --standard {options.standard}"
-        raise UsageError(f"{flag(next(iter(odd)))} plays no part {beside}: leave it out")
+    if unused := how(options, *(("rows", "known") if options.standard is None else of_cards)):
+        where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
+        raise UsageError(f"{flag(next(iter(unused)))} plays no part {where}: leave it out")
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:
-    """Write the description."""
+    """Write the description by a standard."""
     from sdv_plausible.extensions.standards.release_description import KNOWN
     from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
 
-    more = {} if options.known is None else read_object(options.known, "--known")
-    known = {"name": _name(options.release, release.schema.table), **more, **how(options, *KNOWN)}
+    facts = {} if options.known is None else read_object(options.known, "--known")
+    known = {"name": _name(options.release, release.schema.table), **facts, **how(options, *KNOWN)}
     text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
     write_whole(options.output, text)
-    blank = [name for name in STANDARDS[options.standard].asks if name not in known]
-    words = f"Wrote {options.output}" + (f"\nNot said, and left out: {', '.join(blank)}" if blank else "")
-    say(options, words, {"output": options.output, "standard": options.standard, "not_said": blank})
+    missing = [name for name in STANDARDS[options.standard].facts if name not in known]
+    message = f"Wrote {options.output}" + (
+        f"\nNot said, and left out: {', '.join(missing)}" if missing else ""
+    )
+    say(options, message, {"output": options.output, "standard": options.standard, "not_said": missing})
 
 
 def _name(path: Path, *tables: str) -> str:
-    """What the release is called where nobody says it: as its tables, or else as its file."""
+    """Default name of the release: the names of its tables, or the file's stem for an unnamed table."""
     from sdv_plausible.privacy.foreign_texts import plain_or_quoted
 
     return (

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible key``: a key with which fits are signed."""
+"""The command ``sdv-plausible key``: make a key pair for signing fits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PURPOSE = "make a key with which fits are signed (--sign)"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Where the key goes."""
+    """Add the options of the command."""
     command.add_argument("-o", "--output", type=Path, required=True, help="secret key to make (.pem)")
     command.set_defaults(overwrite=False)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make a key, and write its two halves."""
+    """Make a key pair, and write its two files."""
     from sdv_plausible.extensions.standards.signing import new_key, public_file
 
     for path in (options.output, public_file(options.output)):

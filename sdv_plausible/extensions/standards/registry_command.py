@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible registry``: papers on a release."""
+"""The command ``sdv-plausible registry``: write a registry entry and a conformance table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PURPOSE = "papers on a release: registry entry, conformance"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What papers are made from, where they go, and what only a person knows."""
+    """Add the options of the command."""
     from sdv_plausible.extensions.standards.registry import KNOWN
 
     add = command.add_argument
@@ -44,22 +44,22 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.extensions.standards.registry import KNOWN, missing, registry_entry, to_yaml
     from sdv_plausible.release.card.conformance import conformance_page
 
-    _check_papers(options)
+    _check_paths(options)
     record, domain = _ledger_record(options.ledger)
     known = how(options, *KNOWN)
     write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
     if options.conformance is not None:
         write_whole(options.conformance, conformance_page(record, pages=options.pages))
     written = [path for path in (options.output, options.conformance) if path is not None]
-    blank = [name for name in missing(known) if domain is None or name != "data_domain"]
-    words = f"Wrote {' and '.join(map(str, written))}"
-    if blank:
-        words += f"\nTo be filled in, in {options.output}: {', '.join(blank)}"
-    say(options, words, {"written": written, "to_be_filled_in": blank})
+    to_fill_in = [name for name in missing(known) if domain is None or name != "data_domain"]
+    message = f"Wrote {' and '.join(map(str, written))}"
+    if to_fill_in:
+        message += f"\nTo be filled in, in {options.output}: {', '.join(to_fill_in)}"
+    say(options, message, {"written": written, "to_be_filled_in": to_fill_in})
 
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
-    """The ledger of a file, and the domain if it is a release file."""
+    """The ledger in a file, and the domain if the file is a release."""
     from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
     from sdv_plausible.release.file.json_documents import FORMAT
     from sdv_plausible.release.file.release import Release
@@ -72,12 +72,12 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
         ledger = strict_json(data.decode("utf-8", errors="replace"))
     except ValueError as error:
         raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
-    LedgerRecord.of(ledger)  # complains of one that contradicts itself
+    LedgerRecord.of(ledger)  # raises if the ledger contradicts itself
     return LedgerRecord.of(from_file(ledger)), None
 
 
-def _check_papers(options: argparse.Namespace) -> None:
-    """Refuse papers that cannot be written, before anything is read."""
+def _check_paths(options: argparse.Namespace) -> None:
+    """Check the paths before anything is read."""
     if not options.ledger.is_file():
         raise UsageError(f"there is no ledger file {options.ledger}")
     check_output(options, "output", (".yaml", ".yml"))

@@ -1,4 +1,4 @@
-"""A release's columns as SDV's metadata V2: ranges, values, digits and nulls, where it has words.
+"""SDV metadata V2 of a release's columns: ranges, values, digits and nulls, where SDV has a field for them.
 
 Source: ``sdv/metadata/_single_table.py`` of SDV 2.0.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_plausible.extensions.standards.release_description import ReleaseDescription
 
-WORDS: dict[str, tuple[str, ...]] = {
+FIELDS: dict[str, tuple[str, ...]] = {
     "numerical": ("range_min", "range_max", "range_is_nullable", "decimal_places"),
     "datetime": ("datetime_format", "range_min", "range_max", "range_is_nullable"),
     "categorical": ("range_values", "range_is_nullable"),
@@ -17,16 +17,16 @@ WORDS: dict[str, tuple[str, ...]] = {
     "boolean": ("range_is_nullable",),
     "id": ("regex_format",),
 }
-"""What SDV's metadata can say of columns that we know; of any other, whether it is personal data."""
+"""Fields of SDV's metadata by sdtype; any other sdtype has ``pii`` only."""
 
 
-def to_sdv_metadata(found: ReleaseDescription) -> dict[str, Any]:
+def to_sdv_metadata(description: ReleaseDescription) -> dict[str, Any]:
     """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
     columns = {}
-    for name, words in found.columns.items():
-        known = ("sdtype", *WORDS.get(words["sdtype"], ("pii",)))
-        columns[name] = {word: words[word] for word in known if word in words}
-    primary, alternate, related = found.keys
+    for name, spec in description.columns.items():
+        fields = ("sdtype", *FIELDS.get(spec["sdtype"], ("pii",)))
+        columns[name] = {field: spec[field] for field in fields if field in spec}
+    primary, alternate, related = description.keys
     table = {
         "columns": columns,
         "primary_key": _plain(primary),
@@ -34,7 +34,7 @@ def to_sdv_metadata(found: ReleaseDescription) -> dict[str, Any]:
         "column_relationships": [{"type": kind, "column_names": list(names)} for kind, names in related],
     }
     table = {name: value for name, value in table.items() if value}
-    return {"tables": {found.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+    return {"tables": {description.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
 
 
 def _plain(key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Keys and envelopes: bytes signed with Ed25519, in the form that others' tools check.
+"""Ed25519 keys and DSSE envelopes.
 
 Sources: DSSE 1.0.2 (protocol, envelope), RFC 8032.
 """
@@ -34,45 +34,44 @@ MAX_BYTES = 2**24  # of an envelope
 # --- envelopes ------------------------------------------------------------------------------------------
 
 
-def sealed(kind: str, body: bytes, secret: Ed25519PrivateKey) -> str:
-    """Return a payload of some media type, signed, as one line of JSON (DSSE)."""
-    signed = {"keyid": key_id(secret.public_key()), "sig": _coded(secret.sign(_to_be_signed(kind, body)))}
-    return json.dumps({"payloadType": kind, "payload": _coded(body), "signatures": [signed]}) + "\n"
+def sign_envelope(media_type: str, payload: bytes, secret: Ed25519PrivateKey) -> str:
+    """Return a signed DSSE envelope of a payload, as one line of JSON."""
+    signature = _base64(secret.sign(_to_be_signed(media_type, payload)))
+    signatures = [{"keyid": key_id(secret.public_key()), "sig": signature}]
+    envelope = {"payloadType": media_type, "payload": _base64(payload), "signatures": signatures}
+    return json.dumps(envelope) + "\n"
 
 
-def opened(kind: str, path: Path, key: Path) -> bytes:
-    """Return the payload of an envelope that a key signed.
-
-    Raises
-    ------
-    ValueError
-        If it is none of that media type, or another key signed it.
-    """
+def verify_envelope(media_type: str, path: Path, key: Path) -> bytes:
+    """Return the payload of an envelope; ValueError if its type or its signature is another one."""
     public = _public_key(key)
     with open_given(path, "attestation") as file:
         data = file.read(MAX_BYTES)
     try:
-        plain = strict_json(data.decode("utf-8"))
-        signatures = [base64.b64decode(one["sig"], validate=True) for one in plain["signatures"]]
-        body, is_such = base64.b64decode(plain["payload"], validate=True), plain["payloadType"] == kind
+        envelope = strict_json(data.decode("utf-8"))
+        signatures = [
+            base64.b64decode(signature["sig"], validate=True) for signature in envelope["signatures"]
+        ]
+        payload = base64.b64decode(envelope["payload"], validate=True)
+        is_valid = envelope["payloadType"] == media_type
     except (ValueError, KeyError, TypeError):
-        is_such = False
-    if not is_such:
+        is_valid = False
+    if not is_valid:
         raise ValueError(f"{path} is no signed statement: give what fit --sign wrote")
-    if not any(_is_signed(public, one, _to_be_signed(kind, body)) for one in signatures):
+    if not any(_is_valid(public, signature, _to_be_signed(media_type, payload)) for signature in signatures):
         raise ValueError(
             f"{path}: the key in {key} did not sign it, or it was changed since: ask for the public key "
             f"again (this one is {key_id(public)})"
         )
-    return body
+    return payload
 
 
-def _to_be_signed(kind: str, body: bytes) -> bytes:
-    """DSSE's pre-authentication encoding of a payload and its type."""
-    return b"DSSEv1 %d %s %d %s" % (len(kind.encode()), kind.encode(), len(body), body)
+def _to_be_signed(media_type: str, payload: bytes) -> bytes:
+    """DSSE's pre-authentication encoding (PAE) of a payload and its type."""
+    return b"DSSEv1 %d %s %d %s" % (len(media_type.encode()), media_type.encode(), len(payload), payload)
 
 
-def _is_signed(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
+def _is_valid(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
     try:
         public.verify(signature, data)
     except InvalidSignature:
@@ -80,7 +79,7 @@ def _is_signed(public: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
     return True
 
 
-def _coded(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -88,13 +87,7 @@ def _coded(data: bytes) -> str:
 
 
 def new_key(path: str | Path) -> str:
-    """Make a key: the secret one in a file of mode 0600, the public one beside it; return its id.
-
-    Raises
-    ------
-    FileExistsError
-        If one of the files is there.
-    """
+    """Write a new key pair, never over a file that exists, and return the id of the public key."""
     path, secret = Path(path), Ed25519PrivateKey.from_private_bytes(new_secret())
     public = secret.public_key()
     pem = secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -105,36 +98,36 @@ def new_key(path: str | Path) -> str:
 
 
 def public_file(path: Path) -> Path:
-    """Where the public key of a secret one is."""
+    """Path of the public key that belongs to a secret key."""
     return path.parent / f"{path.name}.pub"
 
 
 def key_id(public: Ed25519PublicKey) -> str:
-    """SHA-256 of a public key in DER: a name for it, which proves nothing."""
+    """SHA-256 of a public key in DER; it identifies the key and proves nothing."""
     der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).hexdigest()
 
 
 def secret_key(path: Path) -> Ed25519PrivateKey:
-    """Read a secret key that its owner alone may read."""
+    """Read a secret key; reject it if other users may read the file."""
     data, mode = read_given(path, "key"), stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")
     try:
-        found = load_pem_private_key(data, password=None)
+        secret = load_pem_private_key(data, password=None)
     except (ValueError, TypeError):
-        found = None
-    if not isinstance(found, Ed25519PrivateKey):
+        secret = None
+    if not isinstance(secret, Ed25519PrivateKey):
         raise ValueError(f"key: {path} holds no secret Ed25519 key in PEM without a password")
-    return found
+    return secret
 
 
 def _public_key(path: Path) -> Ed25519PublicKey:
     data = read_given(path, "key")
     try:
-        found = load_pem_public_key(data)
+        public = load_pem_public_key(data)
     except ValueError:
-        found = None
-    if not isinstance(found, Ed25519PublicKey):
+        public = None
+    if not isinstance(public, Ed25519PublicKey):
         raise ValueError(f"key: {path} holds no public Ed25519 key in PEM")
-    return found
+    return public

@@ -1,6 +1,7 @@
-"""A release's columns as a Table Schema of Frictionless Data, which extensions/codebooks/table_schema.py reads again.
+"""Table Schema of Frictionless Data for a release's columns.
 
-Source: Table Schema of Data Package 2.0 (datapackage.org/standard/table-schema).
+extensions/codebooks/table_schema.py reads it back. Source: Table Schema of Data Package 2.0
+(datapackage.org/standard/table-schema).
 """
 
 from __future__ import annotations
@@ -13,37 +14,38 @@ _TYPES = {"text": "string", "mixed": "any"}
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 
 
-def to_table_schema(found: ReleaseDescription) -> dict[str, Any]:
-    """Return the schema of the rows: types, ranges, values, and whether a cell may be missing."""
-    primary, *_ = found.keys
+def to_table_schema(description: ReleaseDescription) -> dict[str, Any]:
+    """Return the schema of the rows: types, ranges, values, and whether cells may be missing."""
+    primary, *_ = description.keys
     key = {} if primary is None else {"primaryKey": [primary] if isinstance(primary, str) else list(primary)}
     return {
         "$schema": PROFILE,
-        "title": found.name,
-        "description": found.description,
-        "fields": [_field(found, name) for name in found.columns],
+        "title": description.name,
+        "description": description.description,
+        "fields": [_field(description, name) for name in description.columns],
         "missingValues": [""],
         **key,
     }
 
 
-def _field(found: ReleaseDescription, name: str) -> dict[str, Any]:
-    words = found.columns[name]
-    kind, values = _TYPES.get(found.kinds[name], found.kinds[name]), words.get("range_values")
+def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
+    column = description.columns[name]
+    kind, values = description.cell_kinds[name], column.get("range_values")
+    kind = _TYPES.get(kind, kind)
     limits: dict[str, Any] = {}
-    if "range_is_nullable" in words:
-        limits["required"] = not words["range_is_nullable"]
+    if "range_is_nullable" in column:
+        limits["required"] = not column["range_is_nullable"]
     if values and kind != "boolean":
         limits["enum"] = values if kind != "string" else list(map(str, values))
-    if "range_min" in words and kind not in ("any", "string"):
-        limits |= {"minimum": words["range_min"], "maximum": words["range_max"]}
-    form = {"format": words.get("datetime_format", "any")} if words["sdtype"] == "datetime" else {}
-    order = {"categories": limits["enum"], "categoriesOrdered": True} if words["sdtype"] == "ordinal" else {}
+    if "range_min" in column and kind not in ("any", "string"):
+        limits |= {"minimum": column["range_min"], "maximum": column["range_max"]}
+    date_format = {"format": column.get("datetime_format", "any")} if column["sdtype"] == "datetime" else {}
+    order = {"categories": limits["enum"], "categoriesOrdered": True} if column["sdtype"] == "ordinal" else {}
     return {
         "name": name,
         "type": kind,
-        **form,
+        **date_format,
         **order,
-        "description": found.said[name],
+        "description": description.column_texts[name],
         "constraints": limits,
     }

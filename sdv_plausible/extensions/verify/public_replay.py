@@ -1,4 +1,4 @@
-"""A published table, compared with the one that a release's model started from."""
+"""Check of a public table: compare it with the one that the release's model started from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdv_plausible.table.files.text_files import Files
 
 
 def check_public(public: Any, known: dict[str, Any], release: Release) -> str:
-    """Compare a published table with the one that the file tells of; the learner with it is then known."""
+    """Compare a public table with the settings; puts the learner that starts from it into ``known``."""
     if public is None:
         raise UncheckableError("the model started from one: give it (public, --public)")
     frame = public if isinstance(public, pd.DataFrame) else _read(release, public)
@@ -33,16 +33,16 @@ def check_public(public: Any, known: dict[str, Any], release: Release) -> str:
 
 
 def _read(release: Release, public: Any) -> pd.DataFrame:
-    """A file, read as the columns of the release are declared."""
+    """Read a file with the types of the release's columns."""
     file = public if isinstance(public, Files) else Files(public)
     attributes = {a.name: a for a in (*release.domain, *release.rules.made.values())}
-    words: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for column in release.schema.columns:
         attribute = attributes.get(column.name)
-        words[column.name] = dict(column.spec)
+        types[column.name] = dict(column.spec)
         if attribute is not None and attribute.provenance == "declared":
-            words[column.name] = attribute
+            types[column.name] = attribute
         elif attribute is not None and attribute.number_format is not None:
-            words[column.name]["number_format"] = attribute.number_format
-    there = columns_of(file, words)
-    return read_file(file, column_types({name: word for name, word in words.items() if name in there}))
+            types[column.name]["number_format"] = attribute.number_format
+    present = columns_of(file, types)
+    return read_file(file, column_types({name: spec for name, spec in types.items() if name in present}))

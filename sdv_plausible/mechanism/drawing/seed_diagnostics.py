@@ -1,4 +1,4 @@
-"""How large groups of plausible seeds are, for the holder of the data alone: not private."""
+"""Sizes of groups of plausible seeds, for the data owner only: not private."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
-SHOWN_OMEGAS = 6  # a readable number of lines
+SHOWN_OMEGAS = 6  # lines in a plot
 
 
 def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
-    """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private."""
-    # One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
-    mechanism, found = _mechanism(sampler), []
+    """Quartiles of the numbers of plausible seeds, and the share with at least k, by omega. Not private."""
+    mechanism, lines = _mechanism(sampler), []
     for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
         low, middle, high = np.percentile(plausible, [25, 50, 75])
         share = float((plausible >= mechanism.test.least_seeds).mean())
-        found.append((omega, mechanism.model.num_attributes - omega, low, middle, high, share))
-    return pd.DataFrame(found, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
+        lines.append((omega, mechanism.model.num_attributes - omega, low, middle, high, share))
+    return pd.DataFrame(lines, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
 
 
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
-    """The same for the report."""
-    # Plausible seeds at the mechanism's omega, and who passes at which k and omega.
+    """Numbers of plausible seeds at the mechanism's omega, and pass rates by k and omega, for the report."""
     mechanism = _mechanism(sampler)
     by_omega = _plausible_seeds(mechanism, num_candidates)
     m, k = mechanism.model.num_attributes, mechanism.test.least_seeds
@@ -54,7 +52,7 @@ def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
 
 
 def _plausible_seeds(mechanism: PlausibleDeniabilityMechanism, num_candidates: int) -> dict[int, np.ndarray]:
-    """Plausible seeds of candidates made from uniformly random seeds, for omega m to 0."""
+    """Numbers of plausible seeds of candidates from uniformly random seeds, for omega m to 0."""
     check.whole("num_candidates", num_candidates, 1, "try 10,000")
     coins = KeyedRNG.from_os_entropy()
     rows = coins.integers(mechanism.num_seeds, num_candidates)

@@ -1,4 +1,4 @@
-"""Privacy Test 1 of the paper: a sharp threshold of plausible seeds, and no epsilon."""
+"""Privacy Test 1 of the paper: a sharp threshold on plausible seeds, without an epsilon."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ from sdv_plausible.queries.queryable import Queryable
 
 @dataclass(frozen=True, kw_only=True)
 class DeterministicTest(RowByRowTest):
-    """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
+    """Privacy Test 1 (section 2): a candidate passes if it has at least k plausible seeds.
 
-    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp
-    threshold.
+    The threshold is sharp: the test gives plausible deniability, but not differential privacy.
 
     Parameters
     ----------
     k : int
-        Plausible seeds needed, each of another unit, >= 1; the seed itself counts. Of people with several
-        rows ``least_seeds`` records are needed for k people.
-    omega
-        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
-        few values.
+        Plausible seeds needed, each of another privacy unit, >= 1; the seed itself counts. If people have
+        several rows, ``least_seeds`` records ensure k people.
+    omega : int, (int, int), "all" or None
+        As in :class:`~sdv_plausible.ReleaseTest`. None keeps a few attributes with few values.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
         As in :class:`RowByRowTest`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     name: ClassVar[str] = "deterministic"
     has_delta: ClassVar[bool] = False
 
     @property
-    def says_of_seeds(self) -> str:
-        """(k, gamma) of every released row, surely."""
+    def seed_deniability(self) -> str:
+        """Sentence on the (k, gamma)-plausible deniability of each row."""
         least = f"at least {self.least_seeds} records"
         if self.hidden_omega:
             how = (
@@ -56,8 +59,8 @@ class DeterministicTest(RowByRowTest):
         )
 
     @property
-    def says_of_points(self) -> str:
-        """(k, gamma) of every pair of a latent point and a row, surely."""
+    def point_deniability(self) -> str:
+        """Sentence on the (k, gamma)-plausible deniability of each pair of latent point and row."""
         return (
             f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row with its latent "
             f"point, and not for the row alone: at least {self.least_seeds} records could have given "
@@ -66,11 +69,11 @@ class DeterministicTest(RowByRowTest):
 
     @property
     def covers(self) -> str | None:
-        """Nothing: there is no total."""
+        """None: there is no total."""
         return None
 
     def charge(self, gamma: float, far: float | None = None) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
-        """One entry, without a finite epsilon."""
+        """One entry without a finite epsilon."""
         return (
             LedgerEntry(
                 name="rows",
@@ -99,14 +102,11 @@ class DeterministicTest(RowByRowTest):
         return passed
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
-        """Mechanism 1, which gives up where too few candidates pass.
-
-        Nothing is claimed that a failure could break.
-        """
+        """Mechanism 1, which gives up if too few candidates pass: there is no guarantee to break."""
         return self._mechanism(model, seeds, omega, sampling, gives_up=True)
 
     def complaints(self, num_rows: int) -> list[str]:
-        """No row could pass with fewer records than k."""
+        """The error for a table with fewer rows than needed seeds."""
         if self.least_seeds > num_rows:
             above = f"{self._above} the number of rows ({num_rows})"
             return [f"{above}: no row could have k plausible seeds; lower k"]

@@ -1,4 +1,4 @@
-"""Parameters of the randomised test whose rows cost at most a total: decided without the rows."""
+"""Search for parameters of the randomised test within a total, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 
 Test = Any  # a RandomizedTest, whose module imports this one
 MOST_K = 10**6
-WIDTHS = (0.6, 4.0)  # k times epsilon0 that is tried, in times of ln(rows / (delta least_rows share))
-BEYOND = (1.0, 1.04, 1.12)  # times the least that is in reach: the cheapest is near it
-FINE = 1.03  # to which that, and k, are found
-SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of candidates without a seed, that are tried where k is given
+WIDTHS = (0.6, 4.0)  # range of k * epsilon0, in units of ln(rows / (delta * least_rows * share))
+BEYOND = (1.0, 1.04, 1.12)  # candidates for the cheapest epsilon0, as multiples of the smallest feasible
+FINE = 1.03  # relative precision of epsilon0 and k
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # seed-free shares to try for a given k
 
 
 def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | None, delta: float) -> Test:
-    """See :meth:`~sdv_plausible.RandomizedTest.within`: ``made`` has the rows, at any k."""
+    """See :meth:`~sdv_plausible.RandomizedTest.within`; ``made`` is the test at any k."""
     check.positive("epsilon", epsilon, "try 0.5")
     seeds_delta = SEED_DELTA_SHARE * check.delta("delta", delta, "try 1e-9")
 
@@ -44,9 +44,9 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
     check.whole("k", k, 1)
     cost = math.inf
     for share in SHARES if seed_free_share is None else (seed_free_share,):
-        found, cost = priced(k, share)
+        test, cost = priced(k, share)
         if cost <= epsilon:
-            return found
+            return test
     raise ValueError(
         f"k ({k}) is out of reach: {rows} cost {rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or "
         "epsilon, or take fewer rows"
@@ -54,7 +54,7 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
 
 
 def cheapest(test: Test, delta: float) -> tuple[Test, float]:
-    """The same test with the epsilon0 that makes its rows cheapest, and their cost: infinite out of reach."""
+    """The test with the epsilon0 that makes its rows cheapest, and their cost; infinite if infeasible."""
 
     @cache
     def cost(epsilon0: float) -> float:
@@ -76,7 +76,7 @@ def cheapest(test: Test, delta: float) -> tuple[Test, float]:
 
 
 def _smallest(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The smallest whole number from which on something holds, about; None where it does not at the end."""
+    """About the smallest integer from which a monotone condition holds; None if it fails at ``high``."""
     if not holds(high):
         return None
     while high - low > max(1, (FINE - 1) * low):

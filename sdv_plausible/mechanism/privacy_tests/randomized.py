@@ -1,4 +1,4 @@
-"""Privacy Test 2 of the paper: its threshold is noisy, which gives differential privacy row by row."""
+"""Privacy Test 2 of the paper: a noisy threshold, with differential privacy row by row."""
 
 from __future__ import annotations
 
@@ -23,38 +23,42 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import Queryable
 
-SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
-SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
+SIZE_EPSILON = 0.1  # epsilon of the noisy number of seeds
+SIZE_DELTA_SHARE = 0.01  # share of the seeds' delta for a lower bound that is too high
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedTest(RowByRowTest):
-    """Privacy Test 2 (section 2.1): as Test 1, with the threshold drawn afresh for every candidate.
+    """Privacy Test 2 (section 2.1): Test 1 with a fresh random threshold for each candidate.
 
-    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers,
-    so integer noise loses nothing and has no floating-point side door.
+    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``. Counts are integers:
+    integer noise loses nothing, and avoids floating-point attacks.
 
     Parameters
     ----------
     k : int
-        Centre of the threshold, >= 1. No released row is sure to have k plausible seeds. Where people have
-        several rows, it is centred at the seeds of k people, and its noise has the scale for all rows of one
+        Centre of the threshold, >= 1. A released row may have fewer plausible seeds. If people have several
+        rows, the centre is the number of seeds of k people, and the noise covers all rows of one person
         (docs/explanation/proofs/persons.md, Theorem 5).
     epsilon0 : float
         Inverse scale of the threshold noise, > 0.
-    omega
-        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
-        few values.
+    omega : int, (int, int), "all" or None
+        As in :class:`~sdv_plausible.ReleaseTest`. None keeps a few attributes with few values.
     seed_free_share : float
         Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass
-        rate cannot fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
+        rate is at least this share (docs/explanation/proofs/pass_rate.md, Theorem 3).
     least_rows : int
-        A public number that the count of seed records reaches. The rows are charged at it, so that the total
-        does not depend on the rows; a noisy count that contradicts it refuses the fit.
+        Public lower bound on the number of seed records, >= 1. The cost of the rows is computed for it, so
+        that the total does not depend on the rows. The fit fails if a noisy count contradicts it.
     threshold_noise : {"discrete_laplace", "laplace"}
-        Noise of the threshold; the second is the paper's.
+        Noise of the threshold; "laplace" is the paper's.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
         As in `RowByRowTest`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or ``max_check_plausible`` is used with another unit than single rows.
     """
 
     name: ClassVar[str] = "randomized"
@@ -88,66 +92,57 @@ class RandomizedTest(RowByRowTest):
         delta: float = 1e-9,
         omega: int | None = None,
     ) -> RandomizedTest:
-        """Make a test whose rows cost at most ``epsilon``, from public numbers alone; it takes some seconds.
+        """Find a test whose rows cost at most ``epsilon``, from public numbers alone, in some seconds.
 
-        For the default model, the paper's and others with prefix groups, where single rows are protected and
-        omega is one known number. The ledger says what others cost.
+        It holds for models with prefix groups (such as the default and the paper's), single rows as privacy
+        unit, and one known omega. For others the ledger states the cost.
 
         Parameters
         ----------
         epsilon : float
-            What the rows and the check of ``least_rows`` may cost, > 0. The model's epsilon comes on top:
-            ``synth.plan(total=...)`` finds the one that keeps a total.
+            Largest cost of the rows and of the check of ``least_rows``, > 0. The model's epsilon is extra;
+            ``synth.plan(total=...)`` finds the one for a given total.
         rows : int
-            Rows that will ever be released from one fit, >= 1.
+            Number of rows to be released from one fit, >= 1.
         least_rows : int
-            A public number that the table's rows surely reach, >= 1.
+            Public lower bound on the number of rows of the table, >= 1.
         k : int, optional
-            Plausible seeds at the centre of the threshold. By default the smallest in reach: the smaller k
-            is, the more candidates pass.
+            Centre of the threshold, >= 1. By default the smallest feasible one: more candidates pass then.
         seed_free_share : float, optional
-            Share of the candidates without a seed, in (0, 1]. By default 0.5, or where k is given the
-            smallest of 0.5, 0.6, ..., 0.9 and 0.95 that is in reach.
+            Share of candidates without a seed, in (0, 1]. By default 0.5, or with a given k the smallest
+            feasible of 0.5, 0.6, ..., 0.9 and 0.95.
         delta : float
-            Failure probability of the whole release, as the synthesizer has it; half of it is the seeds'.
+            Delta of the whole release, in (0, 1), as in the synthesizer; half of it is for the seeds.
         omega : int, optional
             Number of columns that are resampled.
 
         Returns
         -------
         RandomizedTest
-            With the epsilon0 that makes its rows cheapest (docs/explanation/proofs/seed_test.md, Theorem 4).
+            The test, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
 
         Raises
         ------
         ValueError
-            If no such test costs so little.
+            If no test costs so little.
         """
-        from sdv_plausible.mechanism.privacy_tests.parameter_search import (
-            within,  # where a total is asked for
-        )
+        from sdv_plausible.mechanism.privacy_tests.parameter_search import within
 
         check.whole("rows", rows, 1)
         made = cls(row_cap=rows, least_rows=least_rows, omega=omega)
-        found: RandomizedTest = within(epsilon, made, k, seed_free_share, delta)
-        return found
+        test: RandomizedTest = within(epsilon, made, k, seed_free_share, delta)
+        return test
 
     @property
     def covers(self) -> str | None:
-        """The rows of one fit."""
+        """The rows of one fit, up to the cap."""
         return (
             f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which "
             "holds records"
         )
 
     def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
-        """Return the check of ``least_rows``, and all rows up to the cap.
-
-        Raises
-        ------
-        ValueError
-            If so few seeds as ``least_rows`` cannot carry this k.
-        """
+        """Entries of the check of ``least_rows`` and of all rows; ValueError if k is infeasible."""
         size = LedgerEntry(
             name="size",
             mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
@@ -173,10 +168,10 @@ class RandomizedTest(RowByRowTest):
             "gamma": self.gamma if self.hidden_omega else gamma, "noise": law,
             "delta": (1 - SIZE_DELTA_SHARE) * self.delta, "pass_rate_floor": floor,
         }  # fmt: skip
-        if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
+        if self.max_check_plausible is None:  # import only the accounting that is used
             from sdv_plausible.privacy.accounting.one_row import rows_loss
 
-            # Of prefix groups alone it is known that candidates without a seed depend on no record.
+            # Only with prefix groups, candidates without a seed depend on no record.
             common["seed_free_share"] = self.seed_free_share if gamma == 1 and not far else 0.0
             loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
         else:
@@ -195,7 +190,7 @@ class RandomizedTest(RowByRowTest):
                 "delta or least_rows, or use test='release'",
             )
         losses: tuple[Loss, ...] = (loss,)
-        if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
+        if far:  # latent_test.md, Lemma 3: bound on the probability that one of the rows is such a proposal
             losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / floor),)
         return LedgerEntry(
             name="rows",
@@ -207,12 +202,12 @@ class RandomizedTest(RowByRowTest):
 
     @property
     def _surely_passes(self) -> int:
-        """As many as fail with a probability below exp(-50)."""
+        """Number of plausible seeds with which a candidate fails with probability below exp(-50)."""
         return self.least_seeds + math.ceil(50 / self.epsilon0)
 
     @property
-    def says_of_seeds(self) -> str:
-        """No sure k."""
+    def seed_deniability(self) -> str:
+        """Sentence: plausible deniability does not hold for certain."""
         return (
             "No (k, gamma)-plausible deniability holds for sure: the threshold is random, and a released row "
             f"may have fewer than {self.k} plausible seeds; the protection is epsilon"
@@ -232,7 +227,7 @@ class RandomizedTest(RowByRowTest):
         )
 
     def _theorem1_sum(self) -> float:
-        """The paper's own accounting of the rows: Theorem 1 with the best t, added up."""
+        """The paper's own accounting of the rows: Theorem 1 with the best t, times their number."""
         try:
             return (
                 self.row_cap
@@ -242,13 +237,7 @@ class RandomizedTest(RowByRowTest):
             return math.inf
 
     def confirm(self, seeds: Queryable) -> None:
-        """Refuse where a noisy count of the seeds contradicts the declared lower bound.
-
-        Raises
-        ------
-        ValueError
-            If the bound does not stand. This depends on the noisy count alone.
-        """
+        """Raise ValueError if a noisy count of the seeds contradicts ``least_rows``."""
         margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta, self.neighbours)
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
@@ -259,9 +248,8 @@ class RandomizedTest(RowByRowTest):
             )
 
     def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Boolean array: which candidates pass; one fresh threshold each."""
-        # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very
-        # same rows.
+        """Boolean array: which candidates pass, each with a fresh threshold."""
+        # Repeatable noise from the secret stream of the call: SDV's reset_sampling repeats the same rows.
         draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
         noisy = draw(
             plausible_seeds,
@@ -274,15 +262,15 @@ class RandomizedTest(RowByRowTest):
         return passed
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
-        """Mechanism 1, which proposes until enough rows pass."""
+        """Mechanism 1, which proposes until enough candidates pass."""
         return self._mechanism(model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
 
     def _table_warnings(self, table_rows: int) -> list[str]:
-        found = super()._table_warnings(table_rows)
+        warnings = super()._table_warnings(table_rows)
         if table_rows < self.least_rows:
-            found.insert(
+            warnings.insert(
                 0,
                 f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would "
                 "be refused",
             )
-        return found
+        return warnings

@@ -1,4 +1,4 @@
-"""What both tests of the paper share: candidates are decided one by one (section 2)."""
+"""Base class of the paper's two tests, which decide candidate by candidate (section 2)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from sdv_plausible.queries.queryable import Queryable
 
 @dataclass(frozen=True, kw_only=True)
 class RowByRowTest(PrivacyTest):
-    """What both of the paper's tests may be told about counting plausible seeds (section 5).
+    """Options of both tests of the paper for counting plausible seeds (section 5).
 
     Parameters
     ----------
     gamma : float
-        Factor within which probabilities count as "about the same", >= 1. Irrelevant for a fixed omega.
+        Factor within which probabilities count as "about the same", >= 1. Not used for a fixed omega.
     row_cap : int
-        Rows that may ever be released from one fit; all are charged.
+        Largest number of rows that one fit may release, >= 1; all are charged.
     max_plausible : int, optional
-        Counting stops at so many plausible seeds, at least as many as the test needs.
+        Number of plausible seeds at which counting stops, at least the number that the test needs.
     max_check_plausible : int, optional
-        So many seeds are looked at, in a random order that is fresh for every candidate. It changes the law
-        of the test, and what it costs. Counting is a look-up here: neither makes it faster.
+        Number of seeds checked, in a fresh random order per candidate. It changes the distribution and the
+        cost of the test. Neither limit saves time, as counting is a look-up here.
     hidden_omega : bool
-        Whether likelihoods are those of the mixture over a range of omega, and not those of the omega drawn.
+        Whether likelihoods are those of the mixture over a range of omega, instead of the drawn omega.
     """
 
     gamma: float = 4.0
@@ -50,7 +50,7 @@ class RowByRowTest(PrivacyTest):
 
     @property
     def likelihood_factor(self) -> float:
-        """The partition's width."""
+        """Width of the partition, gamma."""
         return self.gamma
 
     def _check(self) -> None:
@@ -67,14 +67,14 @@ class RowByRowTest(PrivacyTest):
 
     @property
     def stop(self) -> int | None:
-        """Plausible seeds at which counting stops; where only some seeds are looked at, it always does."""
+        """Plausible seeds at which counting stops; always set if only some seeds are checked."""
         if self.max_plausible is None and self.max_check_plausible is not None:
             return self._surely_passes
         return self.max_plausible
 
     @property
     def _surely_passes(self) -> int:
-        """Plausible seeds beyond which more make no difference that could be seen."""
+        """Number of plausible seeds with which a candidate passes for certain."""
         return self.least_seeds
 
     @abstractmethod
@@ -82,7 +82,7 @@ class RowByRowTest(PrivacyTest):
         """Boolean array: which candidates pass."""
 
     def check_model(self, made: type[SeedModel]) -> None:
-        """Raise ValueError if the mixture over omega is asked of a model that has none."""
+        """Raise ValueError if the models have no mixture over omega and it is needed."""
         if self.hidden_omega and not issubclass(made, BayesianNetwork):
             raise ValueError(
                 f"hidden_omega needs a Bayesian network, not {made.__name__}: leave it out, and omega counts "
@@ -99,7 +99,7 @@ class RowByRowTest(PrivacyTest):
         seed_free_share: float = 0.0,
         gives_up: bool = False,
     ) -> Sampler:
-        """Mechanism 1, with the records that it needs."""
+        """A sampler by Mechanism 1, with the seed records attached."""
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
         mechanism = PlausibleDeniabilityMechanism(
@@ -109,8 +109,8 @@ class RowByRowTest(PrivacyTest):
 
     @property
     def _limits(self) -> str:
-        found = ["omega hidden"] if self.hidden_omega else []
-        found += [] if self.max_plausible is None else [f"max_plausible = {self.max_plausible:,}"]
+        limits = ["omega hidden"] if self.hidden_omega else []
+        limits += [] if self.max_plausible is None else [f"max_plausible = {self.max_plausible:,}"]
         if self.max_check_plausible is not None:
-            found.append(f"max_check_plausible = {self.max_check_plausible:,}")
-        return "".join(f", {text}" for text in found)
+            limits.append(f"max_check_plausible = {self.max_check_plausible:,}")
+        return "".join(f", {limit}" for limit in limits)

@@ -1,1 +1,1 @@
-"""The default learner: measure what the model gets most wrong, with noise, and fit again."""
+"""The default learner: adaptive measurements of marginals with noise, and a Bayesian network."""

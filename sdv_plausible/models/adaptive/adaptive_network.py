@@ -1,20 +1,20 @@
-"""Adaptive learning of a Bayesian network: measure what the model gets most wrong, with noise, and fit again.
+"""Adaptive learning of a Bayesian network: measure the worst-modelled marginals with noise, and refit.
 
-Every stage uses all rows and one Gaussian budget:
+All stages use all rows and share one Gaussian budget:
 
-1. the number of rows: with the declared domain it decides every share and resolution below;
-2. one-way counts of every column; ordered ones are smoothed, all are projected to the simplex;
-3. columns are cut to buckets of equal noisy mass; then once or twice:
-   a. scores: for every unmeasured pair the distance between its table and the current model's;
-   b. the pairs whose scores exceed the noise that measuring them would add are chosen (a forest in the first
-   of two
-      rounds) and their tables measured;
-   c. tables are denoised against the model, tables and margins are made consistent, the network is
-   fitted;
-4. where the budget can carry it, the same once for sets of three and four columns, on coarse levels;
-5. what no pair or set was worth is spent on second tables of the pairs, or else of the columns.
+1. The number of rows. With the declared domain it determines all shares and resolutions below.
+2. One-way counts of all columns. Ordered ones are smoothed, all are projected on the simplex.
+3. Columns are cut into buckets of equal noisy mass. Then, once or twice:
 
-Only the answers in 1, 2, 3a, 3b, 4 and 5 come from rows (docs/explanation/proofs/adaptive_network.md).
+   a. scores: for every unmeasured pair, the distance between its table and the model's;
+   b. selection of the pairs whose score exceeds the noise of measuring them (a forest in the first of two
+      rounds), and measurement of their tables;
+   c. denoising of the tables with the model as prior, reconciliation of tables and margins, and a refit.
+
+4. If the budget allows, one such round for sets of three and four columns, on coarse levels.
+5. The unspent budget is used for second tables of the pairs, or else of the columns.
+
+Only the answers in 1, 2, 3a, 3b, 4 and 5 depend on rows (docs/explanation/proofs/adaptive_network.md).
 """
 
 from __future__ import annotations
@@ -47,23 +47,27 @@ NUM_SIMULATED = 60_000
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveNetwork(Learner):
-    """The default learner: adaptive measurement, then a maximum-entropy Bayesian network.
+    """The default learner: adaptive measurements, then a maximum-entropy Bayesian network.
 
     Parameters
     ----------
     max_cost : int
-        Cells up to which a conditional is kept as one table over its parents; larger ones stay products of
-        factors, one for each table that was measured.
+        Largest number of cells of a conditional that is stored as one dense table, at least 1. Larger
+        conditionals remain products of factors, one per measured marginal.
     simulation_seed : int
-        Public seed of the rows by which conditionals are fitted: no noise and no released row comes from it,
-        and the answers determine the model.
+        Public seed of the rows that fit the conditionals, at least 0. It affects neither noise nor released
+        rows: the answers determine the model.
     workload : sequence of sequence of str
-        Sets of columns between which a user will look, such as those of a regression: every pair of columns
-        of a set is measured, however weakly it depends. By default what is measured is what the rows tell to
-        be worth it. Whoever names columns declares their types, and moments are then not split into date and
-        time.
+        Sets of columns that you want to relate, such as the columns of a regression. All pairs within a set
+        are measured, even if their dependence is weak. By default the noisy scores select the pairs. Columns
+        that you name need declared types, and datetimes among them are not split into date and time.
     public : PublicCodes, optional
-        A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public_prior`.
+        Public table of the same columns; see :mod:`sdv_plausible.models.adaptive.public_prior`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or ``workload`` is not a list of lists of at least two column names.
     """
 
     max_cost: int = 300_000
@@ -81,11 +85,11 @@ class AdaptiveNetwork(Learner):
 
     @property
     def names_columns(self) -> bool:
-        """Whether there is a workload, whose columns must be there as they were named."""
+        """Whether a workload names columns, which must then exist under these names."""
         return bool(self.workload)
 
     def check_domain(self, domain: Domain) -> None:
-        """Raise ValueError where the workload names another column."""
+        """Raise ValueError if the workload names an unknown column."""
         unknown = {name for names in self.workload for name in names} - set(domain.names)
         if unknown:
             raise check.Refused.saying(
@@ -94,50 +98,50 @@ class AdaptiveNetwork(Learner):
             )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
-        """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
+        """Return one ledger entry: the stages share one Gaussian budget, with shares fixed during the fit."""
         return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
-        """Learn a network. Of a split, structure and parameter rows are used together for both."""
+        """Learn a network. Under a split, structure and parameter rows are combined."""
         simulated = KeyedRNG.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        measured = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
+        measurements = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
-        for i, this in enumerate(schedule.rounds):
-            chosen, is_last = measured.measure_pairs(this), this is schedule.rounds[-1]
-            again = is_last and measured.measure_again()
-            if chosen or again or network is None:
-                network = None  # two at once would be twice the memory
-                network, measured.simulated = fit_network(
-                    measured.estimates(), self.max_cost, NUM_SIMULATED,
-                    simulated.spawn(*measured.name_of_fit if again else (i,)),
+        for i, current in enumerate(schedule.rounds):
+            chosen, is_last = measurements.measure_pairs(current), current is schedule.rounds[-1]
+            is_remeasured = is_last and measurements.measure_again()
+            if chosen or is_remeasured or network is None:
+                network = None  # frees memory before the next fit
+                network, measurements.simulated = fit_network(
+                    measurements.estimates(), self.max_cost, NUM_SIMULATED,
+                    simulated.spawn(*measurements.stream_name if is_remeasured else (i,)),
                     is_last=is_last and not schedule.sets,
                 )  # fmt: skip
         assert network is not None
         if schedule.sets:
-            chosen = measured.measure_sets(schedule.sets)
-            again = measured.measure_again()
-            if chosen or again:
-                estimates = measured.estimates()
+            chosen = measurements.measure_sets(schedule.sets)
+            is_remeasured = measurements.measure_again()
+            if chosen or is_remeasured:
+                estimates = measurements.estimates()
                 network = None
-                name = ("sets",) if chosen else measured.name_of_fit
+                name = ("sets",) if chosen else measurements.stream_name
                 network, _ = fit_network(
                     estimates, self.max_cost, NUM_SIMULATED, simulated.spawn(*name), is_last=True
                 )
         return network
 
     def wanted(self, domain: Domain) -> set[tuple[int, int]]:
-        """Pairs of columns, by number, that the workload holds."""
+        """Return the pairs of columns, by number, within the sets of the workload."""
         sets = [sorted(map(domain.names.index, names)) for names in self.workload]
         return {pair for columns in sets for pair in itertools.combinations(columns, 2)}
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
-        """Learn a network of the same tables from other answers: post-processing, no row is asked.
+        """Learn a network from other answers to the same queries (post-processing).
 
-        From those of the fit itself it is the same network.
+        The answers of the original fit reproduce its network.
         """
-        from sdv_plausible.models.adaptive.refitting import refit_network  # not in a fit
+        from sdv_plausible.models.adaptive.refitting import refit_network  # lazy: not part of a fit
 
         return refit_network(
             answers, domain, self.max_cost, NUM_SIMULATED, KeyedRNG.from_seed(self.simulation_seed)
@@ -146,21 +150,21 @@ class AdaptiveNetwork(Learner):
     def redrawn(
         self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
     ) -> BayesianNetwork:
-        """Learn a network of the same tables from answers drawn again, for inference: nothing is shrunk.
+        """Learn a network from resampled answers, without shrinkage, for inference (post-processing).
 
-        ``rows`` (N, m): codes of rows of the released model.
+        ``rows`` (N, m) are codes of the released model's rows.
         """
-        from sdv_plausible.models.adaptive.refitting import redrawn_network  # not in a fit
+        from sdv_plausible.models.adaptive.refitting import replicate_network  # lazy: not part of a fit
 
-        return redrawn_network(answers, domain, rows, self.max_cost, NUM_SIMULATED, coins)
+        return replicate_network(answers, domain, rows, self.max_cost, NUM_SIMULATED, coins)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
-        """How the noise will show on a table of about so many rows."""
+        """Return the expected effect of noise on a table of about ``rows`` rows."""
         return forecast(domain, QueryBudget.of(self.plan(domain, budget)).for_counts(budget.neighbours), rows)
 
 
 def _sets_of_names(workload: object) -> tuple[tuple[str, ...], ...]:
-    """A workload in one form."""
+    """Validate a workload and return it as tuples of distinct names."""
     rule, way_out = "must be a list of lists of at least two columns", 'such as [["age", "sex", "income"]]'
     if isinstance(workload, str) or not isinstance(workload, Sequence):
         raise check.Refused("workload", workload, rule, way_out)

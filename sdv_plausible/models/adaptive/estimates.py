@@ -1,4 +1,4 @@
-"""What the network is fitted to: what is known of columns, pairs and sets of columns after denoising."""
+"""Targets of the network fit: denoised marginals of columns, pairs and larger sets."""
 
 from __future__ import annotations
 
@@ -13,37 +13,36 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class FitPrecision:
-    """How closely a network is to meet what it is fitted to."""
+    """Precision to which a network matches its target marginals."""
 
-    rounds: int = 3  # of iterative proportional scaling
-    met: float = 0.003  # total variation distance of a table from the simulated rows that is left as it is
-    deviations: float = 0.5  # of a cell that are added to it before two are compared
+    rounds: int = 3  # rounds of iterative proportional scaling
+    tolerance: float = 0.003  # total variation distance up to which a table counts as matched
+    slack: float = 0.5  # standard deviations of slack per cell in a comparison
 
 
-USUAL = FitPrecision()
-EXACT = FitPrecision(rounds=6, met=0.0003, deviations=0.01)
-"""For inference, which noise may not weaken."""
+DEFAULT_PRECISION = FitPrecision()
+EXACT_PRECISION = FitPrecision(rounds=6, tolerance=0.0003, slack=0.01)
+"""For inference, where dependence must not be attenuated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """What is known, after denoising, about single columns, measured pairs and measured sets."""
+    """Denoised marginals of columns, measured pairs and measured sets."""
 
     margins: list[np.ndarray]  # distribution over the codes of every column
-    coarse: list[np.ndarray]  # the same over its buckets
+    coarse: list[np.ndarray]  # distribution over the buckets of every column
     buckets: list[np.ndarray]  # bucket of every code
-    # (i, j) to the joint distribution of the buckets of i and j; both orientations
+    # Joint distribution of the buckets of each pair (i, j), in both orientations
     pairs: Mapping[tuple[int, int], np.ndarray]
-    # (i, j), i < j, or (i, j, k, ...) to the deviation of every cell from the truth: of noise, and one row.
-    # None where the cell is known
+    # Standard deviation of each cell, from noise and one row, for (i, j), i < j, or (i, j, k, ...)
     scatter: Mapping[Columns, np.ndarray | float] = field(default_factory=dict)
-    # The same after denoising: posterior deviations of the cells, smaller than ``scatter``
+    # Posterior standard deviation of each cell, smaller than ``scatter``
     posterior: Mapping[Columns, np.ndarray | float] = field(default_factory=dict)
     # Level of every bucket, coarser still, for tables of more than two columns
     levels: Sequence[np.ndarray] = ()
-    # (i, j, k, ...) to the joint distribution of their levels
+    # Joint distribution of the levels of each set (i, j, k, ...)
     sets: Mapping[Columns, np.ndarray] = field(default_factory=dict)
-    precision: FitPrecision = USUAL
+    precision: FitPrecision = DEFAULT_PRECISION
 
     @property
     def num_columns(self) -> int:
@@ -51,35 +50,35 @@ class Estimates:
         return len(self.margins)
 
     def dependence(self, i: int, j: int) -> float:
-        """L1 distance between the joint distribution of a pair and independence; 0 of unmeasured ones."""
+        """Return the L1 distance of a pair's joint distribution from independence; 0 if unmeasured."""
         if (i, j) not in self.pairs:
             return 0.0
         return float(np.abs(self.pairs[i, j] - np.outer(self.coarse[i], self.coarse[j])).sum())
 
     @cached_property
     def neighbours(self) -> list[set[int]]:
-        """For every column the others of which something is known together with it."""
-        near: list[set[int]] = [set() for _ in self.margins]
-        for known in (*self.pairs, *self.sets):
-            for j in known:
-                near[j] |= set(known) - {j}
-        return near
+        """Columns that share a measured pair or set with each column."""
+        neighbours_of: list[set[int]] = [set() for _ in self.margins]
+        for columns in (*self.pairs, *self.sets):
+            for j in columns:
+                neighbours_of[j] |= set(columns) - {j}
+        return neighbours_of
 
     def sets_of(self, child: int, columns: Collection[int]) -> list[Columns]:
-        """Measured sets of a child and some of ``columns``."""
+        """Return the measured sets of a child and some of ``columns``."""
         return [s for s in self.sets if child in s and all(j == child or j in columns for j in s)]
 
     def given(self, others: Columns, middle: int) -> np.ndarray:
-        """Measured P(cell of the others | bucket of the middle column), (cells, buckets)."""
+        """Return the measured P(cell of the others | bucket of the middle column), (cells, buckets)."""
         if len(others) == 1:
             return self.pairs[others[0], middle] / np.maximum(self.coarse[middle], 1e-12)
-        whole = tuple(sorted((*others, middle)))
-        table = np.moveaxis(self.sets[whole], whole.index(middle), -1)
+        columns = tuple(sorted((*others, middle)))
+        table = np.moveaxis(self.sets[columns], columns.index(middle), -1)
         table = table.reshape(-1, table.shape[-1])
         return (table / np.maximum(table.sum(0), 1e-12))[:, self.levels[middle]]
 
     def on_levels(self, columns: Columns) -> np.ndarray:
-        """Distribution of the levels of a column or of a measured pair."""
+        """Return the distribution of the levels of a column or a measured pair."""
         table = self.coarse[columns[0]] if len(columns) == 1 else self.pairs[columns[0], columns[1]]
         for axis, j in enumerate(columns):
             table = np.moveaxis(table, axis, 0)

@@ -1,4 +1,4 @@
-"""From consistent pair tables to a Bayesian network: maximum-entropy conditionals. Post-processing."""
+"""Bayesian network from consistent marginals: maximum-entropy conditionals (post-processing)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from types import MappingProxyType
 import numpy as np
 import scipy.sparse as sp
 
-from sdv_plausible.models.adaptive.estimates import USUAL, Columns, Estimates, FitPrecision
+from sdv_plausible.models.adaptive.estimates import DEFAULT_PRECISION, Columns, Estimates, FitPrecision
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import ParentConfigurations
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional, bounded
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
-MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
-MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
-CELLS_AT_ONCE = 1 << 17  # combinations of parents times buckets of the child: they fit the cache
+MOST_CELLS = 20_000_000  # cells of all conditional tables together: the main memory use of a wide fit
+MOST_SIMULATED = 6_000_000  # simulated rows times columns: more than a hundred columns get fewer rows
+CELLS_AT_ONCE = 1 << 17  # parent configurations times buckets of the child per block: they fit the cache
 _NOTHING: Mapping[int, np.ndarray] = MappingProxyType({})
-STRONG = 1.0  # L1 distance from independence of the tables that are met once more, closely, in each round
+STRONG = 1.0  # L1 distance from independence from which a table is fitted twice per round
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
@@ -37,13 +37,13 @@ def fit_network(
     given: Mapping[int, np.ndarray] = _NOTHING,
     early: Collection[int] = (),
 ) -> tuple[BayesianNetwork, np.ndarray]:
-    """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it."""
-    # Columns come in an order that loses little dependence; a column's parents are its measured neighbours
-    # that come before it. The rows simulated so far give the parents' joint law, under which the conditional
-    # is fitted. It is kept as factors, or as a table where that has at most ``max_cost`` cells
-    # (``MOST_CELLS`` all tables together). Simulated rows (num_simulated, m) are buckets; nobody asks for the
-    # last ones: columns on which no other depends are then left out. ``given`` codes (num_simulated,) are of
-    # columns whose joint law is known otherwise: they come first, and the network has their margins alone.
+    """Fit a network with the measured (child, parent) marginals; return it and simulated bucketed rows."""
+    # Columns are ordered so that little dependence is lost. The parents of a column are its measured
+    # neighbours before it. Each conditional is fitted under the parents' joint distribution in the rows
+    # simulated so far. It is a dense table if that has at most ``max_cost`` cells (``MOST_CELLS`` over all
+    # tables), otherwise a product of factors. The simulated rows (num_simulated, m) hold buckets. The last
+    # fit does not simulate columns without children. ``given`` holds codes (num_simulated,) of conditioning
+    # columns: they come first, and the network has only their margins.
     order = elimination_order(estimates, given, early)
     max_cost = min(max_cost, MOST_CELLS // len(order))
     num_simulated = max(min(num_simulated, MOST_SIMULATED // len(order)), 1)
@@ -68,57 +68,64 @@ def fit_network(
 def _conditional(
     estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
 ) -> Conditional:
-    """One column's law given those before it, under their law in the rows simulated so far."""
-    known = _known_of(estimates, child, before)
-    base, weights = maximum_entropy_factors(estimates.coarse[child], known, rows, estimates.precision)
-    found = LogLinearConditional(
+    """Fit the conditional of a column given earlier ones, under their distribution in the simulated rows."""
+    marginals = _marginals_of(estimates, child, before)
+    base, weights = maximum_entropy_factors(estimates.coarse[child], marginals, rows, estimates.precision)
+    conditional = LogLinearConditional(
         child=child,
         bucket=estimates.buckets[child],
         inside=_inside(estimates, child),
         base=base,
         factors=tuple(
-            Factor.of(ParentConfigurations(parents=k.parents, buckets=k.of_codes(estimates.buckets)), w)
-            for k, w in zip(known, weights, strict=True)
-            if np.ptp(w) > 0
+            Factor.of(
+                ParentConfigurations(parents=marginal.parents, buckets=marginal.of_codes(estimates.buckets)),
+                weight,
+            )
+            for marginal, weight in zip(marginals, weights, strict=True)
+            if np.ptp(weight) > 0
         ),
     )
-    return found.tabulated() if found.configurations * found.cardinality <= max_cost else found
+    return (
+        conditional.tabulated()
+        if conditional.configurations * conditional.cardinality <= max_cost
+        else conditional
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownJoint:
-    """The joint law of some parents and the child, on buckets or on levels."""
+class TargetMarginal:
+    """Joint distribution of some parents and the child, on buckets or on levels."""
 
     parents: tuple[int, ...]
-    levels: tuple[np.ndarray, ...]  # of every bucket of each parent
-    child: np.ndarray  # the same of the child
-    joint: np.ndarray  # the child last
-    scatter: np.ndarray | float  # deviation of its cells
-    strength: float  # how far the child depends on them
-    posterior: np.ndarray | float = 0.0  # deviation of its cells after denoising; 0 where it is not known
+    levels: tuple[np.ndarray, ...]  # level of every bucket of each parent
+    child: np.ndarray  # level of every bucket of the child
+    joint: np.ndarray  # joint distribution, the child as last axis
+    scatter: np.ndarray | float  # standard deviation of the cells
+    strength: float  # L1 distance from independence
+    posterior: np.ndarray | float = 0.0  # posterior standard deviation of the cells; 0 if unknown
 
     @cached_property
     def target(self) -> np.ndarray:
-        """The joint distribution, one line per cell of the parents' levels."""
+        """Joint distribution, one row per cell of the parents' levels."""
         return self.joint.reshape(-1, self.joint.shape[-1])
 
     def cells(self, rows: np.ndarray) -> np.ndarray:
-        """Cell of the parents' levels of each row of buckets."""
-        at = [level[rows[:, i]] for i, level in zip(self.parents, self.levels, strict=True)]
-        return np.ravel_multi_index(at, self.joint.shape[:-1])
+        """Return the cell of the parents' levels of each row of buckets."""
+        levels = [level[rows[:, i]] for i, level in zip(self.parents, self.levels, strict=True)]
+        return np.ravel_multi_index(levels, self.joint.shape[:-1])
 
     def of_codes(self, buckets: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Level of every code of each parent."""
+        """Return the level of every code of each parent."""
         return tuple(level[buckets[i]] for i, level in zip(self.parents, self.levels, strict=True))
 
 
-def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[KnownJoint]:
-    """What is known of a child and columns before it, the strongest first."""
-    found = []
+def _marginals_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[TargetMarginal]:
+    """Return the marginals of a child and earlier columns, the strongest first."""
+    marginals = []
     for i in estimates.neighbours[child].intersection(before):
         if (i, child) in estimates.pairs:
-            found.append(
-                KnownJoint(
+            marginals.append(
+                TargetMarginal(
                     parents=(i,),
                     levels=(np.arange(len(estimates.coarse[i])),),
                     child=np.arange(len(estimates.coarse[child])),
@@ -131,8 +138,8 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
     for s in estimates.sets_of(child, before):
         others = tuple(i for i in s if i != child)
         given, mass = estimates.given(others, child), estimates.coarse[child]
-        found.append(
-            KnownJoint(
+        marginals.append(
+            TargetMarginal(
                 parents=others,
                 levels=tuple(estimates.levels[i] for i in others),
                 child=estimates.levels[child],
@@ -141,24 +148,23 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
                 strength=float((np.abs(given - (given @ mass)[:, None]) @ mass).sum()),
             )
         )
-    return sorted(found, key=lambda k: (-k.strength, k.parents))
+    return sorted(marginals, key=lambda k: (-k.strength, k.parents))
 
 
 def elimination_order(
     estimates: Estimates, first: Collection[int] = (), early: Collection[int] = ()
 ) -> list[int]:
-    """Last comes the column by which the others lose least; before it the same among the rest, and so on.
+    """Order columns so that each one, from the last on, loses the least dependence among the others.
 
-    But for columns that come ``first``, and ``early`` ones after these, whatever is lost.
+    ``first`` columns, and then ``early`` ones, come first regardless of the loss.
     """
-    # A column's neighbours are drawn before it, without what they have to do with each other through it
-    # alone: with report - disease - sign measured and disease last, report and sign would be independent, and
-    # no table of disease could mend that. Among columns that cost about the same, that with the smallest
-    # conditional comes last.
+    # The neighbours of a column are drawn before it, so dependence between them through this column alone is
+    # lost. With report - disease - sign measured and disease last, report and sign would be independent.
+    # Among columns of about equal loss, the one with the smallest conditional comes last.
     columns = range(estimates.num_columns)
-    near = {j: sorted(estimates.neighbours[j]) for j in columns}
-    lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
-    cards = [len(p) for p in estimates.margins]
+    neighbours_of = {j: sorted(estimates.neighbours[j]) for j in columns}
+    lost = {j: _dependence_through(estimates, j, neighbours_of[j]) for j in columns}
+    cardinalities = [len(p) for p in estimates.margins]
     total = {j: sum(losses.values()) for j, losses in lost.items()}
     pairs_with: list[dict[int, list[Columns]]] = [defaultdict(list) for _ in columns]
     for j, losses in lost.items():
@@ -166,37 +172,37 @@ def elimination_order(
             for i in pair:
                 pairs_with[j][i].append(pair)
     log_sizes = [float(np.log(len(p))) for p in estimates.coarse]
-    rest, order = set(columns), []
+    remaining, order = set(columns), []
 
-    def price(j: int) -> tuple[int, int, float, int, int]:
-        size = sum(log_sizes[i] for i in near[j] if i in rest) + float(np.log(cards[j]))
-        return 2 * (j in first) + (j in early), int(total[j] / LOSS_STEP), size, -cards[j], j
+    def sort_key(j: int) -> tuple[int, int, float, int, int]:
+        size = sum(log_sizes[i] for i in neighbours_of[j] if i in remaining) + float(np.log(cardinalities[j]))
+        return 2 * (j in first) + (j in early), int(total[j] / LOSS_STEP), size, -cardinalities[j], j
 
-    prices = {j: price(j) for j in columns}
-    while rest:
-        last = min(prices.values())[-1]
+    sort_keys = {j: sort_key(j) for j in columns}
+    while remaining:
+        last = min(sort_keys.values())[-1]
         order.append(last)
-        rest.remove(last)
-        del prices[last]
-        for j in rest.intersection(near[last]):  # of no other column has anything changed
+        remaining.remove(last)
+        del sort_keys[last]
+        for j in remaining.intersection(neighbours_of[last]):  # other columns are unaffected
             total[j] -= sum(lost[j].pop(pair, 0.0) for pair in pairs_with[j].pop(last, ()))
-            prices[j] = price(j)
+            sort_keys[j] = sort_key(j)
     return order[::-1]
 
 
-def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) -> dict[Columns, float]:
-    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only."""
-    # What a set says of ``middle`` counts as one neighbour.
+def _dependence_through(estimates: Estimates, middle: int, neighbours: Sequence[int]) -> dict[Columns, float]:
+    """Return the L1 distance from independence of unmeasured pairs that depend only through ``middle``."""
+    # The other columns of a set count as one neighbour of ``middle``.
     mass = estimates.coarse[middle]
-    parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
-    parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
+    parts: list[Columns] = [(i,) for i in neighbours if (i, middle) in estimates.pairs]
+    parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, neighbours)]
     if len(parts) < 2:
         return {}
     given = [estimates.given(part, middle) for part in parts]
     starts = np.cumsum([0, *(len(g) for g in given)])[:-1]
     each = np.concatenate(given)
-    apart = np.abs((each * mass) @ each.T - np.outer(each @ mass, each @ mass))
-    loss = np.add.reduceat(np.add.reduceat(apart, starts, axis=0), starts, axis=1)
+    distance = np.abs((each * mass) @ each.T - np.outer(each @ mass, each @ mass))
+    loss = np.add.reduceat(np.add.reduceat(distance, starts, axis=0), starts, axis=1)
     return {
         parts[a] + parts[b]: float(loss[a, b])
         for a, b in itertools.combinations(range(len(parts)), 2)
@@ -205,49 +211,62 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
 
 
 def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
-    """Whether two columns are a measured pair, or two parts have a column in common."""
-    # Columns of one set are not: their buckets may depend more than their levels show.
+    """Whether two columns are a measured pair, or two parts share a column."""
+    # Columns of one set do not count: their buckets may depend more than their levels show.
     return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
 
 
 def maximum_entropy_factors(
-    child: np.ndarray, known: Sequence[KnownJoint], rows: np.ndarray, precision: FitPrecision = USUAL
+    child: np.ndarray,
+    marginals: Sequence[TargetMarginal],
+    rows: np.ndarray,
+    precision: FitPrecision = DEFAULT_PRECISION,
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Weights whose product is the maximum-entropy P(child | parents) with known tables, under the rows' law.
+    """Fit the maximum-entropy P(child | parents) with these marginals; return base and factor weights.
 
-    Iterative proportional fitting (Deming and Stephan 1940) over the parents' combinations that occur in
-    ``rows`` (N, m). ``child`` is its distribution (b,). The base (b,), and for each table the weights of its
-    cells (cells, b), all 1 where what comes before meets it already.
+    Iterative proportional fitting (Deming and Stephan 1940) over the parent configurations in ``rows``
+    (N, m). ``child`` (b,) is the child's distribution. Returns the base (b,), and for each marginal the
+    weights of its cells (cells, b), all 1 if earlier factors already match it.
     """
     base = child / child.max()
-    if not known:
+    if not marginals:
         return base, []
-    blocks = _blocks(base, known, rows)
-    weights = [np.ones_like(k.target) for k in known]
-    strong = [(q, known[q].posterior) for q in range(len(known)) if known[q].strength > STRONG][::-1]
+    blocks = _blocks(base, marginals, rows)
+    weights = [np.ones_like(marginal.target) for marginal in marginals]
+    strong = [(q, marginals[q].posterior) for q in range(len(marginals)) if marginals[q].strength > STRONG][
+        ::-1
+    ]
     for _ in range(precision.rounds):
-        for q, scatter in [*((q, k.scatter) for q, k in enumerate(known)), *strong]:
-            k = known[q]
-            now = _on_levels(np.sum([block.table(q) for block in blocks], axis=0, dtype=float), k.child)
-            want = k.target / np.maximum(k.target.sum(1, keepdims=True), 1e-12) * now.sum(1, keepdims=True)
-            if np.abs(want - now).sum() < 2 * precision.met:
+        for q, scatter in [*((q, marginal.scatter) for q, marginal in enumerate(marginals)), *strong]:
+            marginal = marginals[q]
+            fitted = _on_levels(
+                np.sum([block.table(q) for block in blocks], axis=0, dtype=float), marginal.child
+            )
+            target = (
+                marginal.target
+                / np.maximum(marginal.target.sum(1, keepdims=True), 1e-12)
+                * fitted.sum(1, keepdims=True)
+            )
+            if np.abs(target - fitted).sum() < 2 * precision.tolerance:
                 continue
-            before = weights[q]
-            # Cells that differ by less than they scatter hardly move: tables that contradict one another by
-            # noise would drive the weights apart, without end.
-            slack = np.where(np.asarray(k.scatter) == 0, 1e-9, precision.deviations * scatter + 1 / len(rows))
-            weights[q] = bounded(before * np.clip((want + slack) / (now + slack), 1e-3, 1e3))
+            old_weights = weights[q]
+            # Differences within the noise hardly move the weights. Otherwise marginals that conflict because
+            # of noise would make the weights diverge.
+            slack = np.where(
+                np.asarray(marginal.scatter) == 0, 1e-9, precision.slack * scatter + 1 / len(rows)
+            )
+            weights[q] = bounded(old_weights * np.clip((target + slack) / (fitted + slack), 1e-3, 1e3))
             for block in blocks:
-                block.tilt((weights[q] / before)[:, k.child].astype(np.float32), q)
+                block.tilt((weights[q] / old_weights)[:, marginal.child].astype(np.float32), q)
         ratio = (child + 1e-9) / (np.sum([block.margin() for block in blocks], axis=0, dtype=float) + 1e-9)
         base = base * ratio
         for block in blocks:
             block.tilt(ratio.astype(np.float32))
-    return base, [w[:, k.child] for w, k in zip(weights, known, strict=True)]
+    return base, [w[:, marginal.child] for w, marginal in zip(weights, marginals, strict=True)]
 
 
 class _Block:
-    """P(child | parents) at some combinations of the parents: so many that they fit the cache."""
+    """P(child | parents) at a block of parent configurations that fits the cache."""
 
     def __init__(
         self, child: np.ndarray, mass: np.ndarray, cells: Sequence[np.ndarray], sizes: Sequence[int]
@@ -261,27 +280,33 @@ class _Block:
         ]
 
     def table(self, q: int) -> np.ndarray:
-        """Joint mass of the cells of table q and the child."""
+        """Return the joint mass of the cells of marginal q and the child."""
         return np.asarray(self._adds[q] @ self._p)
 
     def margin(self) -> np.ndarray:
-        """Mass of the child."""
+        """Return the mass of the child."""
         return self._mass @ self._p
 
     def tilt(self, ratio: np.ndarray, q: int | None = None) -> None:
-        """Multiply every line by the ratio (of its cell in table q), and let it sum to 1 again."""
+        """Multiply every row by the ratio (of its cell in marginal q) and normalise it."""
         self._p *= ratio if q is None else ratio.take(self._cells[q], axis=0)
-        self._p /= (self._p @ self._ones)[:, None]  # a product is much faster than a sum along short lines
+        self._p /= (self._p @ self._ones)[
+            :, None
+        ]  # a matrix product is much faster than a sum along short rows
 
 
-def _blocks(base: np.ndarray, known: Sequence[KnownJoint], rows: np.ndarray) -> list[_Block]:
-    """The parents' combinations that occur in the rows, each once where that makes them fewer."""
-    cells, sizes, n = [k.cells(rows) for k in known], [len(k.target) for k in known], len(rows)
+def _blocks(base: np.ndarray, marginals: Sequence[TargetMarginal], rows: np.ndarray) -> list[_Block]:
+    """Return the parent configurations in the rows, deduplicated if that reduces their number."""
+    cells, sizes, n = (
+        [marginal.cells(rows) for marginal in marginals],
+        [len(marginal.target) for marginal in marginals],
+        len(rows),
+    )
     mass = np.full(n, 1 / n)
     if (number := math.prod(sizes)) <= n:
         counts = np.bincount(np.ravel_multi_index(cells, sizes), minlength=number)
-        seen = np.flatnonzero(counts)
-        cells, mass = list(np.unravel_index(seen, sizes)), counts[seen] / n
+        occurring = np.flatnonzero(counts)
+        cells, mass = list(np.unravel_index(occurring, sizes)), counts[occurring] / n
     small, mass = (base / base.sum()).astype(np.float32), mass.astype(np.float32)
     step = max(CELLS_AT_ONCE // len(base), 1)
     return [
@@ -295,13 +320,13 @@ def _of_pair(scatter: Mapping[Columns, np.ndarray | float], i: int, j: int) -> n
 
 
 def _on_levels(table: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Columns added up within levels."""
+    """Sum columns within levels."""
     number = int(levels.max()) + 1
     return table if number == len(levels) else table @ np.eye(number)[levels]
 
 
 def _inside(estimates: Estimates, child: int) -> np.ndarray:
-    """P(code | its bucket), from the margin."""
+    """Return P(code | its bucket), from the margin."""
     bucket, p, mass = estimates.buckets[child], estimates.margins[child], estimates.coarse[child]
     size = np.bincount(bucket, minlength=len(mass))
     inside = np.where(mass[bucket] > 1e-12, p / np.maximum(mass[bucket], 1e-12), 1 / size[bucket])

@@ -1,1 +1,1 @@
-"""What a look at the rows costs: losses, their composition, and the theorems as functions."""
+"""Privacy accounting: losses, their composition, and the theorems as functions."""

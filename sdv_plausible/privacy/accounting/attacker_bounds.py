@@ -1,7 +1,7 @@
-"""What a total means: how well anyone can tell from a release whether a unit was in the data.
+"""Meaning of a total: how well any attacker can tell from a release whether a unit was in the data.
 
-An attacker says "in" or "out" after seeing the release. Both rates below hold for every attacker, whatever he
-knows of the other rows (``docs/explanation/proofs/attackers.md``, Theorems 1 and 2).
+An attacker says "in" or "out" after seeing the release. Both bounds hold for every attacker, whatever they
+know about the other rows (``docs/explanation/proofs/attackers.md``, Theorems 1 and 2).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger_record import RARE, gain, rounded_up
 
 FALSE_ALARMS = (0.01, 0.001)
-_POINTS = 30  # epsilons at which the profile is looked at first: each gives a bound, the smallest counts
+_POINTS = 30  # epsilons of the first grid; each one gives a bound
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Attackers:
     hits: dict[float, float]  # false positive rate -> true positive rate at most: at 1 % and at 0.1 %
 
     def sentence(self, question: str, *, is_conditional: bool = False) -> str:
-        """Return what the advantage means, for whoever decides; the question is what is guessed."""
+        """State the meaning of the advantage; the question is what the attacker guesses."""
         return gain((1 + self.advantage) / 2, question, is_conditional=is_conditional)
 
     def rare(self) -> str:
-        """Return what is left of the advantage where false alarms must be rare."""
+        """State the attacker's hit rates where false alarms must be rare."""
         hits = ", and ".join(
             f"with {_percent(false)} false alarms at most {_percent(hit)} hits"
             for false, hit in self.hits.items()
@@ -46,19 +46,19 @@ class Attackers:
 
 
 def attackers(losses: Iterable[Loss]) -> Attackers:
-    """Bounds on every membership attacker by the composed losses: never below the truth, 1 without claim."""
-    used = list(losses)
-    if not used:
+    """Bound every membership attacker by the composed losses: never too low, and 1 without a guarantee."""
+    all_losses = list(losses)
+    if not all_losses:
         return Attackers(0.0, {rate: rate for rate in FALSE_ALARMS})
-    delta = composed_delta(used)
+    delta = composed_delta(all_losses)
     return Attackers(
         advantage=delta(0.0), hits={rate: true_positive_rate(delta, rate) for rate in FALSE_ALARMS}
     )
 
 
 def true_positive_rate(delta: Callable[[float], float], false_positive_rate: float) -> float:
-    """Largest true positive rate at a false positive rate, by a profile of both directions."""
-    # ``delta`` at every epsilon >= 0, the larger of removing and adding; the rate in (0, 1).
+    """Largest true positive rate at a false positive rate, from a profile of both directions."""
+    # ``delta`` maps epsilon >= 0 to the larger delta of removing and adding; the rate is in (0, 1).
     alpha = check.open_probability("false_positive_rate", false_positive_rate, "try 0.01")
 
     def bound(epsilon: float) -> float:
@@ -68,9 +68,9 @@ def true_positive_rate(delta: Callable[[float], float], false_positive_rate: flo
     grid = [0.0, *np.geomspace(1e-3, math.log(1 / alpha) + 1, _POINTS).tolist()]
     bounds = [bound(epsilon) for epsilon in grid]
     best = int(np.argmin(bounds))
-    around = (grid[max(best - 1, 0)], grid[min(best + 1, _POINTS)])
-    found = minimize_scalar(bound, bounds=around, method="bounded", options={"xatol": 1e-7})
-    return min(bounds[best], bound(float(found.x)))
+    bracket = (grid[max(best - 1, 0)], grid[min(best + 1, _POINTS)])
+    optimum = minimize_scalar(bound, bounds=bracket, method="bounded", options={"xatol": 1e-7})
+    return min(bounds[best], bound(float(optimum.x)))
 
 
 def _percent(share: float) -> str:

@@ -1,9 +1,8 @@
 """Exact privacy loss of N independent draws from one of two coins: Binomial(N, a1) against Binomial(N, a0).
 
-Every count of the row-by-row tests ends here. A pair of coins is held by its two log likelihood ratios,
-``log_high = ln(a1/a0) > 0`` and ``log_low = ln((1-a1)/(1-a0)) < 0``: what matters for privacy is their range
-alone (``docs/explanation/proofs/seed_test.md``, Lemma 2). Sums are tails of the binomial, so nothing is
-discretised.
+All row-by-row tests reduce to it. A pair of coins is given by its two log likelihood ratios, ``log_high =
+ln(a1/a0) > 0`` and ``log_low = ln((1-a1)/(1-a0)) < 0``: privacy depends on their range only
+(``docs/explanation/proofs/seed_test.md``, Lemma 2). Sums are binomial tails, so nothing is discretised.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _ROUNDING = 1e-9  # relative; far above the error of the incomplete beta functio
 
 @dataclass(frozen=True, kw_only=True)
 class BernoulliPairs:
-    """Pairs of coins, each by the logarithms of its two likelihood ratios."""
+    """Pairs of coins, given by the logarithms of their two likelihood ratios."""
 
     log_high: FloatArray  # shape (p,): ln(a1/a0), > 0
     log_low: FloatArray  # shape (p,): ln((1-a1)/(1-a0)), < 0
@@ -36,16 +35,16 @@ class BernoulliPairs:
         return a0, np.minimum(1.0, a0 * np.exp(self.log_high))
 
     def undominated(self) -> BernoulliPairs:
-        """Only the pairs whose range of likelihood ratios lies in no other pair's range."""
+        """Return the pairs whose range of likelihood ratios is in no other pair's range."""
         order = np.lexsort((self.log_low, -self.log_high))
         low = self.log_low[order]
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(low)[:-1]])
-        kept = order[low < best_before]
-        return BernoulliPairs(log_high=self.log_high[kept], log_low=self.log_low[kept])
+        undominated = order[low < best_before]
+        return BernoulliPairs(log_high=self.log_high[undominated], log_low=self.log_low[undominated])
 
     def epsilon(self, num_draws: int, delta: npt.ArrayLike) -> FloatArray:
-        """Smallest epsilon of each pair for its delta, the worse of the two directions, shape (p,)."""
-        # ``delta`` in (0, 1): one, or shape (p,).
+        """Smallest epsilon of each pair at its delta, for the worse of the two directions, shape (p,)."""
+        # ``delta`` in (0, 1): a scalar, or shape (p,).
         a0, a1 = self.probabilities
         spread = self.log_high - self.log_low
         target = np.broadcast_to(np.asarray(delta, dtype=np.float64), a0.shape)
@@ -53,8 +52,8 @@ class BernoulliPairs:
         def log_ratio(heads: FloatArray) -> FloatArray:
             return heads * spread + num_draws * self.log_low
 
-        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a
-        # unimodal optimum.
+        # One direction rejects on many heads (at least x), the other on few (at most N - x). Both values
+        # are unimodal in x.
         many = _best_threshold(
             lambda x: _log_excess(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), target),
             log_ratio,
@@ -69,8 +68,7 @@ class BernoulliPairs:
             num_draws,
             a0.shape,
         )
-        # No likelihood ratio is larger than this: it also caps what an underflowed tail would report as
-        # infinite.
+        # The largest likelihood ratio; it also caps the infinity that an underflowed tail would give.
         many = np.minimum(many, num_draws * self.log_high)
         few = np.minimum(few, -num_draws * self.log_low)
         result: FloatArray = np.maximum(0.0, np.maximum(many, few)) * (1 + _ROUNDING)
@@ -78,8 +76,8 @@ class BernoulliPairs:
 
     def profile(self, num_draws: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), shapes (e,)."""
-        # The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other
-        # the reverse.
+        # The first profile is for N draws of the second coin (a1) against the first (a0), the other for the
+        # reverse.
         epsilon = np.asarray(epsilon, dtype=np.float64)
         up, down = np.zeros_like(epsilon), np.zeros_like(epsilon)
         for a0, a1, high, low in zip(*self.probabilities, self.log_high, self.log_low, strict=True):
@@ -98,27 +96,27 @@ class BernoulliPairs:
 def cover(log_r: FloatArray, log_odds: FloatArray, resolution: float) -> BernoulliPairs:
     """Coins that dominate every coin with log likelihood ratios (ln r - u, -u), 0 < u <= min(log_odds, ln r).
 
-    The range of u is cut into pieces short against ln r; the coin with ratios (ln r - start, -end) dominates
-    a piece.
+    The range of u is cut into pieces that are short against ln r; the coin with ratios (ln r - start, -end)
+    dominates a piece.
     """
     top = np.minimum(log_odds, log_r)
     pieces = np.maximum(1, np.ceil(top / (resolution * log_r)).astype(np.int64))
-    which = np.repeat(np.arange(len(log_r)), pieces)
-    position = np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    start = top[which] * position / pieces[which]
-    end = top[which] * (position + 1) / pieces[which]
-    return BernoulliPairs(log_high=log_r[which] - start, log_low=-end).undominated()
+    pair = np.repeat(np.arange(len(log_r)), pieces)
+    position = np.arange(len(pair)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = top[pair] * position / pieces[pair]
+    end = top[pair] * (position + 1) / pieces[pair]
+    return BernoulliPairs(log_high=log_r[pair] - start, log_low=-end).undominated()
 
 
 def _upper_tail(x: FloatArray, n: int, a: npt.ArrayLike) -> FloatArray:
-    """Pr[X >= x] for X ~ Binomial(n, a) and whole x."""
+    """Pr[X >= x] for X ~ Binomial(n, a) and integer x."""
     inside = np.clip(x, 1, n)
     result: FloatArray = np.where(x <= 0, 1.0, np.where(x > n, 0.0, betainc(inside, n - inside + 1, a)))
     return result
 
 
 def _lower_tail(x: FloatArray, n: int, a: npt.ArrayLike) -> FloatArray:
-    """Pr[X <= x] for X ~ Binomial(n, a) and whole x."""
+    """Pr[X <= x] for X ~ Binomial(n, a) and integer x."""
     inside = np.clip(x, 0, n - 1)
     result: FloatArray = np.where(x >= n, 1.0, np.where(x < 0, 0.0, betaincc(inside + 1, n - inside, a)))
     return result
@@ -133,7 +131,7 @@ def _difference(likelier: FloatArray, rarer: FloatArray, epsilon: FloatArray) ->
 
 
 def _log_excess(likelier: FloatArray, rarer: FloatArray, delta: FloatArray) -> FloatArray:
-    """``ln((likelier - delta)/rarer)``: -inf where the event is no likelier than delta, +inf on underflow."""
+    """``ln((likelier - delta)/rarer)``: -inf where likelier <= delta, +inf on underflow."""
     excess = likelier - delta
     with np.errstate(divide="ignore"):
         value = np.log(np.maximum(excess, 0.0)) - np.where(excess > 0, np.log(rarer), 0.0)
@@ -147,11 +145,11 @@ def _best_threshold(
     num_draws: int,
     shape: tuple[int, ...],
 ) -> FloatArray:
-    """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection."""
-    # Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the
-    # value at x + 1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first
-    # rises and then falls. By hand, because thousands of pairs are bisected at once: the standard library's
-    # and SciPy's integer searches take one at a time.
+    """Maximum value of a threshold test over the thresholds 0..num_draws, by bisection."""
+    # Raising the threshold from x to x + 1 drops the outcome x from the event. That helps exactly if the
+    # value at x + 1 is at least the log likelihood ratio of x. The ratio rises with x, so the value first
+    # rises and then falls. Own code, because thousands of pairs are bisected at once; the integer searches of
+    # the standard library and SciPy take one at a time.
     low, high = np.zeros(shape), np.full(shape, float(num_draws))
     while np.any(low < high):
         middle = np.floor((low + high) / 2)

@@ -1,14 +1,13 @@
-"""Privacy loss of N rows released one by one, plausible seeds being counted among some of the seeds.
+"""Privacy loss of N rows released one by one, with plausible seeds counted among some of the seeds.
 
-``max_check_plausible`` looks at s seeds in a fresh random order: one record more or less then also changes
-what is counted in partitions that it is not in. The bound for full counts does not hold;
-``docs/explanation/proofs/checked_seeds.md`` has the one that does.
+With ``max_check_plausible``, the test checks s seeds in a fresh random order. One record more or less then
+also changes the counts of partitions that it is not in. The bound for full counts does not hold then;
+``docs/explanation/proofs/checked_seeds.md`` proves the one used here.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,22 +15,21 @@ import numpy as np
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
+from sdv_plausible.privacy.accounting.released_rows import COMPOSED_UP_TO, ReleasedRows, largest_feasible_t
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 
-_T_TRIED = 40  # numbers t tried below the largest
-_COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
+_T_TRIED = 40  # number of values of t tried
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedRows(ReleasedRows):
-    """N released rows under Privacy Test 2 where s seeds, drawn afresh for every candidate, are looked at.
+    """N released rows under Privacy Test 2 where s freshly drawn seeds are checked per candidate.
 
-    ``max_checked`` is s >= 1; counting stops at ``max_plausible`` >= 1 plausible seeds. The rest as in
-    :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
+    ``max_checked`` is s >= 1; counting stops at ``max_plausible`` >= 1 plausible seeds. Other parameters as
+    for :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
     """
 
-    max_checked: int  # seeds looked at, s >= 1
+    max_checked: int  # seeds checked per candidate, s >= 1
     max_plausible: int  # plausible seeds at which counting stops, >= 1
 
     def __post_init__(self) -> None:
@@ -43,30 +41,30 @@ class CheckedRows(ReleasedRows):
 
     @property
     def log_chance(self) -> float:
-        """ln(1 + sigma (e^epsilon0 - 1)), sigma a bound on a new record's chance to be looked at."""
+        """ln(1 + sigma (e^epsilon0 - 1)), sigma a bound on a new record's probability to be checked."""
         sigma = self.max_checked / (self.n_lower + 1) if self.max_checked <= self.n_lower else 1.0
         return math.log1p(sigma * math.expm1(self.epsilon0))
 
     @property
     def log_passes(self) -> np.ndarray:
-        """Ln f(x) for x = 0..M: the chance that so many plausible seeds, among those looked at, pass."""
+        """Ln f(x) for x = 0..M: the probability to pass with x plausible seeds among the checked ones."""
         return log_pass_probability(np.arange(self.max_plausible + 1.0), self.k, self.epsilon0, self.noise)
 
     @property
     def displaced(self) -> float:
-        """kappa, the largest x (1 - f(x-1)/f(x)): what a new record that displaces another can take away."""
+        """kappa, the largest x (1 - f(x-1)/f(x)): the loss when a new record displaces a plausible one."""
         falls = -np.expm1(-np.diff(self.log_passes))
         return float((np.arange(1, self.max_plausible + 1) * falls).max())
 
     @property
     def log_others(self) -> float:
-        """-ln(1 - kappa/(n+1)): by so much can the chance of any other partition fall."""
+        """-ln(1 - kappa/(n+1)): the largest fall of any other partition's log probability."""
         share = self.displaced / (self.n_lower + 1)
         return math.inf if share >= 1 else -math.log1p(-share)
 
-    def _small(self) -> float:
+    def _small_partition_probability(self) -> float:
         log_p = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
-        if self.max_checked <= self.n_lower:  # fewer are looked at: a moment bound on how many of them count
+        if self.max_checked <= self.n_lower:  # not all are checked: a moment bound on the plausible ones
             at_zero = float(log_pass_probability(0, self.k, self.epsilon0, self.noise))
             sigma = self.max_checked / self.n_lower
             log_p = min(log_p, at_zero + self.t * math.log1p(sigma * math.expm1(self.epsilon0)))
@@ -75,7 +73,7 @@ class CheckedRows(ReleasedRows):
     def _pairs(self, resolution: float) -> BernoulliPairs:
         log_r = self.log_chance + math.log1p(self.gamma / self.t) + self.log_others
         increase = 1 + self.gamma * self.displaced
-        odds = increase / (self.passing_seeds * (1 - self._small()))
+        odds = increase / (self.passing_seeds * (1 - self._small_partition_probability()))
         return cover(np.array([log_r]), np.array([math.log1p(odds) + self.log_others]), resolution)
 
 
@@ -92,7 +90,7 @@ def checked_rows_loss(
     max_plausible: int,
     noise: Noise = "discrete_laplace",
 ) -> tuple[Loss, float]:
-    """What to charge for N rows where s seeds are looked at, at the best t that was found, and its epsilon.
+    """Loss to charge for N rows where s seeds are checked, at the best t tried, and its epsilon.
 
     Infinite where delta is out of reach.
     """
@@ -102,16 +100,11 @@ def checked_rows_loss(
     )  # fmt: skip
     if math.isinf(rows.log_others):
         return InfiniteLoss(), math.inf
-    most = k * max(1, -(-n_lower // max_checked))
-
-    def too_much(t: int) -> bool:
-        return replace(rows, t=t).small_partition_delta() >= delta
-
-    highest = bisect_left(range(1, most + 1), True, key=too_much)
-    if highest == 0:
+    largest = largest_feasible_t(rows, delta, max_t=k * max(1, -(-n_lower // max_checked)))
+    if largest == 0:
         return InfiniteLoss(), math.inf
-    tried = {max(1, round(highest * (1 - i / _T_TRIED) ** 2)) for i in range(_T_TRIED)}
-    best, epsilon = min(((t, replace(rows, t=t).epsilon(delta)) for t in tried), key=lambda found: found[1])
-    if epsilon > _COMPOSED_UP_TO:
+    candidates = {max(1, round(largest * (1 - i / _T_TRIED) ** 2)) for i in range(_T_TRIED)}
+    epsilon, best = min((replace(rows, t=t).epsilon(delta), t) for t in candidates)
+    if epsilon > COMPOSED_UP_TO:
         return ApproxDP(epsilon=epsilon, delta=delta), epsilon
     return replace(rows, t=best), epsilon

@@ -1,8 +1,9 @@
-"""Total loss of everything that looked at the rows.
+"""Composition: the total loss of all uses of the rows.
 
-Three ways, each valid, the smallest counts: adding up, zero-concentrated DP with the tight conversion, and
-privacy-loss distributions (dp-accounting), discretised pessimistically. All Gaussian noise together is one
-Gaussian mechanism and alone needs no discretisation. Proofs: ``docs/explanation/proofs/composition.md``.
+There are three valid bounds, and the smallest counts: summation, zero-concentrated DP with the tight
+conversion, and privacy-loss distributions (dp-accounting), discretised pessimistically. All Gaussian noise
+together is one Gaussian mechanism and by itself needs no discretisation. Proofs:
+``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
     RhoDelta,
-    are_whole,
+    budgets_in_one_piece,
 )
 from sdv_plausible.privacy.ledger_record import rounded_up
 
 _LARGE_EPSILON = 50.0  # beyond any protection; in a distribution of losses it would overflow
 _LARGEST_MU = 1e3  # where the search for a Gaussian budget starts
-_MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the target, however it is split up
+_MARGIN = 2e-6  # relative; a calibrated budget stays within the target however it is split
 
 
 def compose(losses: Iterable[Loss], delta: float) -> float:
-    """Smallest total epsilon at the given delta of mechanisms used in turn, each seeing the earlier results.
+    """Smallest total epsilon at the given delta of adaptively composed mechanisms.
 
-    Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta in
-    (0, 1).
+    Never below the true total. 0 without losses; infinite if no finite epsilon holds at this delta, in (0,
+    1).
     """
     delta = check.share_of_delta("delta", delta, "it is the failure probability of the total; try 1e-9")
-    used = list(losses)
-    if any(isinstance(loss, InfiniteLoss) for loss in used):
+    all_losses = list(losses)
+    if any(isinstance(loss, InfiniteLoss) for loss in all_losses):
         return math.inf
-    rest, large = _set_aside_large(used)
+    rest, large = _set_aside_large(all_losses)
     if large.delta >= delta:
         return math.inf
     delta -= large.delta
@@ -64,16 +65,16 @@ def compose(losses: Iterable[Loss], delta: float) -> float:
 
 
 def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
-    """Smallest delta at the given total epsilon >= 0; otherwise as :func:`compose`. Values in [0, 1]."""
+    """Smallest delta in [0, 1] at the given total epsilon >= 0; else as :func:`compose`."""
     return composed_delta(losses)(epsilon)
 
 
 def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
-    """Compose once, for :func:`compose_delta` at any epsilon."""
-    used = list(losses)
-    if any(isinstance(loss, InfiniteLoss) for loss in used):
+    """Compose once; the result computes :func:`compose_delta` at any epsilon."""
+    all_losses = list(losses)
+    if any(isinstance(loss, InfiniteLoss) for loss in all_losses):
         return lambda _: 1.0
-    rest, large = _set_aside_large(used)
+    rest, large = _set_aside_large(all_losses)
     total, pair = SortedLosses.of(rest), _pair(rest)
     distribution = composer_of(total).distribution(total.mu_squared)
 
@@ -92,19 +93,19 @@ def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
 
 
 def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = ()) -> float:
-    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses."""
+    """Largest Gaussian budget mu that, with the other losses, keeps the total within (epsilon, delta)."""
     # Charge it, or parts of it, as :func:`sdv_plausible.privacy.accounting.losses.gaussian_noise`: in pieces
-    # of sigma >= 5 sensitivities. How it is split is decided later: a door gives answers of more than a piece
-    # a little more noise than ``sum (s_i/sigma_i)^2 <= mu^2`` asks for
-    # (``docs/explanation/proofs/composition.md``, Theorems 3 and 4). In terms of zCDP rho = mu^2/2, at (1,
-    # 1e-9) 10 % above what the tight zCDP conversion allows. A plan asks for the same many times over.
+    # of sigma >= 5 sensitivities. The split is decided later: an answer of more than a piece gets a little
+    # more noise than ``sum (s_i/sigma_i)^2 <= mu^2`` requires (``docs/explanation/proofs/composition.md``,
+    # Theorems 3 and 4). In terms of zCDP rho = mu^2/2; at (1, 1e-9) it is 10 % above the tight zCDP
+    # conversion. Cached, as a plan repeats calls.
     epsilon = check.positive("epsilon", epsilon, "it is the total to stay within")
     delta = check.share_of_delta("delta", delta)
-    return _calibrated(epsilon, delta, tuple(other_losses), are_whole())
+    return _calibrated(epsilon, delta, tuple(other_losses), budgets_in_one_piece())
 
 
 @lru_cache(maxsize=1024)
-def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], whole: bool) -> float:
+def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], in_one_piece: bool) -> float:
     target = epsilon * (1 - _MARGIN)
     spent = compose(other_losses, delta)
     if spent >= target:
@@ -117,7 +118,7 @@ def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], wh
     target, delta = target - large.epsilon, delta - large.delta
     ceiling = _largest_mu(lambda mu: math.exp(gaussian_log_delta(mu, target)), delta, _LARGEST_MU)
     dominating = _dominating_mu(SortedLosses.of(others), target, delta, ceiling)
-    by_noise = _last_piece(dominating) if whole else _discrete_budget(dominating)
+    by_noise = _last_piece(dominating) if in_one_piece else _discrete_budget(dominating)
     mu = max(by_noise, _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
         raise check.Refused.saying(
@@ -129,8 +130,8 @@ def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], wh
 
 
 def _dominating_mu(base: SortedLosses, epsilon: float, delta: float, ceiling: float) -> float:
-    """Largest mu of a continuous Gaussian mechanism next to the other losses; `ceiling` is that without."""
-    if base.others or base.given_away:
+    """Largest mu of a continuous Gaussian mechanism with the other losses; `ceiling` is that without them."""
+    if base.others or base.failure:
         composer = Composer(base, scale=ceiling)
         return _largest_mu(
             lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(epsilon), delta, ceiling
@@ -139,18 +140,18 @@ def _dominating_mu(base: SortedLosses, epsilon: float, delta: float, ceiling: fl
 
 
 def _discrete_budget(dominating: float) -> float:
-    """Largest m whose pieces, as :func:`gaussian_noise` charges them, cost at most `dominating`; nearly."""
+    """Nearly largest m whose pieces, charged as by :func:`gaussian_noise`, cost at most `dominating`."""
     piece = discrete_gaussian_mu(1 / math.sqrt(LARGEST_SQUARE)) ** 2
-    whole = math.floor(dominating**2 / piece)
-    if not whole:
+    count = math.floor(dominating**2 / piece)
+    if not count:
         return _last_piece(dominating)
-    last = _last_piece(math.sqrt(max(0.0, dominating**2 - whole * piece)))
-    return math.sqrt(whole * LARGEST_SQUARE + last * last)
+    last = _last_piece(math.sqrt(max(0.0, dominating**2 - count * piece)))
+    return math.sqrt(count * LARGEST_SQUARE + last * last)
 
 
 def _last_piece(dominating: float) -> float:
     """Largest m that costs at most `dominating` as one discrete Gaussian."""
-    # It costs a factor of at most 1 + DISCRETE_EXCESS/sigma^2.
+    # It costs at most ``m (1 + DISCRETE_EXCESS/sigma^2)``, with sigma = 1/m.
     if not dominating:
         return 0.0
     return float(
@@ -161,17 +162,17 @@ def _last_piece(dominating: float) -> float:
 
 
 def _zcdp_mu(others: Sequence[Loss], epsilon: float, delta: float, ceiling: float) -> float:
-    """Largest budget by zero-concentrated privacy, where discrete Gaussians cost as much as continuous."""
+    """Largest budget under zCDP, where discrete Gaussians cost as much as continuous ones."""
     return _largest_mu(lambda m: _zcdp_delta([*others, ZCDP(rho=m * m / 2)], epsilon), delta, ceiling)
 
 
 def _largest_mu(delta_at: Callable[[float], float], delta: float, ceiling: float) -> float:
-    """Largest mu up to the ceiling that keeps delta; 0 where not even a billionth of the ceiling does."""
+    """Largest mu up to the ceiling that keeps delta; 0 if even a billionth of the ceiling does not."""
     return largest_within(delta_at, delta, 1e-9 * ceiling, ceiling)
 
 
 def _set_aside_large(losses: Sequence[Loss]) -> tuple[list[Loss], EpsilonDelta]:
-    """The losses without those that are beyond any protection, and the sum of the latter."""
+    """Split off the losses beyond any protection, and sum them."""
     large = [
         loss for loss in losses if isinstance(loss, (PureDP, ApproxDP)) and loss.epsilon > _LARGE_EPSILON
     ]
@@ -179,21 +180,21 @@ def _set_aside_large(losses: Sequence[Loss]) -> tuple[list[Loss], EpsilonDelta]:
 
 
 def _pair(losses: Iterable[Loss]) -> EpsilonDelta | None:
-    """Sum of the losses' (epsilon, delta); None if one has none."""
+    """Sum of the losses' (epsilon, delta); None if one has no such pair."""
     pairs = [loss.pair() for loss in losses]
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) < len(pairs):
+    present = [pair for pair in pairs if pair is not None]
+    if len(present) < len(pairs):
         return None
-    return EpsilonDelta(math.fsum(p.epsilon for p in known), math.fsum(p.delta for p in known))
+    return EpsilonDelta(math.fsum(p.epsilon for p in present), math.fsum(p.delta for p in present))
 
 
 def _zcdp(losses: Iterable[Loss]) -> RhoDelta | None:
     """Sum of the losses' (rho, delta); None if one has none."""
     parts = [loss.zcdp() for loss in losses]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    present = [part for part in parts if part is not None]
+    if len(present) < len(parts):
         return None
-    return RhoDelta(math.fsum(p.rho for p in known), math.fsum(p.delta for p in known))
+    return RhoDelta(math.fsum(p.rho for p in present), math.fsum(p.delta for p in present))
 
 
 def _added_up(losses: Sequence[Loss], delta: float) -> float:

@@ -1,7 +1,8 @@
-"""Where a monotone figure crosses its limit, rounded to the side on which the guarantee holds.
+"""Searches for the point where a monotone function crosses a limit, rounded to the safe side.
 
-The roots are SciPy's (`scipy.optimize.brentq`), of the figure's logarithm, because deltas fall exponentially.
-A root is only near the crossing: the answer is moved by the tolerance to the safe side and checked there.
+The roots are SciPy's (`scipy.optimize.brentq`), of the function's logarithm because deltas fall
+exponentially. A root is only close to the crossing, so it is moved by the tolerance to the safe side and
+checked there.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from scipy.optimize import brentq
 
 from sdv_plausible.privacy.parameter_checks import Refused
 
-_TINY = 1e-300  # figures below count as this, so that their logarithm is finite
+_TINY = 1e-300  # smaller values are raised to this, so that their logarithm is finite
 
 
 def smallest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it."""
-    # The figure is >= 0 on [low, high], 0 <= low < high, finite; the answer is at most a relative 4 rtol too
-    # large. `low` where the limit holds already; infinity where it does not even hold at `high`.
+    """Smallest x in [low, high] at which a decreasing function is at most the limit; never below it."""
+    # The function is >= 0 on [low, high], 0 <= low < high, finite. The result is too large by at most a
+    # relative 4 rtol; `low` if the limit already holds there, infinity if it does not even hold at `high`.
     if figure(low) <= limit:
         return low
     if figure(high) > limit:
@@ -35,9 +36,9 @@ def smallest_within(
 def largest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it."""
-    # The figure is >= 0 on [low, high], 0 < low < high, finite; the answer is at most a relative 4 rtol too
-    # small. `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
+    """Largest x in [low, high] at which an increasing function is at most the limit; never above it."""
+    # The function is >= 0 on [low, high], 0 < low < high, finite. The result is too small by at most a
+    # relative 4 rtol; `high` if the limit holds everywhere, 0 if it does not even hold at `low`.
     if figure(high) <= limit:
         return high
     if figure(low) > limit:

@@ -1,7 +1,7 @@
 """Privacy-loss distributions: discretised from above, composed and evaluated by dp-accounting.
 
-What is ours is what dp-accounting has no function for: curves of both directions from our own profiles, and
-the width of the grid. Proofs: ``docs/explanation/proofs/composition.md``.
+This module adds what dp-accounting lacks: curves of both directions from arbitrary profiles, and the choice
+of the grid. Proofs: ``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy.integrate import trapezoid
 from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy.accounting.crossing import smallest_within
-from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
+from sdv_plausible.privacy.accounting.gaussian import FloatArray, gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
     ApproxDP,
@@ -32,87 +32,85 @@ from sdv_plausible.privacy.accounting.losses import (
 )
 from sdv_plausible.privacy.parameter_checks import Refused
 
-FloatArray = npt.NDArray[np.float64]
-_NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,
-_NUMERICAL_DELTA_PER_USE = (
-    2e-16  # or, where it is more, so much for every use: powers of a transform round as often
-)
-_ROUNDING = 1e-8  # relative; of the discretisation
-_CLOSED_FORM_ROUNDING = 1e-9  # relative; of the Gaussian's closed form
-_TAIL = 1e-16  # profile mass given to infinity per mechanism
-_LONG_GRID, _LARGEST_GRID = 1 << 18, 1 << 22  # points: of a usual grid, and of any
-_SMALLEST_STEP = 2.0**-27  # of a grid: what it adds to a loss is then below anything stated
-_REACH = 32.0  # standard deviations of the total that a usual grid has room for
-_EXCESS_VARIANCE = 1e-6  # of the total's: most that the grid may add
-_SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # where the end of a profile is looked for
+# Charged for rounding in the convolutions and for cut tails: the larger of a constant, and an amount per use,
+# because powers of a transform round once per use.
+_NUMERICAL_DELTA = 1e-13
+_NUMERICAL_DELTA_PER_USE = 2e-16
+_ROUNDING = 1e-8  # relative, of the discretisation
+_CLOSED_FORM_ROUNDING = 1e-9  # relative, of the Gaussian's closed form
+_TAIL = 1e-16  # profile mass moved to infinity per mechanism
+_LONG_GRID, _LARGEST_GRID = 1 << 18, 1 << 22  # points of a usual grid, and of any grid
+_SMALLEST_STEP = 2.0**-27  # its error of a loss is below any stated precision
+_REACH = 32.0  # width of a usual grid, in standard deviations of the total
+_EXCESS_VARIANCE = 1e-6  # largest increase of the total's variance by the grid, relative
+_SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # range in which the end of a profile is searched
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortedLosses:
-    """Losses sorted by how they compose."""
+    """Losses sorted by their kind of composition."""
 
     mu_squared: float  # all Gaussian noise together, as one Gaussian mechanism
-    given_away: float  # probability of the pure failures of (0, delta) kind
-    # What needs a privacy-loss distribution; zCDP losses among them as one
-    others: tuple[tuple[Loss, int], ...]
+    failure: float  # total probability of failures, of the (0, delta) kind
+    others: tuple[tuple[Loss, int], ...]  # losses that need a loss distribution; zCDP losses as one
 
     @classmethod
     def of(cls, losses: Sequence[Loss]) -> SortedLosses:
         """Sort finite losses."""
         mu_squared = math.fsum(loss.count * loss.mu**2 for loss in losses if isinstance(loss, GaussianLoss))
         rho = math.fsum(loss.rho for loss in losses if isinstance(loss, ZCDP))
-        log_kept, others = 0.0, Counter[Loss]()
+        log_success, others = 0.0, Counter[Loss]()
         for loss in losses:
             if isinstance(loss, ApproxDP):
-                log_kept += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
-            if (one := kind_of(loss)) is not None:
-                others[one] += loss.count
+                log_success += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
+            if (single := kind_of(loss)) is not None:
+                others[single] += loss.count
         if rho > 0:
             others[ZCDP(rho=rho)] = 1
-        return cls(mu_squared=mu_squared, given_away=-math.expm1(log_kept), others=tuple(others.items()))
+        return cls(mu_squared=mu_squared, failure=-math.expm1(log_success), others=tuple(others.items()))
 
 
 def kind_of(loss: Loss) -> Loss | None:
-    """One use of a loss that needs a distribution of its own; None for Gaussian noise, zCDP and failures."""
+    """One use of a loss that needs its own distribution; None for Gaussian noise, zCDP and failures."""
     if isinstance(loss, (ApproxDP, PureDP)):
         return PureDP(epsilon=loss.epsilon) if loss.epsilon > 0 else None
     if isinstance(loss, (GaussianLoss, ZCDP)):
         return None
-    one: Any = loss
+    single: Any = loss
     if loss.count > 1 and "count" in getattr(loss, "__dataclass_fields__", ()):
-        loss = replace(one, count=1)
+        loss = replace(single, count=1)
     return loss
 
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """A total: failures, Gaussian noise alone, or the distribution of everything but the failures."""
+    """A total: failures, with either Gaussian noise alone or the distribution of everything else."""
 
-    given_away: float
+    failure: float
     mu: float
     distribution: PrivacyLossDistribution | None
     rounding: float = _NUMERICAL_DELTA
 
     def delta(self, epsilon: float) -> float:
-        """Delta at epsilon >= 0, never below the true one."""
+        """Delta at epsilon >= 0, never below the true value."""
         if self.distribution is not None:
-            # Rounding is relative in the discretisation and absolute in the fast Fourier transforms.
+            # Rounding is relative in the discretisation, and absolute in the fast Fourier transforms.
             worst = float(self.distribution.get_delta_for_epsilon(epsilon)) * (1 + _ROUNDING) + self.rounding
         else:
             worst = self._gaussian_delta(epsilon)
-        return min(1.0, self.given_away + (1 - self.given_away) * worst)
+        return min(1.0, self.failure + (1 - self.failure) * worst)
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon >= 0 at this delta, never below the true one; infinity if there is none."""
-        if self.given_away >= delta:
+        """Smallest epsilon >= 0 at this delta, never below the true value; infinite if there is none."""
+        if self.failure >= delta:
             return math.inf
-        left = (delta - self.given_away) / (1 - self.given_away)
+        left = (delta - self.failure) / (1 - self.failure)
         if self.distribution is not None:
             left = (left - self.rounding) / (1 + _ROUNDING)
             return float(self.distribution.get_epsilon_for_delta(left)) if left > 0 else math.inf
         if not self.mu:
             return 0.0
-        # An upper bound, as delta is at most Phi(-x) and so exp(-x^2/2), with x = epsilon/mu - mu/2.
+        # Upper bound: delta is at most Phi(-x) <= exp(-x^2/2), with x = epsilon/mu - mu/2.
         upper = self.mu * (self.mu / 2 + math.sqrt(2 * math.log(1 / left))) * (1 + _ROUNDING)
         return smallest_within(self._gaussian_delta, left, 0.0, upper)
 
@@ -125,45 +123,45 @@ class ComposedLoss:
 class Composer:
     """Composes a fixed set of losses with any amount of Gaussian noise.
 
-    ``scale``: largest Gaussian mu that will be asked for beyond what ``total`` holds.
+    ``scale`` is the largest Gaussian mu that may be added to ``total``.
     """
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
-        self._given_away, self._step, self._rounding = total.given_away, 1.0, _NUMERICAL_DELTA
+        self._failure, self._step, self._rounding = total.failure, 1.0, _NUMERICAL_DELTA
         self._others: PrivacyLossDistribution | None = None
         if not total.others:
             return
-        tops = [_top(loss) for loss, _ in total.others]
+        tops = [_profile_end(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
         self._rounding = max(_NUMERICAL_DELTA, uses * _NUMERICAL_DELTA_PER_USE)
         spread = zip(total.others, tops, strict=True)
         variance = math.fsum(count * _second_moment(loss, top) for (loss, count), top in spread)
         self._step = _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
         for (loss, count), top in zip(total.others, tops, strict=True):
-            one = _discretise(loss, top, self._step)
-            with np.errstate(over="ignore"):  # some of the orders tried for the tails are
-                part = one if count == 1 else one.self_compose(count)
+            single = _discretise(loss, top, self._step)
+            with np.errstate(over="ignore"):  # some orders tried for the tails overflow
+                part = single if count == 1 else single.self_compose(count)
             self._others = part if self._others is None else self._others.compose(part)
 
     def distribution(self, mu_squared: float) -> ComposedLoss:
-        """Everything together with Gaussian noise of the given mu squared."""
+        """Total with Gaussian noise of the given squared mu."""
         mu, composed = math.sqrt(mu_squared), self._others
         if composed is not None and mu > 0:
             noise = _Gaussian(mu)
             try:
-                composed = composed.compose(_discretise(noise, _top(noise), self._step))
-            except IndexError as error:  # where all of the mass is beyond the grid
+                composed = composed.compose(_discretise(noise, _profile_end(noise), self._step))
+            except IndexError as error:  # all mass is beyond the grid
                 raise Refused.saying(
                     "epsilon",
                     "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
                     "learn without noise and without a claim",
                 ) from error
-        return ComposedLoss(self._given_away, mu, composed, self._rounding)
+        return ComposedLoss(self._failure, mu, composed, self._rounding)
 
 
 @lru_cache(maxsize=8)
 def composer_of(total: SortedLosses) -> Composer:
-    """The composer of a total: a ledger asks for its total, and for what attackers gain, one by one."""
+    """Cached composer of a total: a ledger evaluates one total several times."""
     return Composer(total)
 
 
@@ -178,10 +176,10 @@ class _Gaussian(Loss):
 
 
 def _grid_step(variance: float, uses: int, top: float) -> float:
-    """Width of the grid of losses, a power of two."""
-    # Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to
-    # the variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider
-    # grid only bounds more loosely).
+    """Grid step of the losses, a power of two."""
+    # Connecting the dots splits each atom between its grid neighbours, which adds at most step^2/4 to the
+    # variance of a loss. The total of this stays below a millionth of the variance, unless the grid gets too
+    # long; a coarser grid only gives a looser bound.
     step = max(
         math.sqrt(4 * _EXCESS_VARIANCE * variance / uses),
         _REACH * math.sqrt(variance) / _LONG_GRID,
@@ -191,8 +189,8 @@ def _grid_step(variance: float, uses: int, top: float) -> float:
     return float(2.0 ** math.floor(math.log2(step)))
 
 
-def _top(loss: Loss) -> float:
-    """Find an epsilon beyond which a profile has nothing left but what it gives away for sure."""
+def _profile_end(loss: Loss) -> float:
+    """Find an epsilon beyond which a profile is constant."""
     grid = np.append(np.geomspace(_SMALLEST_LOSS, _LARGEST_LOSS, 600), _LARGEST_LOSS)
     remove, add = loss.profile(grid)
     settled = np.maximum(remove - remove[-1], add - add[-1]) <= _TAIL
@@ -200,9 +198,9 @@ def _top(loss: Loss) -> float:
 
 
 def _second_moment(loss: Loss, top: float) -> float:
-    """Rough second moment of one use's privacy loss; it only sets the width of the grid."""
+    """Rough second moment of one use's privacy loss, for the grid step only."""
     # A loss L has ``Pr[L > l] = delta(l) - delta'(l)`` and, for l < 0, the density of the other direction
-    # times e^l: integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over
+    # times e^l. Integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over
     # l > 0.
     losses = np.linspace(0.0, top, 65)
     remove, add = loss.profile(losses)
@@ -211,7 +209,7 @@ def _second_moment(loss: Loss, top: float) -> float:
 
 
 def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
-    """Both directions on a grid, by connecting the dots of the profile from above."""
+    """Discretise both directions of a profile from above, by connecting the dots."""
     # Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022.
     losses: FloatArray = step * np.arange(max(1, math.ceil(top / step)) + 1, dtype=np.float64)
     remove, add = loss.profile(losses)
@@ -221,7 +219,7 @@ def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
 
 
 def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
-    """Masses of one direction; at negative losses its curve is ``1 - e^loss (1 - other)``."""
+    """Probability masses of one direction; its curve is ``1 - e^loss (1 - other)`` at negative losses."""
     negative = (other - np.expm1(-losses) * (1 - other))[:0:-1]
     curve = convex_hull(np.append(-losses[:0:-1], losses), np.append(negative, own))
     return create_pmf_pessimistic_connect_dots_fixed_gap(
@@ -230,18 +228,17 @@ def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
 
 
 def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds."""
-    # The true curve is one of these, so it lies below; and the curve is that of some pair of distributions,
-    # which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1). Both of shape (g,);
-    # ``losses`` rise, ``bounds`` are upper bounds of delta there.
+    """Largest decreasing curve below the bounds that is convex in e^loss and 1 at ``e^loss = 0``."""
+    # The true curve is such a curve, so it lies below. The result is the curve of some pair of distributions,
+    # which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1). Both arguments have
+    # shape (g,): ``losses`` increase, ``bounds`` are upper bounds of delta there.
     ratios = np.append(0.0, np.exp(losses))
     curve = np.append(1.0, np.minimum.accumulate(np.clip(bounds, 0.0, 1.0)))
     widths = np.append(math.exp(losses[0]), np.exp(losses[:-1]) * np.expm1(np.diff(losses)))
     slopes = np.diff(curve) / widths
     if np.all(np.diff(slopes) >= 0):
         return curve[1:]
-    # Slopes of the largest convex curve below are those of an isotonic regression: its blocks end at the
-    # corners.
+    # The slopes of the largest convex curve below are an isotonic regression; its blocks end at corners.
     corners = isotonic_regression(slopes, weights=widths).blocks
     hull: FloatArray = np.interp(ratios[1:], ratios[corners], curve[corners])
     return hull

@@ -1,9 +1,10 @@
-"""What one use of the rows costs, as values: each loss knows its privacy profile.
+"""Privacy losses of single uses of the rows; each loss knows its privacy profile.
 
 A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every
-profile here is at least that of the mechanism it stands for and is the profile of some pair of distributions,
-so profiles may be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via
-Characteristic Function*, AISTATS 2022, Theorem 10). Proofs: ``docs/explanation/proofs/composition.md``.
+profile here is an upper bound on its mechanism's profile and is itself the profile of some pair of
+distributions. So profiles may be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential
+Privacy via Characteristic Function*, AISTATS 2022, Theorem 10). Proofs:
+``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
+from sdv_plausible.privacy.accounting.gaussian import (
+    FloatArray,
+    discrete_gaussian_mu,
+    gaussian_log_delta,
+    zcdp_delta,
+)
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST_SQUARE = 1 / 25
-"""Most that one piece of a Gaussian budget costs, as a square of sensitivity over sigma."""
+"""Largest piece of a Gaussian budget, as a square of sensitivity over sigma."""
 _ROUNDING = 1e-12  # relative
 _LARGEST_EXPONENT = 700.0  # exp of it is still a double
 
@@ -37,18 +42,18 @@ class EpsilonDelta(NamedTuple):
 
 
 class RhoDelta(NamedTuple):
-    """A guarantee of rho-zCDP but for probability delta."""
+    """A guarantee of rho-zCDP except with probability delta."""
 
     rho: float
     delta: float
 
 
 class Loss(ABC):
-    """What composition needs to know of a use of the rows: a profile; the rest makes totals smaller."""
+    """Privacy loss of a use of the rows: composition needs its profile, and the rest makes totals smaller."""
 
     @property
     def count(self) -> int:
-        """How often it is used."""
+        """Number of uses."""
         return 1
 
     @abstractmethod
@@ -56,13 +61,14 @@ class Loss(ABC):
         """Delta of one use at every epsilon >= 0: (removing a row, adding a row)."""
 
     def pair(self) -> EpsilonDelta | None:
-        """Return epsilon and delta of all uses together, added up; None where it has no such pair."""
+        """Return the summed epsilon and delta of all uses; None if there is no such pair."""
         return None
 
     def zcdp(self) -> RhoDelta | None:
-        """Return rho and delta of all uses together; None where it is not zero-concentrated.
+        """Return rho and delta of all uses together; None without zero-concentrated DP.
 
-        By default from :meth:`pair`: epsilon-DP is epsilon^2/2 -zCDP (Bun and Steinke 2016, Proposition 1.4).
+        The default follows from :meth:`pair`: epsilon-DP implies epsilon^2/2-zCDP (Bun and Steinke 2016,
+        Proposition 1.4).
         """
         pair = self.pair()
         return (
@@ -72,7 +78,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PureDP(Loss):
-    """`count` mechanisms, each epsilon-DP and nothing more is known."""
+    """`count` mechanisms that are each epsilon-DP, without further knowledge."""
 
     epsilon: float
     count: int = 1
@@ -86,13 +92,13 @@ class PureDP(Loss):
         return both_directions(_randomised_response(self.epsilon, epsilon))
 
     def pair(self) -> EpsilonDelta:
-        """Pure: delta is 0."""
+        """Sum of the epsilons; delta is 0."""
         return EpsilonDelta(self.count * self.epsilon, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApproxDP(Loss):
-    """`count` mechanisms, each (epsilon, delta)-DP and nothing more is known.
+    """`count` mechanisms that are each (epsilon, delta)-DP, without further knowledge.
 
     epsilon >= 0, delta in [0, 1], count >= 1.
     """
@@ -107,17 +113,17 @@ class ApproxDP(Loss):
         check.whole("count", self.count, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """With probability delta everything, else randomised response."""
+        """With probability delta a complete failure, else randomised response."""
         return both_directions(self.delta + (1 - self.delta) * _randomised_response(self.epsilon, epsilon))
 
     def pair(self) -> EpsilonDelta:
-        """Both add up."""
+        """Sums of the epsilons and of the deltas."""
         return EpsilonDelta(self.count * self.epsilon, min(1.0, self.count * self.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZCDP(Loss):
-    """Anything that is rho-zCDP."""
+    """Any rho-zCDP mechanism."""
 
     rho: float
 
@@ -129,7 +135,7 @@ class ZCDP(Loss):
         return both_directions(zcdp_delta(self.rho, epsilon))
 
     def zcdp(self) -> RhoDelta:
-        """What it says."""
+        """The given rho."""
         return RhoDelta(self.rho, 0.0)
 
 
@@ -137,7 +143,7 @@ class ZCDP(Loss):
 class GaussianLoss(Loss):
     """`count` discrete Gaussian mechanisms on integers."""
 
-    sensitivity_over_sigma: float  # L2 sensitivity over sigma of each, > 0; ``sqrt(2 rho)`` in terms of zCDP
+    sensitivity_over_sigma: float  # L2 sensitivity over sigma of each, > 0; ``sqrt(2 rho)`` in zCDP
     count: int = 1
 
     def __post_init__(self) -> None:
@@ -146,7 +152,7 @@ class GaussianLoss(Loss):
 
     @property
     def mu(self) -> float:
-        """Gaussian privacy parameter of each: that of the continuous Gaussian mechanism that dominates it."""
+        """Gaussian privacy parameter of the continuous Gaussian mechanism that dominates one of them."""
         return discrete_gaussian_mu(1 / self.sensitivity_over_sigma)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -154,7 +160,7 @@ class GaussianLoss(Loss):
         return both_directions(np.exp(gaussian_log_delta(self.mu, epsilon)))
 
     def zcdp(self) -> RhoDelta:
-        """As the continuous Gaussian: Canonne, Kamath and Steinke (2020), Theorem 4."""
+        """The same as for the continuous Gaussian: Canonne, Kamath and Steinke (2020), Theorem 4."""
         return RhoDelta(self.count * self.sensitivity_over_sigma**2 / 2, 0.0)
 
 
@@ -164,7 +170,7 @@ class DiscreteLaplaceLoss(Loss):
 
     epsilon: float
     count: int = 1
-    sensitivity: int = 1  # most that the integer changes between neighbours, >= 1
+    sensitivity: int = 1  # largest change of the integer between neighbours, >= 1
 
     def __post_init__(self) -> None:
         check.positive("epsilon", self.epsilon)
@@ -181,7 +187,7 @@ class DiscreteLaplaceLoss(Loss):
         return both_directions(np.where(eps < self.epsilon, np.maximum(0.0, 1 - away), 0.0))
 
     def pair(self) -> EpsilonDelta:
-        """Pure: delta is 0."""
+        """Sum of the epsilons; delta is 0."""
         return EpsilonDelta(self.count * self.epsilon, 0.0)
 
 
@@ -189,8 +195,7 @@ class DiscreteLaplaceLoss(Loss):
 class BoundedRangeLoss(Loss):
     """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel noise)."""
 
-    # Range of the log likelihood ratio of each, > 0: the exponential mechanism with scale 2
-    # sensitivity/epsilon
+    # Range of each log likelihood ratio, > 0: the exponential mechanism with scale 2 sensitivity/epsilon
     epsilon: float
     count: int = 1
 
@@ -204,28 +209,27 @@ class BoundedRangeLoss(Loss):
         return both_directions(np.expm1(gap) ** 2 / -math.expm1(-self.epsilon))
 
     def pair(self) -> EpsilonDelta:
-        """Pure: delta is 0."""
+        """Sum of the epsilons; delta is 0."""
         return EpsilonDelta(self.count * self.epsilon, 0.0)
 
     def zcdp(self) -> RhoDelta:
-        """A quarter of what a pure loss has: Cesar and Rogers (2021)."""
+        """A quarter of a pure loss's rho: Cesar and Rogers (2021)."""
         return RhoDelta(self.count * self.epsilon**2 / 8, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseLoss(Loss):
-    """The release-level test: discrete Laplace sizes at epsilon0, or, where a group first enters, delta.
+    """The release-level test: discrete Laplace sizes at epsilon0 or, where a group first appears, delta.
 
-    One row changes a size or lets a group enter, so the profile is the larger of both, below (epsilon0,
-    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2). The rows of
-    one person may do both: a group that enters takes a row off what the sizes change by (``persons.md``,
-    Theorem 4).
+    One row either changes a size or makes a group appear, so the profile is the larger of both cases; it is
+    below (epsilon0, delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem
+    2). The rows of one person may do both: each group that appears takes one row off the change of the sizes
+    (``persons.md``, Theorem 4).
     """
 
     epsilon0: float  # loss of the noisy sizes, > 0
-    delta: float  # probability that what one unit brings shows, in [0, 1]
-    # Most that all sizes together change between neighbours, >= 1; the noise has scale l1/epsilon0
-    l1: int = 1
+    delta: float  # probability that groups added by one unit are released, in [0, 1]
+    l1: int = 1  # L1 sensitivity of all sizes together, >= 1; the noise has scale l1/epsilon0
 
     def __post_init__(self) -> None:
         check.positive("epsilon0", self.epsilon0)
@@ -233,7 +237,7 @@ class ReleaseLoss(Loss):
         check.whole("l1", self.l1, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Larger of the noisy sizes' profile and of the entry of a group next to what is left of it."""
+        """Larger of the noisy sizes' profile and that of an appearing group with the remaining changes."""
         eps = np.asarray(epsilon, dtype=np.float64)
         sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0, sensitivity=self.l1).profile(eps)
         if self.l1 > 1:
@@ -244,13 +248,13 @@ class ReleaseLoss(Loss):
         return np.maximum(sizes, self.delta), np.maximum(sizes, absent)
 
     def pair(self) -> EpsilonDelta:
-        """One release: sampling from the released groups is free."""
+        """Epsilon and delta of the release; sampling from the released groups is free."""
         return EpsilonDelta(self.epsilon0, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class InfiniteLoss(Loss):
-    """No differential privacy: something was learned without noise or taken from the rows."""
+    """No differential privacy: rows were used without noise."""
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """One everywhere."""
@@ -258,7 +262,7 @@ class InfiniteLoss(Loss):
 
 
 def both_directions(delta: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """One curve for removing and for adding a row; that it is the same object tells that they are equal."""
+    """Return one curve for both removing and adding a row; identical objects mean equal curves."""
     array = np.asarray(delta, dtype=np.float64)
     return array, array
 
@@ -270,41 +274,41 @@ def _randomised_response(limit: float, epsilon: npt.ArrayLike) -> FloatArray:
     return result
 
 
-_whole: ContextVar[bool] = ContextVar("budgets are whole", default=False)
+_in_one_piece: ContextVar[bool] = ContextVar("budgets in one piece", default=False)
 
 
 @contextmanager
 def whole_budgets() -> Iterator[None]:
-    """Charge each Gaussian budget as one piece, as version 0.1 did: to compare with files that it wrote."""
-    token = _whole.set(True)
+    """Charge each Gaussian budget as one piece, as version 0.1 did, to verify files of that version."""
+    token = _in_one_piece.set(True)
     try:
         yield
     finally:
-        _whole.reset(token)
+        _in_one_piece.reset(token)
 
 
-def are_whole() -> bool:
-    """Whether each Gaussian budget is one piece."""
-    return _whole.get()
+def budgets_in_one_piece() -> bool:
+    """Whether each Gaussian budget is charged as one piece."""
+    return _in_one_piece.get()
 
 
 def gaussian_noise(mu: float, count: int = 1) -> tuple[GaussianLoss, ...]:
-    """Charge of `count` Gaussian budgets mu: in pieces, as which any answers within a budget count.
+    """Losses of `count` Gaussian budgets mu, in pieces, so that answers within a budget may have any size.
 
-    Pieces have sigma >= 5 sensitivities, where discrete noise costs next to nothing more than continuous; a
-    door makes answers of more than a piece with a little more noise (proof page composition.md, Theorem 4).
+    Pieces have sigma >= 5 sensitivities, where discrete noise costs hardly more than continuous noise.
+    Answers larger than a piece get a little more noise (proof page composition.md, Theorem 4).
     """
-    whole = 0 if are_whole() else math.floor(mu * mu / LARGEST_SQUARE * (1 + _ROUNDING))
-    rest = mu * mu - whole * LARGEST_SQUARE
-    if not whole or (whole == 1 and rest <= _ROUNDING * LARGEST_SQUARE):
+    full = 0 if budgets_in_one_piece() else math.floor(mu * mu / LARGEST_SQUARE * (1 + _ROUNDING))
+    rest = mu * mu - full * LARGEST_SQUARE
+    if not full or (full == 1 and rest <= _ROUNDING * LARGEST_SQUARE):
         return (GaussianLoss(sensitivity_over_sigma=mu, count=count),)
-    pieces = GaussianLoss(sensitivity_over_sigma=math.sqrt(LARGEST_SQUARE), count=count * whole)
+    pieces = GaussianLoss(sensitivity_over_sigma=math.sqrt(LARGEST_SQUARE), count=count * full)
     if rest <= _ROUNDING * LARGEST_SQUARE:
         return (pieces,)
     return pieces, GaussianLoss(sensitivity_over_sigma=math.sqrt(rest), count=count)
 
 
 def squares(losses: Iterable[Loss]) -> float:
-    """Sum of squares of sensitivity over sigma of all discrete Gaussian noise among losses."""
+    """Sum of squared sensitivity over sigma of all discrete Gaussian noise among the losses."""
     noise = (loss for loss in losses if isinstance(loss, GaussianLoss))
     return math.fsum(loss.count * loss.sensitivity_over_sigma**2 for loss in noise)

@@ -1,9 +1,9 @@
 """Privacy loss of one row released under the randomised test, Privacy Test 2, for composing row by row.
 
-Where :mod:`sdv_plausible.privacy.accounting.released_rows` bounds all rows by tosses of one coin, here the
-whole profile of a single row is bounded, group size by group size, and N rows are N uses of it: rows are
-independent given the model (``docs/explanation/proofs/seed_test.md``, Theorem 3). Neither bound is always the
-smaller one.
+:mod:`sdv_plausible.privacy.accounting.released_rows` bounds all rows by tosses of one coin. Here the full
+profile of a single row is bounded, group size by group size, and N rows are N uses of it: rows are
+independent given the model (``docs/explanation/proofs/seed_test.md``, Theorem 3). Neither bound is always
+smaller.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.gaussian import FloatArray
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import (
+    COMPOSED_UP_TO,
     ReleasedRows,
     RowByRow,
     group_sizes,
@@ -29,12 +31,10 @@ from sdv_plausible.privacy.accounting.released_rows import (
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-FloatArray = npt.NDArray[np.float64]
-_ROUNDING = 1e-15  # of a line next to where it crosses zero
-_LARGEST_RATIO = 700.0  # in logarithms
+_ROUNDING = 1e-15  # relative error of a line close to its zero
+_LARGEST_RATIO = 700.0  # largest log likelihood ratio
 _BELOW_ZERO = 40.0  # epsilon at which the line of all seeds is far below zero
-_COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
-_TRIED_UP_TO = 4 * _COMPOSED_UP_TO  # Theorem 3 has been seen at a quarter of Theorem 2, not below
+_TRIED_UP_TO = 4 * COMPOSED_UP_TO  # in practice Theorem 3 gives at least a quarter of Theorem 2's epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class IndependentRows(RowByRow):
 
     @property
     def count(self) -> int:
-        """One use for every row."""
+        """One use per row."""
         return self.num_rows
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -69,21 +69,19 @@ class IndependentRows(RowByRow):
 
 
 class _UpperEnvelope(NamedTuple):
-    """The highest of lines ``intercept - slope x``, x >= 1.
+    """Upper envelope of lines ``intercept - slope x``, x >= 1.
 
-    Only those that are highest somewhere, by rising slope.
+    Holds only the lines that are highest somewhere, by increasing slope.
     """
 
     intercepts: FloatArray
     slopes: FloatArray
-    crossings: FloatArray  # falling: right of the i-th, line i is above line i + 1
-    beyond: tuple[
-        float, float
-    ]  # what all further lines are at most, and the x from which on they are below 0
+    crossings: FloatArray  # decreasing: right of the i-th, line i is above line i + 1
+    beyond: tuple[float, float]  # upper bound of all further lines, and the x above which they are negative
 
     def highest(self, x: FloatArray) -> FloatArray:
-        which = len(self.crossings) - np.searchsorted(self.crossings[::-1], x, side="right")
-        rise, fall = self.intercepts[which], self.slopes[which] * x
+        index = len(self.crossings) - np.searchsorted(self.crossings[::-1], x, side="right")
+        rise, fall = self.intercepts[index], self.slopes[index] * x
         value = np.maximum(0.0, rise - fall) + _ROUNDING * rise
         result: FloatArray = np.maximum(value, np.where(x < self.beyond[1], self.beyond[0], 0.0))
         return result
@@ -96,7 +94,7 @@ def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _UpperEnvelop
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     others = np.concatenate([c / gamma, c * gamma])
     intercepts, slopes = np.tile(p[1:], 2) * (others + 1), np.tile(p[:-1], 2) * others
-    order = np.lexsort((-intercepts, slopes))  # of equally steep lines the highest first
+    order = np.lexsort((-intercepts, slopes))  # the highest of equally steep lines first
     intercepts, slopes = intercepts[order], slopes[order]
     keep = np.append(True, np.diff(slopes) > 0)
     intercepts, slopes = intercepts[keep], slopes[keep]
@@ -121,34 +119,34 @@ def rows_loss(
     neighbours: Neighbours = ONE_ROW,
     seed_free_share: float = 0.0,
 ) -> tuple[Loss, float]:
-    """What to charge for N rows released under Privacy Test 2 by any seed-based model, and its epsilon alone.
+    """Loss to charge for N rows of any seed-based model under Privacy Test 2, and its epsilon.
 
-    The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its whole
-    profile; an (epsilon, delta) pair where that is beyond any protection, and for replacement. All of it is
-    decided by public parameters. Infinite where delta is out of reach. Parameters as in
+    The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its full
+    profile. An (epsilon, delta) pair where that is beyond any protection, and for replacement. The choice
+    depends on public parameters only. Infinite where delta is out of reach. Parameters as in
     :func:`~sdv_plausible.privacy.accounting.released_rows.released_rows_loss`.
     """
-    coin = released_rows_loss(
+    theorem2 = released_rows_loss(
         num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, delta=delta,
         pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, neighbours=neighbours,
         seed_free_share=seed_free_share,
     )  # fmt: skip
-    if math.isinf(coin.epsilon):
+    if math.isinf(theorem2.epsilon):
         return InfiniteLoss(), math.inf
-    pair = ApproxDP(epsilon=coin.epsilon, delta=delta)
-    alone, row = math.inf, None
-    if neighbours.rows == 1 and not neighbours.replace and coin.epsilon <= _TRIED_UP_TO:
-        row = IndependentRows(
+    pair = ApproxDP(epsilon=theorem2.epsilon, delta=delta)
+    theorem3, rows = math.inf, None
+    if neighbours.rows == 1 and not neighbours.replace and theorem2.epsilon <= _TRIED_UP_TO:
+        rows = IndependentRows(
             num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0,
             pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
         )  # fmt: skip
-        alone = compose([row], delta)
-    epsilon = min(alone, coin.epsilon)
-    if epsilon > _COMPOSED_UP_TO or neighbours.replace:
-        return pair, coin.epsilon
-    if row is not None and alone <= coin.epsilon:
-        return row, alone
+        theorem3 = compose([rows], delta)
+    epsilon = min(theorem3, theorem2.epsilon)
+    if epsilon > COMPOSED_UP_TO or neighbours.replace:
+        return pair, theorem2.epsilon
+    if rows is not None and theorem3 <= theorem2.epsilon:
+        return rows, theorem3
     return ReleasedRows(
-        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=coin.t, unit=neighbours.rows,
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=theorem2.t, unit=neighbours.rows,
         pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
-    ), coin.epsilon  # fmt: skip
+    ), theorem2.epsilon  # fmt: skip

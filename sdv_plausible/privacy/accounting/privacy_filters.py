@@ -1,8 +1,8 @@
-"""Privacy filters: how long fits may go on whose costs are chosen in the light of earlier releases.
+"""Privacy filters: limits for a sequence of fits whose costs are chosen adaptively.
 
-Composition adds up costs that were fixed beforehand. A filter fixes limits beforehand, and the costs as one
-goes: every fit has a cost for each limit, and a fit is refused if a sum of costs would exceed one. Everything
-that was let through is then (epsilon, delta)-DP together. Proofs: ``docs/explanation/proofs/budget.md``.
+Composition adds costs that are fixed beforehand. A filter fixes limits beforehand and lets costs depend on
+earlier releases: every fit has a cost per limit, and is refused if a sum of costs would exceed a limit. All
+admitted fits together are then (epsilon, delta)-DP. Proofs: ``docs/explanation/proofs/budget.md``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_w
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, PureDP
 
-FAILURE_SHARE = 0.1  # of delta, which the rho filter keeps for thresholds: as much as a learned domain takes
+FAILURE_SHARE = 0.1  # share of delta that the rho filter reserves for thresholds, as for a learned domain
 _LARGEST_MU = 1e3
 Cost = Mapping[str, float]
-"""Cost of a fit, or a limit: an amount for each of the filter's units."""
+"""Cost of a fit, or a limit: an amount per unit of the filter."""
 
 
 @dataclass(frozen=True)
 class PrivacyFilter(ABC):
     """A total that is fixed beforehand, for costs that are not.
 
-    ``epsilon`` > 0 and ``delta`` in (0, 1) are what everything together may cost.
+    ``epsilon`` > 0 and ``delta`` in (0, 1) limit all fits together.
     """
 
     epsilon: float
@@ -42,24 +42,24 @@ class PrivacyFilter(ABC):
     def __post_init__(self) -> None:
         epsilon = check.positive("epsilon", self.epsilon, "it is the total of all fits; try 1.0")
         why = "it is the failure probability of all fits together; try 1e-8"
-        object.__setattr__(self, "epsilon", epsilon)  # files hold no numbers of numpy
+        object.__setattr__(self, "epsilon", epsilon)  # release files hold no NumPy numbers
         object.__setattr__(self, "delta", check.delta("delta", self.delta, why))
 
     @property
     @abstractmethod
     def limits(self) -> Cost:
-        """Most that the costs of all fits may add up to, in every unit."""
+        """Upper limits on the summed costs of all fits, per unit."""
 
     @abstractmethod
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
-        """Cost of one fit that charges these losses, none of it infinite, and states its total at delta."""
+        """Cost of one fit with these finite losses, whose total is stated at delta."""
 
     @abstractmethod
     def left(self, costs: Iterable[Cost], delta: float) -> float:
-        """Epsilon that a further fit with Gaussian noise alone may ask for at its delta; 0 for none."""
+        """Largest epsilon left for another fit with Gaussian noise only, at its delta; 0 for none."""
 
     def admits(self, costs: Iterable[Cost]) -> bool:
-        """Whether the costs, added up exactly, are within every limit."""
+        """Whether the exact sum of the costs is within every limit."""
         total = add_up(costs)
         return all(total.get(unit, 0) <= _exact(limit) for unit, limit in self.limits.items())
 
@@ -69,16 +69,16 @@ class PrivacyFilter(ABC):
 
 
 class SumFilter(PrivacyFilter):
-    """The sum of the fits' epsilons, and that of their deltas (proof page budget.md, Theorem 1).
+    """Limits the sum of the fits' epsilons and the sum of their deltas (proof page budget.md, Theorem 1).
 
-    Takes every fit that makes a claim, whatever it is made of.
+    Admits any fit with a privacy guarantee, whatever its mechanisms.
     """
 
     name = "sum"
 
     @property
     def limits(self) -> Cost:
-        """The totals themselves."""
+        """Epsilon and delta."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
@@ -86,19 +86,19 @@ class SumFilter(PrivacyFilter):
         _refuse_infinite(losses)
         if not losses:
             return {"epsilon": 0.0, "delta": 0.0}
-        return {"epsilon": compose(losses, delta) if delta else _added(losses), "delta": delta}
+        return {"epsilon": compose(losses, delta) if delta else _sum_epsilons(losses), "delta": delta}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
-        """What is left of epsilon, if so much is left of delta."""
+        """Remaining epsilon, if enough delta remains."""
         rest = self._rest(costs)
         return max(0.0, rest["epsilon"]) if delta <= rest["delta"] else 0.0
 
 
 class RhoFilter(PrivacyFilter):
-    """The sum of the fits' rho = mu^2/2, for Gaussian noise (proof page budget.md, Theorem 2).
+    """Limits the sum of the fits' rho = mu^2/2, for Gaussian noise (proof page budget.md, Theorem 2).
 
-    Counts Gaussian noise and pure losses, each by the mu of the mechanism that dominates it, and thresholds,
-    which fail with a probability; of delta they have a share of their own, fixed beforehand. Two fits cost
+    Counts Gaussian noise and pure losses, each by the mu of its dominating mechanism, and thresholds, which
+    fail with a probability. Thresholds have their own share of delta, fixed beforehand. Two equal fits cost
     about 1.4 times one.
     """
 
@@ -106,7 +106,7 @@ class RhoFilter(PrivacyFilter):
 
     @property
     def limits(self) -> Cost:
-        """The largest rho within epsilon at delta without the share for thresholds, and that share."""
+        """Largest rho within epsilon at delta minus the thresholds' share, and that share."""
         mu = largest_within(
             lambda mu: math.exp(gaussian_log_delta(mu, self.epsilon)),
             self.delta * (1 - FAILURE_SHARE), 1e-9, _LARGEST_MU,
@@ -119,18 +119,18 @@ class RhoFilter(PrivacyFilter):
         pure = [loss for loss in losses if isinstance(loss, PureDP)]
         squares = math.fsum(loss.count * pure_mu(loss.epsilon) ** 2 for loss in pure)
         losses = [loss for loss in losses if loss not in pure]
-        found = gaussian_cost(losses)
-        if found is None:
+        cost = gaussian_cost(losses)
+        if cost is None:
             others = [type(loss).__name__ for loss in losses if gaussian_cost([loss]) is None]
             raise ValueError(
                 f"filter ('rho') counts Gaussian noise, thresholds and pure losses, and this fit also has a "
                 f"{others[0]}: "
                 "use a budget with filter='sum', or test='release' with omega='all'"
             )
-        return {"rho": (found[0] + squares) / 2, "failure": found[1]}
+        return {"rho": (cost[0] + squares) / 2, "failure": cost[1]}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
-        """Epsilon of what is left of rho, at this delta."""
+        """Epsilon of the remaining rho at this delta."""
         rho = self._rest(costs)["rho"]
         mu = math.sqrt(2 * max(rho, 0.0))
         if mu == 0:
@@ -139,11 +139,11 @@ class RhoFilter(PrivacyFilter):
         return smallest_within(lambda e: math.exp(gaussian_log_delta(mu, e)), delta, 0.0, upper)
 
 
-FILTERS: dict[str, type[PrivacyFilter]] = {made.name: made for made in (SumFilter, RhoFilter)}
+FILTERS: dict[str, type[PrivacyFilter]] = {kind.name: kind for kind in (SumFilter, RhoFilter)}
 
 
-def _added(losses: Sequence[Loss]) -> float:
-    """Epsilon of pure losses at delta 0, added up."""
+def _sum_epsilons(losses: Sequence[Loss]) -> float:
+    """Sum of the epsilons of pure losses."""
     pairs = [loss.pair() for loss in losses]
     if any(pair is None or pair.delta for pair in pairs):
         raise ValueError("losses: at delta 0 they must be pure")
@@ -151,14 +151,14 @@ def _added(losses: Sequence[Loss]) -> float:
 
 
 def pure_mu(epsilon: float) -> float:
-    """Distance of the Gaussian pair that dominates every epsilon-DP mechanism (budget.md, Lemma 2)."""
-    if epsilon < 1e-3:  # where the difference would cancel; the tangent at 0 is above the curve
+    """Mu of the Gaussian pair that dominates every epsilon-DP mechanism (budget.md, Lemma 2)."""
+    if epsilon < 1e-3:  # avoids cancellation; the tangent at 0 is above the curve
         return math.sqrt(math.pi / 2) * epsilon
     return -2 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-12)
 
 
 def gaussian_cost(losses: Sequence[Loss]) -> tuple[float, float] | None:
-    """Sum of squares of mu, and of probabilities to fail; None where a loss is neither noise nor failure."""
+    """Sums of squared mu and of failure probabilities; None if a loss is neither noise nor failure."""
     squares, failure = [], []
     for loss in losses:
         if isinstance(loss, GaussianLoss):
@@ -171,7 +171,7 @@ def gaussian_cost(losses: Sequence[Loss]) -> tuple[float, float] | None:
 
 
 def add_up(costs: Iterable[Cost]) -> dict[str, Fraction]:
-    """Exact sum of costs, each amount as it is written: ten times 1e-10 is 1e-9."""
+    """Exact sum of costs as decimal numbers: ten times 1e-10 is 1e-9."""
     total: dict[str, Fraction] = {}
     for cost in costs:
         for unit, amount in cost.items():

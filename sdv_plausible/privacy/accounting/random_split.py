@@ -11,18 +11,18 @@ from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
 from sdv_plausible.privacy.parameter_checks import Refused
 
-COMMON_SHARE = 0.5  # of delta, where all rows were used for something as well
+COMMON_SHARE = 0.5  # share of delta for uses of all rows, where there are any
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Iterable[Loss], delta: float) -> float:
-    """Epsilon at delta where each row falls, independently and secretly, into one part or into none."""
-    # ``ln(1 + sum p_i (e^eps_i - 1))``: everything that ever uses a part is composed first, and amplified
-    # once. ``parts``: a row's chance to fall into each, and all that its rows are used for; ``common``: what
-    # all rows are used for. For one row added or removed; infinity where a part has no epsilon at its share
-    # of delta.
+    """Epsilon at delta where each row is, independently and secretly, in one part or in none."""
+    # ``ln(1 + sum p_i (e^eps_i - 1))``: all uses of a part are composed first, and amplified once. ``parts``
+    # holds, for each part, the probability that a row is in it and the losses of its uses; ``common`` holds
+    # the losses of uses of all rows. For one row added or removed; infinite where a part has no epsilon at
+    # its share of delta.
     shared = list(common)
     share = delta * (1 - COMMON_SHARE) if shared else delta
-    # The largest of the parts' deltas holds in both directions; their mean does not for adding a row.
+    # The parts' largest delta holds in both directions; their mean does not hold for adding a row.
     composed = [(p, compose(losses, share) if losses else 0.0) for p, losses in parts]
     largest = max((epsilon for _, epsilon in composed), default=0.0)
     if math.isinf(largest):
@@ -35,9 +35,9 @@ def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Iterable[
 
 @dataclass(frozen=True)
 class RandomSplit:
-    """A split of single rows into parts, each used for its own ends.
+    """A random split of the rows into parts with different uses.
 
-    ``parts``: a row's chance to fall into each, and what it alone is used for: ``"structure"``,
+    ``parts`` holds, for each part, the probability that a row is in it, and its own uses: ``"structure"``,
     ``"parameters"``, ``"seeds"``.
     """
 
@@ -45,33 +45,33 @@ class RandomSplit:
 
     @classmethod
     def of(cls, split: Sequence[float], *, apart: bool) -> RandomSplit:
-        """Structure, parameters and seeds; the first two are one part where not known to be apart."""
+        """Structure, parameters and seeds; the first two are one part unless known to be separate."""
         structure, parameters, seeds = split
-        learned = ((structure + parameters, frozenset({"structure", "parameters"})),)
+        model_parts = ((structure + parameters, frozenset({"structure", "parameters"})),)
         if apart:
-            learned = (  # type: ignore[assignment]
+            model_parts = (  # type: ignore[assignment]
                 (structure, frozenset({"structure"})), (parameters, frozenset({"parameters"})),
             )  # fmt: skip
-        return cls((*learned, (seeds, frozenset({"seeds"}))))
+        return cls((*model_parts, (seeds, frozenset({"seeds"}))))
 
     def part_of(self, uses: Sequence[str]) -> int | None:
-        """Number of the part whose rows alone are used for these; None for all rows."""
-        return next((i for i, (_, alone) in enumerate(self.parts) if uses and set(uses) <= alone), None)
+        """Index of the part that alone has these uses; None for all rows."""
+        return next((i for i, (_, allowed) in enumerate(self.parts) if uses and set(uses) <= allowed), None)
 
     def total(self, entries: Iterable[tuple[Sequence[str], Sequence[Loss]]], delta: float) -> float:
-        """Epsilon at delta of entries, each what it is used for, and its losses; others are of all rows."""
+        """Epsilon at delta of entries (uses, losses); uses that fit no single part count for all rows."""
         of_parts: list[list[Loss]] = [[] for _ in self.parts]
         common: list[Loss] = []
         for uses, losses in entries:
-            home = self.part_of(uses)
-            (common if home is None else of_parts[home]).extend(losses)
+            part = self.part_of(uses)
+            (common if part is None else of_parts[part]).extend(losses)
         return split_total(
             [(p, losses) for (p, _), losses in zip(self.parts, of_parts, strict=True)], common, delta
         )
 
 
 def check_split(parts: Any) -> None:
-    """Raise ValueError unless these are shares of structure, parameters and seeds."""
+    """Raise ValueError unless these are the shares of structure, parameters and seeds."""
     three = isinstance(parts, (tuple, list)) and len(parts) == 3
     shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
     if not shares or sum(parts) > 1 + 1e-9:

@@ -1,14 +1,14 @@
 """Privacy loss of N rows released one by one under the randomised test, Privacy Test 2.
 
 The theorem (``docs/explanation/proofs/seed_test.md``, Theorem 2; for all seeds of one person ``persons.md``,
-Theorem 5) covers a mixture over omega and every other seed-based model, with gamma. A released row tells no
-more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N, a0) loses, at the worst
-pass rate: a coin of likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, or ``(1 + gamma c/t) pt(t+c)/pt(t)``
-where a unit has c seeds, after partitions smaller than t are charged to delta.
+Theorem 5) covers a mixture over omega and, with gamma, every other seed-based model. A released row reveals
+no more than one toss of a coin. So N rows lose as much as Binomial(N, a1) against Binomial(N, a0) at the
+worst pass rate: the coin has likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, or ``(1 + gamma c/t)
+pt(t+c)/pt(t)`` where a unit has c seeds, after partitions smaller than t are charged to delta.
 
-It holds for rows *released*: proposals are made until N are accepted, attempts stay secret, every candidate
-has a fresh seed and a fresh threshold, the first N acceptances are returned in order and nothing is
-de-duplicated.
+It holds for *released* rows: proposals are made until N are accepted, the number of attempts stays secret,
+every candidate has a fresh seed and a fresh threshold, the first N acceptances are returned in order, and
+nothing is de-duplicated.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ import numpy.typing as npt
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.gaussian import FloatArray
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-FloatArray = npt.NDArray[np.float64]
+COMPOSED_UP_TO = 50.0  # above this epsilon the rows are charged as a pair, not by their profile
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000
-_TAIL_LENGTHS = 25  # in 1/epsilon0: beyond them the noise has mass exp(-25)
-_LARGEST_STEP = 300.0  # loss of one of two steps beyond which the other one's delta is out of range
-_T_CANDIDATES, _T_PER_LENGTH = 25, 4  # numbers t tried below the largest, and how many of them per 1/epsilon0
+_TAIL_LENGTHS = 25  # in units of 1/epsilon0; the noise beyond has mass exp(-25)
+_LARGEST_STEP = 300.0  # epsilon of removing a unit above which adding one would need a delta out of range
+_T_CANDIDATES, _T_PER_LENGTH = 25, 4  # number of values of t tried, and how many of them per 1/epsilon0
 
 
 class ReleasedRowsLoss(NamedTuple):
-    """Loss of N released rows under the any-model theorem, and the t at which it is smallest."""
+    """Loss of N released rows under the any-model theorem, and its best t."""
 
     epsilon: float
     delta: float
@@ -48,11 +49,11 @@ class ReleasedRowsLoss(NamedTuple):
 class RowByRow(Loss):
     """Parameters of every loss of rows released one by one under Privacy Test 2 (k, epsilon0).
 
-    ``num_rows`` >= 1 counts all calls with the same parameters together, or is the declared cap.
-    ``pass_rate_floor`` in (0, 1] bounds the probability that one attempt is released from below, for both
-    neighbours; with conditions, that it passes *and* meets the condition. ``n_lower`` >= 1 bounds the seeds
-    of the smaller neighbour from below. ``seed_free_share`` in [0, 1] is the probability that a candidate has
-    no seed, so that all seeds are plausible (``docs/explanation/proofs/seed_test.md``, Theorem 4).
+    ``num_rows`` >= 1 counts all calls with equal parameters together, or is the declared cap.
+    ``pass_rate_floor`` in (0, 1] is a lower bound, for both neighbours, on the probability that one attempt
+    is released; with conditions, that it passes *and* meets the condition. ``n_lower`` >= 1 is a lower bound
+    on the seeds of the smaller neighbour. ``seed_free_share`` in [0, 1] is the probability that a candidate
+    has no seed, so that all seeds are plausible (``docs/explanation/proofs/seed_test.md``, Theorem 4).
     """
 
     num_rows: int
@@ -90,18 +91,18 @@ class RowByRow(Loss):
 
     @property
     def without_seed(self) -> float:
-        """Share of the candidates without a seed, 0 unless all seeds are surely beyond the worst group."""
+        """Share of candidates without a seed; 0 unless the seeds surely outnumber the worst group."""
         a = math.exp(-self.epsilon0)
         return self.seed_free_share if self.n_lower >= max(self.k, 2 * a / (1 - a) + 1) else 0.0
 
     @property
     def without_seed_increase(self) -> float:
-        """Most that one seed adds to the weight of candidates without a seed, if all are."""
+        """Largest increase, by one seed, of the weight of candidates without a seed, if all are."""
         p = np.exp(log_pass_probability([self.n_lower, self.n_lower + 1], self.k, self.epsilon0, self.noise))
         return 1 + self.n_lower * float(p[1] - p[0])
 
     def mass_increase(self, gamma: float) -> float:
-        """Most that one seed adds to n times the pass rate."""
+        """Largest increase, by one seed, of n times the pass rate."""
         v, seeded = self.without_seed, largest_mass_increase(self.k, self.epsilon0, gamma, self.noise)
         return (1 - v) * seeded + (v * self.without_seed_increase if v else 0.0)
 
@@ -111,8 +112,8 @@ class ReleasedRows(RowByRow):
     """N released rows of any seed-based model under Privacy Test 2.
 
     ``gamma`` is 1 where all records that can produce a candidate are equally likely to (a mixture over omega
-    with omega known to the test, such as a range drawn afresh for every candidate), else the partition width,
-    > 1. Partitions below t >= 1 are charged to delta.
+    with omega known to the test, such as a range drawn for every candidate), else the partition width, > 1.
+    Partitions below t >= 1 are charged to delta.
     """
 
     gamma: float
@@ -127,7 +128,7 @@ class ReleasedRows(RowByRow):
 
     @property
     def without_seed(self) -> float:
-        """The same; 0 where partitions of all seeds may be small."""
+        """As in the base class; 0 where partitions of all seeds may be small."""
         return super().without_seed if self.t <= self.n_lower else 0.0
 
     def epsilon(self, delta: float) -> float:
@@ -148,27 +149,27 @@ class ReleasedRows(RowByRow):
         remove, add = self._pairs(COARSE).profile(self.num_rows, shifted)
         return np.minimum(1.0, small + remove), np.minimum(1.0, small + add)
 
-    def _small(self) -> float:
-        """Probability that one released row comes through a partition below t."""
-        joined = np.arange(1.0, self.unit + 1)  # seeds of the unit in one partition of t - 1 others
+    def _small_partition_probability(self) -> float:
+        """Probability that one released row is from a partition below t."""
+        joined = np.arange(1.0, self.unit + 1)  # seeds of the unit that join a partition of t - 1 others
         log_p = log_pass_probability(self.t - 1 + joined, self.k, self.epsilon0, self.noise)
         weight = float(((1 + self.gamma * (self.t - 1) / joined) * np.exp(log_p)).max())
         return min(1.0, self.unit * (1 - self.without_seed) * weight / self.passing_seeds)
 
     def small_partition_delta(self) -> float:
-        """Probability that any of the rows comes through a partition below t."""
-        small = self._small()
+        """Probability that any of the rows is from a partition below t."""
+        small = self._small_partition_probability()
         return 1.0 if small == 1 else -math.expm1(self.num_rows * math.log1p(-small))
 
     def _shift(self) -> float:
-        """Conditioning on "no small partition" moves epsilon by this much."""
-        return -self.num_rows * math.log1p(-self._small())
+        """Shift of epsilon by conditioning on "no small partition"."""
+        return -self.num_rows * math.log1p(-self._small_partition_probability())
 
     def _pairs(self, resolution: float) -> BernoulliPairs:
         log_p = log_pass_probability([self.t, self.t + self.unit], self.k, self.epsilon0, self.noise)
         log_r = math.log1p(self.gamma * self.unit / self.t) + float(log_p[1] - log_p[0])
         increase = self.unit * self.mass_increase(self.gamma)
-        odds = increase / (self.passing_seeds * (1 - self._small()))
+        odds = increase / (self.passing_seeds * (1 - self._small_partition_probability()))
         return cover(np.array([log_r]), np.log1p(np.array([odds])), resolution)
 
 
@@ -185,11 +186,11 @@ def released_rows_loss(
     neighbours: Neighbours = ONE_ROW,
     seed_free_share: float = 0.0,
 ) -> ReleasedRowsLoss:
-    """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
+    """Total epsilon of N rows of any seed-based model under Privacy Test 2, at the best t."""
     # ``docs/explanation/proofs/seed_test.md``, Theorems 2 and 4. Every t gives a valid bound, so the search
-    # over t need not be complete. A unit that is replaced is removed, and another one added (``persons.md``,
-    # Theorem 6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite
-    # where no t is charged less than delta.
+    # need not be complete. Replacing a unit is removing it and adding another (``persons.md``, Theorem 6);
+    # n_lower then bounds the seeds without the unit. Epsilon is infinite where no t is charged less than
+    # delta.
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
@@ -216,29 +217,29 @@ def released_rows_loss(
 
 
 def _at_best_t(rows: Callable[[int], ReleasedRows], epsilon0: float, delta: float) -> ReleasedRowsLoss:
-    """Loss of one unit added or removed, of all bounds that a number t proves the smallest that was found."""
-    highest = largest_feasible_t(rows(1), delta)
-    if highest == 0:
+    """Smallest loss, over the values of t tried, of one unit added or removed."""
+    largest = largest_feasible_t(rows(1), delta)
+    if largest == 0:
         return ReleasedRowsLoss(math.inf, delta, 1)
-    # delta falls by the factor exp(-epsilon0) per step down: the best t leaves it a small share, a few
-    # 1/epsilon0 below.
+    # Each step down lowers the charge by the factor exp(-epsilon0). The best t is a few 1/epsilon0 below the
+    # largest, where the charge is a small share of delta.
     candidates = sorted(
-        {max(1, highest - round(step / (_T_PER_LENGTH * epsilon0))) for step in range(_T_CANDIDATES)}
+        {max(1, largest - round(step / (_T_PER_LENGTH * epsilon0))) for step in range(_T_CANDIDATES)}
     )
     return min(ReleasedRowsLoss(rows(t).epsilon(delta), delta, t) for t in candidates)
 
 
-def largest_feasible_t(rows: ReleasedRows, delta: float) -> int:
-    """Largest t up to k whose small partitions are charged less than delta, 0 if there is none."""
+def largest_feasible_t(rows: ReleasedRows, delta: float, max_t: int | None = None) -> int:
+    """Largest t up to ``max_t`` (k) whose small partitions are charged less than delta; 0 for none."""
 
-    def too_much(t: int) -> bool:
+    def is_too_large(t: int) -> bool:
         return replace(rows, t=t).small_partition_delta() >= delta
 
-    return bisect_left(range(1, rows.k + 1), True, key=too_much)  # the charge rises with t
+    return bisect_left(range(1, (max_t or rows.k) + 1), True, key=is_too_large)  # the charge rises with t
 
 
 def group_sizes(k: int, epsilon0: float) -> FloatArray:
-    """Group sizes to where ``c (pt(c+1) - pt(c))`` only falls and failing is below exp(-25)."""
+    """Group sizes up to where ``c (pt(c+1) - pt(c))`` only falls and failing is below exp(-25)."""
     a = math.exp(-epsilon0)
     reach = (
         max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(_TAIL_LENGTHS / epsilon0), _LARGEST_GROUP) + 3.0
@@ -247,8 +248,8 @@ def group_sizes(k: int, epsilon0: float) -> FloatArray:
 
 
 def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = "discrete_laplace") -> float:
-    """Most that one row adds to n times the pass rate."""
-    # The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
+    """Largest increase, by one row, of n times the pass rate."""
+    # The largest ``pt(c+1) + gamma c (pt(c+1) - pt(c))`` over c: ``docs/explanation/proofs/seed_test.md``,
     # Lemma 3. At least 1.
     c = group_sizes(k, epsilon0)[max(0, k - 1) :]  # up to k - 1 both terms rise
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))

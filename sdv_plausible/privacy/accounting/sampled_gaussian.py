@@ -15,14 +15,14 @@ import numpy.typing as npt
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose_delta
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
+from sdv_plausible.privacy.accounting.gaussian import FloatArray, discrete_gaussian_mu, gaussian_log_delta
+from sdv_plausible.privacy.accounting.losses import Loss, RhoDelta
 from sdv_plausible.privacy.ledger_record import rounded_up
 
 _LARGEST_EPSILON = 600.0  # its exponential over a rate is still a double
-_MARGIN = 2e-6  # relative; a calibrated noise composes to no more than the target
-_LOW, _HIGH = 0.3, 1.5  # of the limit theorem's sensitivity over sigma: where the true one is looked for
-_PRECISION = 5e-4  # relative, of the noise that is found: a composition takes a while
+_MARGIN = 2e-6  # relative; the calibrated noise stays within the target
+_LOW, _HIGH = 0.3, 1.5  # search range, relative to the limit theorem's sensitivity over sigma
+_PRECISION = 5e-4  # relative precision of the noise; a composition is slow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,27 +42,27 @@ class SampledGaussianLoss(Loss):
 
     @property
     def mu(self) -> float:
-        """Gaussian privacy parameter of each if every row were in the sample."""
+        """Gaussian privacy parameter of each mechanism on all rows."""
         return discrete_gaussian_mu(1 / self.sensitivity_over_sigma)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Exact for the dominating Gaussian: a mixture against one of its parts, and the reverse."""
+        """Exact for the dominating Gaussian: a mixture against one of its components, and the reverse."""
         eps = np.minimum(np.asarray(epsilon, dtype=np.float64), _LARGEST_EPSILON)
         q = self.rate
-        remove = q * self._whole(np.log1p(np.expm1(eps) / q))
+        remove = q * self._unsampled(np.log1p(np.expm1(eps) / q))
         left = -np.expm1(eps + np.log1p(-q)) if q < 1 else np.ones_like(eps)
-        inside = left > 0  # else the part without the row outweighs everything
+        inside = left > 0  # else the component without the row dominates, and delta is 0
         ratio = np.where(inside, eps + np.log(q) - np.log(np.where(inside, left, 1.0)), 0.0)
-        add = np.where(inside, left * self._whole(ratio), 0.0)
+        add = np.where(inside, left * self._unsampled(ratio), 0.0)
         return remove, add
 
-    def _whole(self, epsilon: FloatArray) -> FloatArray:
-        """Profile of the same noise on all rows."""
-        found: FloatArray = np.exp(gaussian_log_delta(self.mu, np.maximum(epsilon, 0.0)))
-        return found
+    def _unsampled(self, epsilon: FloatArray) -> FloatArray:
+        """Profile of the same noise without sampling."""
+        delta: FloatArray = np.exp(gaussian_log_delta(self.mu, np.maximum(epsilon, 0.0)))
+        return delta
 
     def zcdp(self) -> RhoDelta:
-        """No more than that of the same noise on all rows: Renyi divergences are quasi-convex."""
+        """At most the rho of the same noise on all rows: Renyi divergences are quasi-convex."""
         return RhoDelta(self.count * self.sensitivity_over_sigma**2 / 2, 0.0)
 
 
@@ -78,7 +78,7 @@ def calibrate_sampled(
         loss = SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)
         return compose_delta([*other_losses, loss], target)
 
-    mu = calibrate_gaussian(epsilon, delta, other_losses)  # of all sums together, were they one
+    mu = calibrate_gaussian(epsilon, delta, other_losses)  # of all sums together, as one mechanism
     guess = math.sqrt(math.log1p((mu / rate) ** 2 / count))
     ratio = largest_within(at, delta, _LOW * guess, _HIGH * guess, rtol=_PRECISION)
     if not ratio > 0:

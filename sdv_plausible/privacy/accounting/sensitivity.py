@@ -1,4 +1,4 @@
-"""How much one row, or all rows of one person, change an entropy or mutual information, in the worst case.
+"""Worst-case change of an entropy or mutual information by one row, or by all rows of one person.
 
 Proofs: ``docs/explanation/proofs/entropy_sensitivity.md``, ``docs/explanation/proofs/greedy_bayes.md``.
 """
@@ -9,16 +9,16 @@ import math
 
 from sdv_plausible.privacy import parameter_checks as check
 
-_FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
+_FINEST_STEP = 1e-9  # bits; finer steps are comparable to rounding errors
 
 
 def entropy_sensitivity(n: int, rows: int = 1) -> float:
     """Exact add/remove sensitivity of the empirical entropy of one (possibly joint) discrete attribute."""
     # ``[(n+c) log2(n+c) - n log2 n] / (n+c)`` bits is the largest ``|H(D + c rows) - H(D)|`` over all tables
-    # D of n rows, whatever the number of categories; it is reached by n equal rows and c that all differ. It
-    # rises with c, and from n = 1 on it falls as n grows, so a lower bound on n gives an upper bound
+    # D of n rows, for any number of categories. It is attained by n equal rows and c rows that all differ. It
+    # rises with c, and for n >= 1 it falls as n grows, so a lower bound on n gives an upper bound
     # (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1). n >= 0 counts the rows of the *smaller*
-    # table; 0 for one row added to none.
+    # table.
     n = check.whole("n", n, 0, "it is the number of rows, or a lower bound on it")
     c = check.whole("rows", rows, 1, "it is the number of rows added")
     # log1p keeps the difference (n+c) log(n+c) - n log n exact to rounding when n is large.
@@ -26,20 +26,21 @@ def entropy_sensitivity(n: int, rows: int = 1) -> float:
 
 
 def entropy_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
-    """Sensitivity of an entropy rounded to a grid, counted in steps of the grid."""
-    # For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H/step) + 1``. Rounding alone needs the
-    # ceiling; the one more step pays for the floating-point error of the computed entropy, which must be at
-    # most step/2 (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3). n as in
-    # :func:`entropy_sensitivity`; a step in bits below 1e-9 is refused: comparable to rounding errors.
+    """Sensitivity, in grid steps, of an entropy rounded to a grid."""
+    # For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H/step) + 1``. Rounding needs the ceiling.
+    # The additional step covers the floating-point error of the computed entropy, which must be at most
+    # step/2 (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3). n as in
+    # :func:`entropy_sensitivity`. Steps below 1e-9 bits are refused: they are comparable to rounding errors.
     step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-6")
     return math.ceil(entropy_sensitivity(n, rows) / step) + 1
 
 
 def information_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
-    """Sensitivity of n times mutual information, rounded to a grid, in its steps."""
-    # One row more moves ``n I(X; Y)`` by at most ``n log2 n - (n-1) log2 (n-1)`` bits (n with it), and that
-    # is exact; it rises with n, so an upper bound on n is safe (``docs/explanation/proofs/greedy_bayes.md``,
-    # Theorems 1 and 2). n >= 1 counts the rows of the *larger* table; the step is in bits.
+    """Sensitivity, in grid steps, of n times mutual information rounded to a grid."""
+    # One more row moves ``n I(X; Y)`` by at most ``n log2 n - (n-1) log2 (n-1)`` bits (n counts it), and this
+    # bound is attained. It rises with n, so an upper bound on n is safe
+    # (``docs/explanation/proofs/greedy_bayes.md``, Theorems 1 and 2). n >= 1 counts the rows of the *larger*
+    # table; the step is in bits.
     n = check.whole("n", n, 1, "it is an upper bound on the number of rows")
     c = check.whole("rows", rows, 1, "it is the number of rows added")
     step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-3")

@@ -1,1 +1,1 @@
-"""Randomness: secret coins and calibrated noise. Nothing else in the package draws."""
+"""Randomness: keyed random streams and calibrated noise. No other package draws random numbers."""

@@ -1,18 +1,18 @@
-"""Secret coins: keyed cryptographic streams of random numbers.
+"""Keyed random streams: cryptographic random numbers under a secret key.
 
-`KeyedRNG` is AES-256 in counter mode under a 32-byte key: its holder can repeat it, to everybody else it looks
-random, and released numbers do not give away the state of the generator, as those of an ordinary one do.
+`KeyedRNG` is AES-256 in counter mode under a 32-byte key. The owner of the key can repeat the stream; for
+anyone else it is indistinguishable from random. Unlike with an ordinary generator, released numbers do not
+reveal its state.
 
-Copies and processes. `spawn(*context)` is a pure function of key and context, so every part of a job gets a
-stream of its own by name and repeats it anywhere: in a thread, a forked child, or a process that received the
-object by pickle. A copy (copy, deepcopy, pickle) keeps the position and so repeats the original. What must
-not happen is that two processes draw the same "fresh" numbers by accident. Therefore a secret stream draws
-only where it is at home:
+Processes and copies. `spawn(*context)` is a pure function of key and context. Each part of a job names its
+own stream and can repeat it in a thread, a forked child, or another process that unpickles the object. A copy
+(copy, deepcopy, pickle) keeps the position, so it repeats the original. Two processes must not draw the same
+"fresh" numbers by accident. Therefore a secret stream draws only in its home process:
 
-- a root (`from_os_entropy`) in the process that made it, nowhere else;
-- a named stream (`spawn`) in the process that made or unpickled it, not in a fork of that process.
+- a root (`from_os_entropy`): only the process that created it;
+- a named stream (`spawn`): the process that created or unpickled it, but not a fork of that process.
 
-Elsewhere drawing raises RuntimeError and `spawn` works. A reproducible stream draws anywhere.
+Elsewhere drawing raises RuntimeError, and `spawn` works. A reproducible stream draws anywhere.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from scipy.special import gammaincinv, ndtri
 
 from sdv_plausible.privacy.parameter_checks import Refused, finite_array, integer_array, whole
 
-Bytes = bytes  # Coins has a method of that name
+Bytes = bytes  # KeyedRNG has a method named bytes
 Size = int | tuple[int, ...] | None
 _State = tuple[bytes, int, bool, bool, bytes]
 
 _BLOCK = 16  # bytes of one AES block
-_PLAIN = memoryview(bytes(1 << 20))  # what is encrypted, at most so much at once: zeros, made once
+_PLAIN = memoryview(bytes(1 << 20))  # the plaintext: zeros, encrypted in pieces of at most this size
 
 
 class KeyedRNG:
     """A keyed cryptographic stream of random numbers.
 
-    Make one with `from_os_entropy` (secret) or `from_seed` (reproducible, no privacy claim), and name the
-    streams of the parts of a job with `spawn`. Every draw advances the stream; threads may share one. Where a
-    stream may draw: see the module. The pickle of a stream holds its key: whoever reads it can repeat every
-    draw.
+    Create one with `from_os_entropy` (secret) or `from_seed` (reproducible, without a privacy guarantee), and
+    derive named streams for the parts of a job with `spawn`. Every draw advances the stream. Threads may
+    share one. A secret stream draws only in its home process: see the module. A pickled stream contains its
+    key, so anyone who reads the pickle can repeat every draw.
     """
 
     __slots__ = ("_cipher", "_home", "_is_root", "_is_secret", "_key", "_lock", "_position")
@@ -57,24 +57,24 @@ class KeyedRNG:
         self._key, self._position = key, 0
         self._is_secret, self._is_root = is_secret, is_root
         self._home, self._lock = _Process.current(), threading.Lock()
-        self._cipher: Any = None  # from the first draw on; stands at the position
+        self._cipher: Any = None  # created at the first draw, at the current position
 
     @classmethod
     def from_os_entropy(cls) -> KeyedRNG:
-        """Return a new secret stream, keyed by 32 bytes of the operating system's entropy."""
+        """Return a new secret stream, with a key of 32 bytes from the operating system's entropy."""
         return cls(secrets.token_bytes(32), is_secret=True, is_root=True)
 
     @classmethod
     def from_seed(cls, random_state: int) -> KeyedRNG:
-        """Return the reproducible stream of `random_state`, an integer >= 0; it makes no privacy claim.
+        """Return the reproducible stream of `random_state`, an integer >= 0; it gives no privacy guarantee.
 
         Raises
         ------
         Refused
-            If `random_state` is none.
+            If `random_state` is not an integer >= 0.
         """
-        is_whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-        if not is_whole or random_state < 0:
+        is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+        if not is_integer or random_state < 0:
             rule = "must be an integer of at least 0; secret coins: Coins.from_os_entropy()"
             raise Refused("random_state", random_state, rule)
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
@@ -82,22 +82,22 @@ class KeyedRNG:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the key came from the operating system; not so for `from_seed` and what it spawns."""
+        """Whether the key is from the operating system; False for `from_seed` and the streams it spawns."""
         return self._is_secret
 
     def spawn(self, *context: object) -> KeyedRNG:
-        """Return the stream of this name; the same name gives the same stream, and this one does not move.
+        """Return the stream with this name. Equal names give equal streams. This stream does not advance.
 
         Parameters
         ----------
         *context : str, int, float, bytes, bool, None, or a tuple of these
-            The name. Types and grouping count: ("a", "b"), ("ab",) and (("a", "b"),) differ, and so do 1, 1.0
-            and True.
+            The name. Types and grouping matter: ("a", "b"), ("ab",) and (("a", "b"),) differ, and so do 1,
+            1.0 and True.
 
         Raises
         ------
         TypeError
-            If an item is of another type.
+            If an item has another type.
         """
         return KeyedRNG(
             _derive(self._key, b"spawn", _encode(context)), is_secret=self._is_secret, is_root=False
@@ -129,12 +129,12 @@ class KeyedRNG:
         high : int or array of int
             Exclusive upper bound, 1 to 2**63 - 1; an array is broadcast to `size`.
         size : int or tuple of int, optional
-            Shape of the result; by default that of `high`.
+            Shape of the result; by default the shape of `high`.
 
         Raises
         ------
         TypeError, ValueError
-            If a bound is not an integer or below 1, or `size` not a shape.
+            If a bound is not an integer or is below 1, or `size` is not a shape.
         """
         bound = integer_array("high", high)
         if bound.size and bound.min() < 1:
@@ -146,10 +146,9 @@ class KeyedRNG:
         bounds = (
             np.full(_length(size), bound, np.uint64)
             if not bound.ndim
-            else _spread(bound, size).astype(np.uint64)
+            else _broadcast(bound, size).astype(np.uint64)
         )
-        # Words beyond the last whole multiple of the bound would favour the small remainders: they are drawn
-        # again.
+        # Redraw words beyond the last full multiple of the bound: they would favour small remainders.
         last = np.uint64(2**64 - 1)
         limit = last - (last % bounds + np.uint64(1)) % bounds
         words = self.words(bounds.size)
@@ -159,18 +158,16 @@ class KeyedRNG:
         return _shaped(words.view(np.int64), size)
 
     def permutation(self, n: int) -> npt.NDArray[np.int64]:
-        """Return a uniformly random order of 0, ..., n - 1 as an int64 array."""
+        """Return a uniformly random permutation of 0, ..., n - 1 as an int64 array."""
         while True:
             words = self.words(n)
             order = np.argsort(words)
             words = words[order]
-            if not (
-                words[1:] == words[:-1]
-            ).any():  # given that no two keys tie, all orders are equally likely
+            if not (words[1:] == words[:-1]).any():  # without ties all orders are equally likely
                 return order.astype(np.int64, copy=False)
 
     def normal(self, size: Size = None) -> Any:
-        """Return draws of the standard normal distribution: a float, or a float64 array of shape `size`."""
+        """Return standard normal draws: a float, or a float64 array of shape `size`."""
         return _shaped(ndtri(self._open_uniform(_length(size))), size)
 
     def standard_gamma(self, shape: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -179,12 +176,12 @@ class KeyedRNG:
         Parameters
         ----------
         shape : array of float
-            At least 0; an entry of 0 gives 0. Below 0.05 a draw can underflow to 0.
+            Shape parameters, at least 0; an entry of 0 gives 0. Below 0.05 a draw can underflow to 0.
 
         Raises
         ------
         TypeError, ValueError
-            If a shape is not a finite number of at least 0.
+            If a shape parameter is not finite or is negative.
         """
         shapes = finite_array("shape", shape)
         if shapes.size and shapes.min() < 0:
@@ -193,7 +190,7 @@ class KeyedRNG:
         return np.where(shapes > 0, gammaincinv(np.where(shapes > 0, shapes, 1.0), uniform), 0.0)
 
     def _open_uniform(self, n: int) -> npt.NDArray[np.float64]:
-        """Return `n` uniform odd multiples of 2**-53, none of them 0 or 1."""
+        """Return `n` uniform odd multiples of 2**-53; 0 and 1 are excluded."""
         bits = self.words(n)
         bits >>= np.uint64(12)
         bits <<= np.uint64(1)
@@ -201,7 +198,7 @@ class KeyedRNG:
         return _to_float(bits, 2.0**-53)
 
     def _draw(self, n_bytes: int) -> npt.NDArray[np.uint8]:
-        """Return `n_bytes` of the stream, and advance it by whole blocks."""
+        """Return `n_bytes` of the stream, and advance it by full blocks."""
         if self._is_secret and self._home != _Process.current():
             raise RuntimeError(
                 "these secret coins belong to another process, which may draw the same numbers: "
@@ -209,7 +206,7 @@ class KeyedRNG:
             )
         blocks = -(-n_bytes // _BLOCK)
         size = blocks * _BLOCK
-        out = np.empty(size + _BLOCK, dtype=np.uint8)  # one block more: update_into asks for the room
+        out = np.empty(size + _BLOCK, dtype=np.uint8)  # update_into needs one block more
         with self._lock:
             if self._cipher is None:
                 key = algorithms.AES(_derive(self._key, b"stream"))
@@ -232,10 +229,8 @@ class KeyedRNG:
 
     def __copy__(self) -> KeyedRNG:
         twin = KeyedRNG(self._key, is_secret=self._is_secret, is_root=self._is_root)
-        twin._position, twin._home = (
-            self._position,
-            self._home,
-        )  # unlike a pickle, a copy was not sent anywhere
+        # Unlike a pickle, a copy stays in the process of its original.
+        twin._position, twin._home = self._position, self._home
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> KeyedRNG:
@@ -243,12 +238,12 @@ class KeyedRNG:
 
 
 def new_token() -> str:
-    """Return 256 random bits as text, for an address of a page."""
+    """Return 256 random bits as URL-safe text."""
     return base64.urlsafe_b64encode(KeyedRNG.from_os_entropy().bytes(32)).decode().rstrip("=")
 
 
 class _Process:
-    """The identity of the running process: random, because process numbers repeat."""
+    """Random identity of the running process; process numbers repeat."""
 
     pid = -1
     identity = b""
@@ -261,12 +256,12 @@ class _Process:
 
 
 def _derive(key: bytes, purpose: bytes, message: bytes = b"") -> bytes:
-    """Return a 32-byte key, by HMAC-SHA256: nobody without `key` can tell it from an independent one."""
+    """Derive a 32-byte key by HMAC-SHA256: without `key` it is indistinguishable from an independent one."""
     return hmac.digest(key, purpose + b"\0" + message, "sha256")
 
 
 def _encode(item: object) -> bytes:
-    """Encode a context item without ambiguity: a byte for the type, eight for the length, the value."""
+    """Encode a context item unambiguously: one byte for the type, eight for the length, then the value."""
     match item:
         case None:
             tag, body = b"n", b""
@@ -276,10 +271,8 @@ def _encode(item: object) -> bytes:
             number = int(item)
             tag, body = b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
         case float():
-            tag, body = (
-                b"f",
-                struct.pack(">d", math.nan if math.isnan(item) else item + 0.0),
-            )  # one nan, one zero
+            # All NaN are encoded alike, and so are 0.0 and -0.0.
+            tag, body = b"f", struct.pack(">d", math.nan if math.isnan(item) else item + 0.0)
         case str():
             tag, body = b"s", item.encode("utf-8", "surrogatepass")
         case bytes():
@@ -295,7 +288,7 @@ def _encode(item: object) -> bytes:
 
 
 def _to_float(bits: npt.NDArray[np.uint64], unit: float) -> npt.NDArray[np.float64]:
-    """Return bits * unit, in place: integers below 2**53 are exact in both types."""
+    """Return bits * unit, in place; integers below 2**53 are exact in both types."""
     values = bits.view(np.float64)
     values[:] = bits.view(np.int64)
     values *= unit
@@ -310,7 +303,7 @@ def _length(size: Size) -> int:
     return 1 if size is None else math.prod(_sides(size))
 
 
-def _spread(bound: npt.NDArray[np.int64], size: Size) -> npt.NDArray[np.int64]:
+def _broadcast(bound: npt.NDArray[np.int64], size: Size) -> npt.NDArray[np.int64]:
     try:
         return np.broadcast_to(bound, () if size is None else _sides(size)).ravel()
     except ValueError:

@@ -1,12 +1,12 @@
 """Calibrated noise: the only way in which a value computed from private data leaves the privacy core.
 
-Each function is one whole OpenDP measurement fed by the operating system's entropy: it depends on no stream,
-is fresh in every thread and process, and ignores every seed. With reproducible coins (`KeyedRNG.from_seed`) it
-draws the same distribution from the stream instead and makes no privacy claim. Neighbours, sensitivities and
-composition are the caller's: see `accounting`. Noise is added to integers only: what is real is counted or
-rounded first. A finer lattice counts in steps of a half, a quarter and so on.
+With a secret stream, each function is one OpenDP measurement with entropy from the operating system. It
+depends on no stream or seed and is fresh in every thread and process. With a reproducible stream
+(`KeyedRNG.from_seed`) it draws from the same distribution and gives no privacy guarantee. Neighbours,
+sensitivities and composition are the caller's task: see `accounting`. Noise is added to integers only: real
+values are counted or rounded first. A finer grid counts in steps of a half, a quarter and so on.
 
-The other randomness of the package (splits, seeds, proposals) comes from `KeyedRNG`.
+All other randomness of the package (splits, seeds, proposals) is from `KeyedRNG`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,22 @@ from sdv_plausible.privacy.noise.opendp import add_noise, measurement
 from sdv_plausible.privacy.parameter_checks import integer_array, positive, whole
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
-_FINEST = 2.0**-20  # granularity
+_FINEST = 2.0**-20  # smallest granularity
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCall:
-    """One call of a noise function, without any value."""
+    """One call of a noise function, without any data value."""
 
     name: str
-    # As given; the budget is rho for `discrete_gaussian`, epsilon otherwise
-    sensitivity: float
-    budget: float
-    # Scale of the noise drawn: the formula's, or a few last bits above where OpenDP's own accounting rounds
-    # up
+    sensitivity: float  # as given
+    budget: float  # as given: rho for `discrete_gaussian`, epsilon otherwise
+    # Noise scale: the formula's, or a few last bits above it where OpenDP's accounting rounds up
     scale: float
     shape: tuple[int, ...]
-    source: Source  # where the randomness came from; "seeded stream" makes no privacy claim
-    granularity: float = 1.0  # spacing of the noise's values, in the units of sensitivity and scale
+    source: Source  # source of the randomness; "seeded stream" gives no privacy guarantee
+    granularity: float = 1.0  # spacing of the noise values, in the unit of sensitivity and scale
 
 
 _recorders: list[list[NoiseCall]] = []
@@ -56,14 +54,13 @@ _recorders: list[list[NoiseCall]] = []
 
 @contextmanager
 def record_calls() -> Iterator[list[NoiseCall]]:
-    """Collect every noise call of this process while the block runs, in order; for tests and audits."""
-    # The list grows with each call; it holds neither values nor noise.
+    """Collect every noise call of this process in a list, in order; for tests and audits."""
     calls: list[NoiseCall] = []
     _recorders.append(calls)
     try:
         yield calls
     finally:
-        _recorders[:] = [others for others in _recorders if others is not calls]
+        _recorders[:] = [other for other in _recorders if other is not calls]
 
 
 def discrete_laplace(
@@ -72,12 +69,12 @@ def discrete_laplace(
     """Add discrete Laplace noise of scale sensitivity / epsilon."""
     # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
     # distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden, Sundararajan
-    # 2012). Comparing the noisy counts with a threshold is post-processing. What exceeds 64 bits saturates.
-    # Secret coins: OpenDP's measurement, with the operating system's entropy; reproducible ones: the same
-    # distribution from the stream, without a privacy claim. ``repeatable`` draws the noise of secret coins
-    # from their stream too, so that a stream of the same name repeats it; some fifty times faster than
-    # OpenDP, within 2**-120 of exact per value. The guarantee then also rests on AES-256 and on one input per
-    # stream: two inputs under the same noise show their difference.
+    # 2012). Comparing the noisy counts with a threshold is post-processing. Sums beyond 64 bits saturate. A
+    # secret stream means OpenDP's measurement with the operating system's entropy; a reproducible one gives
+    # the same distribution from the stream, without a privacy guarantee. With ``repeatable``, a secret stream
+    # supplies the noise itself, so that a stream of the same name repeats it. This is about fifty times
+    # faster than OpenDP and within 2**-120 of exact per value. The guarantee then also rests on AES-256 and
+    # on one input per stream: two inputs under the same noise reveal their difference.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     source = _source(coins, repeatable=repeatable)
@@ -96,9 +93,9 @@ def discrete_laplace(
 def floored_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number."""
-    # ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
-    # drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
+    """Add Laplace noise of scale sensitivity / epsilon, rounded down, for comparison with an integer."""
+    # For real Laplace noise L, ``count + L >= k`` iff ``count + floor(L) >= k``, so no real number is drawn.
+    # The noise is from the stream, as for `discrete_laplace` with ``repeatable``.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not repeatable:
@@ -116,14 +113,15 @@ def discrete_gaussian(
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
     Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath,
-    Steinke 2020). What exceeds 64 bits saturates. Coins as in `discrete_laplace`.
+    Steinke 2020). Sums beyond 64 bits saturate. Streams as for `discrete_laplace`.
 
-    The noise z takes the multiples of `granularity`: 1 (the result is int64), or a power of two below (it is
-    float64). Below 1, whole-number noise is added to the number of steps in each value.
+    The noise z takes multiples of `granularity`: 1 (the result is int64), or a power of two below 1 (it is
+    float64). Below 1, integer noise is added to the number of steps in each value.
     """
     steps = _steps(granularity)
     most = np.iinfo(np.int64).max // steps
-    counts = np.clip(integer_array("values", values), -most, most) * steps  # moves no further for the bound
+    # Clipping does not raise the sensitivity.
+    counts = np.clip(integer_array("values", values), -most, most) * steps
     sensitivity, rho = positive("sensitivity", sensitivity), positive("rho", rho, _NO_NOISE)
     source = _source(coins)
     if source == "opendp":
@@ -143,9 +141,9 @@ def discrete_gaussian(
 
 def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG) -> int:
     """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity))."""
-    # The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
-    # epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
-    # Position among at least one score. Coins as in `discrete_laplace`.
+    # The exponential mechanism, as the argmax of scores with Gumbel noise. It has epsilon-bounded range, so
+    # it is epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between
+    # neighbours. Needs at least one score. Streams as for `discrete_laplace`.
     values = integer_array("scores", scores).ravel()
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:
@@ -163,9 +161,9 @@ def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: floa
 
 
 def _steps(granularity: float) -> int:
-    """Number of steps of a lattice in 1."""
-    found = math.frexp(positive("granularity", granularity))
-    if granularity > 1 or found[0] != 0.5 or granularity < _FINEST:
+    """Number of grid steps in 1."""
+    mantissa, _ = math.frexp(positive("granularity", granularity))
+    if granularity > 1 or mantissa != 0.5 or granularity < _FINEST:
         raise ValueError(
             f"granularity ({granularity!r}) must be 1 or a power of two below, at least {_FINEST}: try 0.25"
         )

@@ -1,4 +1,4 @@
-"""Integer noise from a keyed stream, for reproducible runs and for noise that a named stream must repeat."""
+"""Integer noise from a keyed stream: for reproducible runs, and for noise that a named stream must repeat."""
 
 from __future__ import annotations
 
@@ -13,70 +13,64 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import whole
 
 
-def discrete_laplace_noise(coins: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
+def discrete_laplace_noise(rng: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
     """Return `n` discrete Laplace draws, Pr[z] proportional to exp(-abs(z) / scale)."""
     # Each is the difference of two geometric draws, within 2**-120 of exact in total variation. There is no
-    # rejection: how many coins are used tells nothing.
-    if not 2.0**-10 <= scale <= 2.0**50:
-        raise ValueError(
-            f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream"
-        )
-    return _geometric(coins, scale, n) - _geometric(coins, scale, n)
+    # rejection, so the amount of randomness used reveals nothing.
+    return _geometric(rng, scale, n) - _geometric(rng, scale, n)
 
 
-def floored_laplace_noise(coins: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
-    """Return `n` draws of floor(L), L Laplace of this scale: for whole m, L >= m just if floor(L) >= m."""
-    # The whole part of |L| is geometric, and the sign a fair coin.
-    if not 2.0**-10 <= scale <= 2.0**50:
-        raise ValueError(
-            f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream"
-        )
-    size = _geometric(coins, scale, n)
-    below = coins.integers(2, n).astype(bool)
+def floored_laplace_noise(rng: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
+    """Return `n` draws of floor(L), L Laplace with this scale; for integers m, L >= m iff floor(L) >= m."""
+    # The integer part of |L| is geometric, and the sign is a fair coin.
+    size = _geometric(rng, scale, n)
+    below = rng.integers(2, n).astype(bool)
     return np.where(below, -1 - size, size)
 
 
-def discrete_gaussian_noise(coins: KeyedRNG, sigma: float, n: int) -> npt.NDArray[np.int64]:
+def discrete_gaussian_noise(rng: KeyedRNG, sigma: float, n: int) -> npt.NDArray[np.int64]:
     """Return `n` discrete Gaussian draws, Pr[z] ~ exp(-z**2 / (2 sigma**2)), to double precision."""
-    # By rejection from discrete Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3). For reproducible coins
-    # only.
+    # By rejection from discrete Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3). Only for reproducible
+    # streams.
     t = math.floor(sigma) + 1.0
     drawn = np.empty(n, dtype=np.int64)
-    missing = np.arange(n)
-    while missing.size:
-        proposed = discrete_laplace_noise(coins, t, missing.size)
-        accepted = coins.uniform(missing.size) < np.exp(
-            -(((np.abs(proposed) - sigma**2 / t) / sigma) ** 2) / 2
-        )
-        drawn[missing[accepted]] = proposed[accepted]
-        missing = missing[~accepted]
+    pending = np.arange(n)
+    while pending.size:
+        proposed = discrete_laplace_noise(rng, t, pending.size)
+        accepted = rng.uniform(pending.size) < np.exp(-(((np.abs(proposed) - sigma**2 / t) / sigma) ** 2) / 2)
+        drawn[pending[accepted]] = proposed[accepted]
+        pending = pending[~accepted]
     return drawn
 
 
 def saturating_add(values: npt.NDArray[np.int64], noise: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return values + noise with magnitudes limited to 2**62 - 1 each, so that the sum cannot wrap around."""
+    """Return values + noise, each clipped to magnitude 2**62 - 1 so that the sum cannot wrap around."""
     most = 2**62 - 1
     return np.clip(values, -most, most) + np.clip(noise, -most, most)
 
 
-def _geometric(coins: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
-    """Return `n` draws with Pr[g] proportional to exp(-g / scale), g = 0, 1, ..., digit by digit."""
-    # exp(-g / scale) is the product over the binary digits b_i of g of exp(-b_i 2**i / scale): the digits are
-    # independent, and digit i is a one with probability 1 / (1 + exp(2**i / scale)).
+def _geometric(rng: KeyedRNG, scale: float, n: int) -> npt.NDArray[np.int64]:
+    """Return `n` draws with Pr[g] proportional to exp(-g / scale), g = 0, 1, ..., bit by bit."""
+    # exp(-g / scale) is the product of exp(-b_i 2**i / scale) over the bits b_i of g. So the bits are
+    # independent, and bit i is one with probability 1 / (1 + exp(2**i / scale)).
+    if not 2.0**-10 <= scale <= 2.0**50:
+        raise ValueError(
+            f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream"
+        )
     total = np.zeros(n, dtype=np.int64)
     for digit, (high, low) in enumerate(_digit_thresholds(scale)):
-        words = coins.words(n)
-        one = words < high
+        words = rng.words(n)
+        is_one = words < high
         tie = np.flatnonzero(words == high)
         if tie.size:
-            one[tie] = coins.words(tie.size) < low
-        total += one.astype(np.int64) << digit
+            is_one[tie] = rng.words(tie.size) < low
+        total += is_one.astype(np.int64) << digit
     return total
 
 
 @functools.lru_cache(maxsize=256)
 def _digit_thresholds(scale: float) -> tuple[tuple[np.uint64, np.uint64], ...]:
-    """Return each digit's probability of a one, cut to 128 bits, as two words; up to the last above zero."""
+    """Return each bit's probability of a one, cut to 128 bits, as two words; up to the last above zero."""
     exact = Context(prec=60)
     thresholds: list[tuple[np.uint64, np.uint64]] = []
     while True:
@@ -90,23 +84,20 @@ def _digit_thresholds(scale: float) -> tuple[tuple[np.uint64, np.uint64], ...]:
 Counts = npt.NDArray[np.int64]
 
 
-def count_among_drawn(
-    counts: npt.ArrayLike, population: int, drawn: int, stop: int, coins: KeyedRNG
-) -> Counts:
-    """Of each number of records that count, how many are among those drawn without replacement."""
-    # Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every
-    # draw is one unbiased whole number, so the law is exact. ``counts`` has shape (N,), entries
-    # 0..population.
+def count_among_drawn(counts: npt.ArrayLike, population: int, drawn: int, stop: int, rng: KeyedRNG) -> Counts:
+    """Draw how many of each number of records are in a sample drawn without replacement."""
+    # A fresh sample per entry, counted up to ``stop``: ``min(stop, hypergeometric)``. Every draw is one
+    # unbiased integer, so the law is exact. ``counts`` has shape (N,), with entries 0..population.
     whole("population", population, 1)
     whole("stop", stop, 1)
     counted = np.asarray(counts, dtype=np.int64)
-    # Who counts and who is drawn may change places: the smaller number is gone through one by one.
-    gone_through, others = np.minimum(counted, drawn), np.maximum(counted, drawn)
-    found = np.zeros(len(counted), dtype=np.int64)
-    active, step = np.flatnonzero(gone_through > 0), 0
+    # Counted and drawn records are interchangeable: loop over the smaller number.
+    fewer, more = np.minimum(counted, drawn), np.maximum(counted, drawn)
+    hits = np.zeros(len(counted), dtype=np.int64)
+    active, step = np.flatnonzero(fewer > 0), 0
     while len(active):
-        hit = coins.integers(population - step, len(active)) < others[active] - found[active]
-        found[active] += hit
+        hit = rng.integers(population - step, len(active)) < more[active] - hits[active]
+        hits[active] += hit
         step += 1
-        active = active[(found[active] < stop) & (step < gone_through[active])]
-    return found
+        active = active[(hits[active] < stop) & (step < fewer[active])]
+    return hits

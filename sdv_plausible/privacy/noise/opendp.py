@@ -1,4 +1,4 @@
-"""OpenDP measurements, built so that their own privacy map stays within the budget."""
+"""OpenDP measurements whose own privacy map stays within the budget."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 Kind = Literal["discrete_laplace", "discrete_gaussian", "noisy_max"]
 
-_LAST_BIT = 2.0**-52  # of a double, relative
-_LARGEST_SCALE = 2.0**500  # its inverse is the smallest: both well within double precision
-_PIECE = 1 << 14  # values per OpenDP call when a long vector is spread over threads
+_LAST_BIT = 2.0**-52  # relative spacing of doubles
+_LARGEST_SCALE = 2.0**500  # the smallest scale is its inverse; both are well within double precision
+_PIECE = 1 << 14  # values per OpenDP call where a long vector is split between threads
 _building = threading.Lock()
 _SCALES: dict[Kind, Callable[[float, float], float]] = {
     "discrete_laplace": lambda sensitivity, epsilon: sensitivity / epsilon,
@@ -28,10 +28,10 @@ _SCALES: dict[Kind, Callable[[float, float], float]] = {
 
 @functools.lru_cache(maxsize=256)
 def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, float]:
-    """Return the OpenDP measurement for `sensitivity` and `budget`, and its scale."""
-    # The scale is the formula's, raised by the last bits that OpenDP's upward-rounded privacy map may ask
-    # for. The sensitivity is in the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance, whole but
-    # for Gaussian; the budget is epsilon for "discrete_laplace", rho for the others.
+    """Return the OpenDP measurement for `sensitivity` and `budget`, and its noise scale."""
+    # The scale is the formula's, raised by the last bits that OpenDP's upward-rounded privacy map may need.
+    # The sensitivity is in the L1 (Laplace), L2 (Gaussian) or L-infinity (noisy max) distance, and an integer
+    # except for Gaussian noise. The budget is epsilon for "discrete_laplace", rho for the others.
     scale = _SCALES[kind](sensitivity, budget)
     step = _LAST_BIT
     while 1 / _LARGEST_SCALE < scale < _LARGEST_SCALE:
@@ -45,9 +45,9 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
 
 
 def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
-    """Return the release of an additive-noise measurement, in the shape and type of `array`."""
-    # The noise is independent per entry, so pieces in threads (OpenDP runs outside the interpreter's lock)
-    # are the same mechanism.
+    """Run an additive-noise measurement on `array`; the result has its shape and type."""
+    # The noise is independent per entry, so running pieces in threads is the same mechanism; OpenDP releases
+    # the interpreter lock.
     flat = np.ascontiguousarray(array).ravel()
     if flat.size <= _PIECE:
         parts = [built(flat)] if flat.size else []
@@ -61,19 +61,17 @@ def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
 
 @functools.cache
 def check_there() -> None:
-    """Draw noise once, on nobody's number: a library that is missing or broken fails unpaid."""
+    """Draw noise once for a constant: a missing or broken library then fails before budget is spent."""
     add_noise(_build("discrete_laplace", 1.0), np.zeros(1, dtype=np.int64))
 
 
 def _build(kind: Kind, scale: float) -> Any:
-    # Imported here: OpenDP loads a large native library that `import sdv_plausible` should not wait for.
+    # Imported lazily: OpenDP loads a large native library.
     from opendp import domains, measurements, measures, metrics, mod
 
     with _building:
         was_enabled = "contrib" in mod.GLOBAL_FEATURES
-        mod.enable_features(
-            "contrib"
-        )  # OpenDP keeps these measurements there; left afterwards as the user had it
+        mod.enable_features("contrib")  # needed for these measurements; the user's setting is restored
         try:
             integers = domains.vector_domain(domains.atom_domain(T="i64"))
             if kind == "discrete_laplace":

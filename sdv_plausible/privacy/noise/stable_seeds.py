@@ -1,8 +1,9 @@
-"""Rows for one recipient: coins from the holder's secret, so that the same person always gets the same rows.
+"""Streams for recipients, derived from the data owner's secret: one recipient always gets the same rows.
 
-Without the secret nobody can tell a recipient's coins from fresh ones, nor make those of another recipient:
-the key is a keyed hash of the name under the secret, and the generator AES-256 (:mod:`.coins`). So rows for
-recipients are rows that the ledger covers anyway (docs/explanation/proofs/recipients.md).
+Without the secret nobody can tell a recipient's stream from a fresh one or derive another recipient's: the
+key is a keyed hash of the recipient's name under the secret, and the generator is AES-256
+(:mod:`.keyed_rng`). So the ledger covers rows for recipients as it covers any rows
+(docs/explanation/proofs/recipients.md).
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ SECRET_BYTES = 32
 
 
 def new_secret() -> bytes:
-    """Return a new secret of the holder, for :func:`recipient_coins`: keep it apart from what is released."""
+    """Return a new secret for :func:`recipient_coins`; store it apart from anything released."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def recipient_coins(secret: bytes | None, recipient: str | None, release: str) -> KeyedRNG:
-    """Return the stream of one recipient of one release."""
-    # The secret is from :func:`new_secret`; the recipient is to be spelled the same every time, ``release``
-    # is a digest.
+    """Return the random stream of one recipient of one release."""
+    # ``secret`` is from :func:`new_secret`. The recipient's spelling must not vary. ``release`` is a digest.
     if not (isinstance(recipient, str) and recipient.strip()):
         raise Refused("recipient", recipient, "must name who gets the rows, as a secret was given")
     if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):

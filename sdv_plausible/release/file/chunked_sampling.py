@@ -1,6 +1,6 @@
-"""Many rows in flat memory: parts of a table, each from coins of its own, whoever makes it.
+"""Chunked sampling: draw many rows in constant memory, one part at a time.
 
-Part i depends on the release, the call and i alone, so that the rows are the same for any number of workers.
+Part i depends on the release, the call and i only, so the rows are the same for any number of workers.
 """
 
 from __future__ import annotations
@@ -21,98 +21,98 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.release_sampling import PART_ROWS, sample_table
 from sdv_plausible.utils.atomic_files import part_folder
 
-AHEAD = 4  # parts that are under way at a time, at least; twice the workers is enough for two
+MIN_AHEAD = 4  # smallest number of parts in progress
 
 
 @dataclass(frozen=True, eq=False)
 class PartRequest:
-    """What a part is made of; it can be sent to another process."""
+    """Everything that a part needs; picklable, for other processes."""
 
-    # Arguments of :func:`~sdv_plausible.release.file.release_sampling.sample_table` that the release gives
+    # Arguments of ``sample_table`` that do not depend on the call
     release: Mapping[str, Any]
-    num_rows: int  # of the whole table
-    rows: int  # of a part
+    num_rows: int  # of all parts
+    rows: int  # per part
     coins: KeyedRNG
 
     @classmethod
     def of(
         cls, release: Mapping[str, Any], num_rows: int, rows: int, random_state: int | None
     ) -> PartRequest:
-        """Check a call."""
+        """Check the arguments of a call, and derive its random streams."""
         check.whole("num_rows", num_rows, 0, "try 1000")
         check.whole("rows", rows, 1, f"try {PART_ROWS}")
         coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
         return cls(release, int(num_rows), int(rows), coins.spawn("sample in parts"))
 
     def __len__(self) -> int:
-        """Return the number of parts, one at least: a table without rows has its columns."""
+        """Return the number of parts, at least 1, so that an empty table has its columns."""
         return max(-(-self.num_rows // self.rows), 1)
 
     def __reduce__(self) -> Any:
-        """Travel as bytes that a process reads once, not for every part: models keep tables of their own."""
-        return _received, (self._sent,)
+        """Pickle as bytes that each process unpickles once, not once per part."""
+        return _unpickled, (self._pickled,)
 
     @cached_property
-    def _sent(self) -> bytes:
+    def _pickled(self) -> bytes:
         return pickle.dumps((self.release, self.num_rows, self.rows, self.coins))
 
     def part(self, number: int) -> pd.DataFrame:
         """Make one part."""
-        before = number * self.rows
-        size = min(self.rows, self.num_rows - before)
+        start = number * self.rows
+        size = min(self.rows, self.num_rows - start)
         return sample_table(
-            size, {}, coins=self.coins.spawn("part", number), place=(before, self.num_rows), **self.release
+            size, {}, coins=self.coins.spawn("part", number), position=(start, self.num_rows), **self.release
         )
 
     def parquet(self, number: int) -> bytes:
-        """Make one part, as the content of a Parquet file."""
-        before = number * self.rows
-        size, coins = min(self.rows, self.num_rows - before), self.coins.spawn("part", number)
-        from sdv_plausible.release.file.arrow_rows import parquet_bytes, sample_arrow  # with pyarrow
+        """Make one part as the content of a Parquet file."""
+        start = number * self.rows
+        size, coins = min(self.rows, self.num_rows - start), self.coins.spawn("part", number)
+        from sdv_plausible.release.file.arrow_rows import parquet_bytes, sample_arrow  # lazy: needs pyarrow
 
-        return parquet_bytes(sample_arrow(size, coins=coins, place=(before, self.num_rows), **self.release))
+        return parquet_bytes(sample_arrow(size, coins=coins, position=(start, self.num_rows), **self.release))
 
 
 @lru_cache(maxsize=1)
-def _received(sent: bytes) -> PartRequest:
-    return PartRequest(*pickle.loads(sent))
+def _unpickled(data: bytes) -> PartRequest:
+    return PartRequest(*pickle.loads(data))
 
 
-def made(
-    call: PartRequest, make: Callable[[PartRequest, int], Any], executor: Executor | None
+def make_parts(
+    request: PartRequest, make: Callable[[PartRequest, int], Any], executor: Executor | None
 ) -> Iterator[Any]:
-    """Make all parts in order, a few ahead of the one that is wanted where there are workers."""
-    numbers = range(len(call))
+    """Make all parts in order; with workers, a few parts ahead of the consumer."""
+    numbers = range(len(request))
     if executor is None:
-        return (make(call, number) for number in numbers)
-    from sdv_plausible.utils.parallel import in_turn  # where there are workers
+        return (make(request, number) for number in numbers)
+    from sdv_plausible.utils.parallel import in_turn  # lazy
 
-    ahead = max(AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
-    return in_turn(executor, partial(make, call), numbers, ahead)
+    ahead = max(MIN_AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
+    return in_turn(executor, partial(make, request), numbers, ahead)
 
 
-def write_parts(call: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
-    """Write all parts as Parquet files into a folder, which is there whole or not at all."""
+def write_parts(request: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
+    """Write all parts as Parquet files into a folder, atomically."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"folder ({str(folder)!r}) must be new or empty: parts of two tables would mix")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with part_folder(folder.parent) as hidden:
-        whole = hidden / "parts"
-        whole.mkdir()
-        for number, content in enumerate(made(call, PartRequest.parquet, executor)):
-            (whole / f"part-{number:06d}.parquet").write_bytes(content)
+        parts = hidden / "parts"
+        parts.mkdir()
+        for number, content in enumerate(make_parts(request, PartRequest.parquet, executor)):
+            (parts / f"part-{number:06d}.parquet").write_bytes(content)
         if folder.exists():
             folder.rmdir()
-        whole.rename(folder)
+        parts.rename(folder)
     return sorted(folder.iterdir())
 
 
 class ChunkedSampler(ABC):
-    """What draws many rows part by part: of whatever says what rows are made of."""
+    """Mixin that draws many rows part by part."""
 
     @abstractmethod
-    def _rows_from(self) -> dict[str, Any]:
-        """What rows are made of, but for the call."""
+    def _sampling_arguments(self) -> dict[str, Any]:
+        """Arguments of ``sample_table`` that do not depend on the call."""
 
     def sample_parts(
         self,
@@ -122,27 +122,31 @@ class ChunkedSampler(ABC):
         random_state: int | None = None,
         executor: Executor | None = None,
     ) -> Iterator[pd.DataFrame]:
-        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
+        """Draw many rows part by part, in constant memory.
+
+        The rows are the same for any number of workers.
 
         Parameters
         ----------
         num_rows : int
-            Rows wanted, >= 0.
+            Number of rows in all, >= 0.
         rows : int
-            Rows of a part. It is part of the call: other parts are other rows.
+            Rows per part. Another part size gives other rows.
         random_state : int, optional
-            The same rows again for the same call; by default fresh ones.
+            Seed that repeats the rows of the same call; by default fresh rows.
         executor : concurrent.futures.Executor, optional
-            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
-            default this process.
+            Executor that makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's
+            ``get_executor()``; by default this process.
 
         Yields
         ------
         DataFrame
-            Parts in order.
+            The parts in order.
         """
-        yield from made(
-            PartRequest.of(self._rows_from(), num_rows, rows, random_state), PartRequest.part, executor
+        yield from make_parts(
+            PartRequest.of(self._sampling_arguments(), num_rows, rows, random_state),
+            PartRequest.part,
+            executor,
         )
 
     def sample_to_parquet(
@@ -154,14 +158,14 @@ class ChunkedSampler(ABC):
         random_state: int | None = None,
         executor: Executor | None = None,
     ) -> list[Path]:
-        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
+        """Draw many rows into a folder of Parquet files, written atomically.
 
         Parameters
         ----------
         folder : str or Path
-            New or empty.
+            New or empty folder.
         num_rows, rows, random_state, executor
-            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
+            As for :meth:`sample_parts`. The bytes are the same for any number of workers.
 
         Returns
         -------
@@ -169,5 +173,5 @@ class ChunkedSampler(ABC):
             The files.
         """
         return write_parts(
-            PartRequest.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor
+            PartRequest.of(self._sampling_arguments(), num_rows, rows, random_state), Path(folder), executor
         )

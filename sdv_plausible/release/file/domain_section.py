@@ -1,4 +1,4 @@
-"""The domain in a release file: what each column may hold, and where that knowledge came from."""
+"""The domain in a release file: the values of each column, and their provenance."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ REQUIRED = tuple(name for name in ATTRIBUTE if name not in SELDOM)
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:
-    """Section of a domain: one object per attribute, in column order."""
+    """Domain as a section: one object per attribute, in column order."""
     return [write_attribute(attribute) for attribute in domain]
 
 
-def read_domain(part: DocumentNode) -> Domain:
-    """Domain of a section."""
-    items = part.items(100_000)
+def read_domain(node: DocumentNode) -> Domain:
+    """Read and check the section of the domain."""
+    items = node.items(100_000)
     attributes = tuple(map(_read_modelled, items))
     if not attributes:
-        raise part.refuse("must have a column at least")
-    return part.checked(lambda: Domain(attributes))
+        raise node.refuse("must have a column at least")
+    return node.validate(lambda: Domain(attributes))
 
 
-def read_column(part: DocumentNode) -> Attribute:
-    """Finished column of an object."""
-    part.entries()
-    found = part.checked(lambda: read_attribute(part.value, REQUIRED))
-    if found.datetime_format is not None:
-        part.checked(lambda: pd.Timestamp(0).strftime(found.datetime_format))
-    return found
-
-
-def check_column(name: str, attribute: Attribute) -> None:
-    """Refuse a column that no release file can hold, before a fit is paid."""
-    what = f"domain of column {name!r}"
-    check_writable("domain", what, lambda: write_attribute(attribute), _read_modelled)
-    if attribute.name != name:
-        raise Refused.saying("domain", f"{what} has the name {attribute.name!r:.60}")
-
-
-def _read_modelled(part: DocumentNode) -> Attribute:
-    attribute = read_column(part)
-    _check_arithmetic(part, attribute)
+def read_column(node: DocumentNode) -> Attribute:
+    """Read one attribute."""
+    node.entries()
+    attribute = node.validate(lambda: read_attribute(node.value, REQUIRED))
+    if attribute.datetime_format is not None:
+        node.validate(lambda: pd.Timestamp(0).strftime(attribute.datetime_format))
     return attribute
 
 
-def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
-    """Refuse bins in which no value can be drawn without an overflow."""
+def check_column(name: str, attribute: Attribute) -> None:
+    """Check before a fit that a release file can hold an attribute."""
+    subject = f"domain of column {name!r}"
+    check_writable("domain", subject, lambda: write_attribute(attribute), _read_modelled)
+    if attribute.name != name:
+        raise Refused.saying("domain", f"{subject} has the name {attribute.name!r:.60}")
+
+
+def _read_modelled(node: DocumentNode) -> Attribute:
+    attribute = read_column(node)
+    _check_arithmetic(node, attribute)
+    return attribute
+
+
+def _check_arithmetic(node: DocumentNode, attribute: Attribute) -> None:
+    """Reject bins whose width or rounded ends overflow."""
     widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
     if attribute.kind == "float":
         largest = max((abs(end) for end in (*attribute.lower, *attribute.upper)), default=0.0)
@@ -61,4 +61,4 @@ def _check_arithmetic(part: DocumentNode, attribute: Attribute) -> None:
             not all(map(math.isfinite, widths))
             or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf
         ):
-            raise part.refuse("bins must not be wider than a double, also when they are rounded")
+            raise node.refuse("bins must not be wider than a double, also when they are rounded")

@@ -1,7 +1,4 @@
-"""Rows of a release without SDV.
-
-The model's columns decoded, the others made up, in the order and types of the table.
-"""
+"""Sampling rows from a release without SDV."""
 
 from __future__ import annotations
 
@@ -19,49 +16,42 @@ from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.release.file.fake_columns import Place, invent
-from sdv_plausible.release.file.schema_section import TableSchema, as_stored
+from sdv_plausible.release.file.fake_columns import PartPosition, make_placeholders
+from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.table.columns.stored_types import in_storage
 
-PART_ROWS = 500_000  # of a table that is made part by part
-# Bytes of a row while it is made, as measured: of a column that is modelled, and of one that is made up.
-MODELLED_BYTES, INVENTED_BYTES = 36, 160
-_UNKNOWN_MEMORY = 64 * 2**30  # of a machine that does not say what it has
+PART_ROWS = 500_000  # rows per part of chunked sampling
+# Measured peak bytes per cell of a modelled column and of a placeholder column.
+MODELLED_BYTES, PLACEHOLDER_BYTES = 36, 160
+_UNKNOWN_MEMORY = 64 * 2**30  # if the system reports nothing
 
 
-def memory() -> int:
-    """Bytes that this machine, or what of it this program may have, can still give."""
-    found = []
+def available_memory() -> int:
+    """Available memory of this machine or of this process's limit, in bytes."""
+    limits = []
     with suppress(OSError, ValueError, IndexError):
-        said = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
-        found.append(1024 * int(said.split()[0]))
+        meminfo = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        limits.append(1024 * int(meminfo.split()[0]))
     with suppress(OSError, ValueError):
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     with suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(found, default=_UNKNOWN_MEMORY)
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=_UNKNOWN_MEMORY)
 
 
 def check_memory(num_rows: int, modelled: int, invented: int) -> None:
-    """Refuse a table that would not fit in memory, before the first of its rows is drawn.
-
-    Parameters
-    ----------
-    num_rows : int
-        Its rows.
-    modelled, invented : int
-        How many columns it has of either kind.
-    """
-    needed, there = num_rows * (modelled * MODELLED_BYTES + invented * INVENTED_BYTES), memory()
-    if needed > there:
+    """Reject a table that does not fit in memory; the counts are of modelled and other columns."""
+    needed = num_rows * (modelled * MODELLED_BYTES + invented * PLACEHOLDER_BYTES)
+    available = available_memory()
+    if needed > available:
         raise Refused(
             "num_rows",
             num_rows,
-            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are "
+            f"needs about {needed / 2**30:,.1f} GiB at once, and {available / 2**30:,.1f} GiB of memory are "
             "there",
             "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
             "release() gives",
@@ -80,27 +70,28 @@ def sample_table(
     locales: Sequence[str],
     coins: KeyedRNG,
     uniform: Sequence[str] = (),
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.DataFrame:
-    """Draw rows: post-processing of what was released."""
-    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
-    # these, and rows of the whole table. Given values that together have probability 0 are refused.
-    codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
-    free = _uniform(uniform, given, domain)
-    known = _known(given, codec, rules)
+    """Draw rows (post-processing); an error if the ``given`` values have joint probability 0."""
+    # ``uniform``: columns with uniform codes. ``position``: (rows before these, rows of the whole table).
+    codec, attributes, given = Codec(domain), rules.whole(domain), rules.given(given)
+    uniform_columns = _uniform_columns(uniform, given, domain)
+    given_codes = _given_codes(given, codec, rules)
 
-    def drawn(wanted: int, number: int) -> pd.DataFrame:
-        own = coins if number == 0 else coins.spawn("again", number)
-        codes = _codes(wanted, known, model, seeds, own)
-        for j in free:
-            codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
-        return decoded(codes, given, codec, rules, own)
+    def draw(num_wanted: int, number: int) -> pd.DataFrame:
+        stream = coins if number == 0 else coins.spawn("again", number)
+        codes = _draw_codes(num_wanted, given_codes, model, seeds, stream)
+        for j in uniform_columns:
+            codes[:, j] = stream.spawn("uniform", j).integers(domain.cardinalities[j], num_wanted)
+        return decoded(codes, given, codec, rules, stream)
 
-    table = rules.draw(num_rows, drawn, whole)
-    # Categories are objects as they were decoded, and missing ones NaN: none has to be looked at.
+    table = rules.draw(num_rows, draw, attributes)
+    # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     streams = partial(coins.spawn, "invented")
-    return completed(table, schema, whole, streams, locales=locales, decoded_so=decoded_so, place=place)
+    return completed(
+        table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, position=position
+    )
 
 
 def completed(
@@ -111,23 +102,20 @@ def completed(
     *,
     locales: Sequence[str],
     decoded_so: Collection[str] = (),
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.DataFrame:
-    """Rows with all columns of a schema, in its order and types.
-
-    Columns in ``whole`` are in the table. Of the others the table may have some, such as foreign keys; the
-    rest is made up, each from its own stream.
-    """
+    """Add the schema's missing columns with placeholder values, and set its order and dtypes."""
     columns = {}
     for column in schema.columns:
         name = column.name
         if name in table and ((name in decoded_so and column.dtype == object) or name not in whole):
             columns[name] = table[name]
         elif name in whole:
-            columns[name] = as_stored(table[name], column.dtype)
+            columns[name] = cast_column(table[name], column.dtype)
         else:
-            columns[name] = invent(
-                column, len(table), streams(name), is_key=name in schema.keys, locales=locales, place=place
+            is_key, stream = name in schema.keys, streams(name)
+            columns[name] = make_placeholders(
+                column, len(table), stream, is_key=is_key, locales=locales, position=position
             )
     frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
@@ -137,7 +125,7 @@ def completed(
 def decoded(
     codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: KeyedRNG
 ) -> pd.DataFrame:
-    """Codes as rows of the table: values inside the bins, given ones as they are, and what rules make."""
+    """Decode rows: draw values inside bins, insert given values, and derive the rules' columns."""
     table = codec.decode(codes, coins.spawn("inside the bins"))
     for name, value in given.items():
         if name in table:
@@ -145,14 +133,14 @@ def decoded(
     return rules.unfold(table)
 
 
-def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
+def _given_codes(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
     """Codes of the given values."""
     names = codec.domain.names
     for name, value in given.items():
         if name in rules.made:
-            why = next(rule for rule in rules.rule_set.making if name in rule.made)
+            rule = next(rule for rule in rules.rule_set.making if name in rule.made)
             raise ValueError(
-                f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
+                f"given names {name!r}, which is made by the rule '{rule}': give the columns that it follows "
                 "from"
             )
         if name not in names:
@@ -164,8 +152,8 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
 
 
-def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
-    """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
+def _uniform_columns(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
+    """Indices of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
     is_list = isinstance(names, Iterable) and not isinstance(names, str)
     if not is_list or not all(isinstance(name, str) and name in domain.names for name in names):
         raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")
@@ -175,14 +163,14 @@ def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> 
     return [domain.names.index(name) for name in dict.fromkeys(names)]
 
 
-def _codes(
-    num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
+def _draw_codes(
+    num_rows: int, given_codes: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
 ) -> np.ndarray:
-    if not known:
+    if not given_codes:
         return seeds.sample(num_rows, model, coins)
-    found = seeds.sample_given(num_rows, known, model, coins)
-    if len(found) < num_rows:
+    codes = seeds.sample_given(num_rows, given_codes, model, coins)
+    if len(codes) < num_rows:
         raise ValueError(
             "given: no row can have all of these values, their probability is 0: leave one of them out"
         )
-    return found
+    return codes

@@ -1,4 +1,4 @@
-"""The rules in a release file, and the columns that follow from others by them."""
+"""The rules in a release file, and the columns that they derive."""
 
 from __future__ import annotations
 
@@ -18,65 +18,65 @@ from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribut
 
 
 def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
-    """Section of the rules, in the order in which columns are made."""
+    """Rules as a section, in the order in which they derive columns."""
     return [
         {"rule": written(rule), "made": [write_attribute(rules.made[name]) for name in rule.made]}
         for rule in rules.rule_set.rules
     ]
 
 
-def read_rules(part: DocumentNode, domain: Domain) -> FittedRules:
-    """Rules of a section, to the domain of what the model makes."""
+def read_rules(node: DocumentNode, domain: Domain) -> FittedRules:
+    """Read and check the section of the rules."""
     making: list[DerivingRule] = []
     limiting: list[Rule] = []
     made: dict[str, Attribute] = {}
     known = {attribute.name: attribute for attribute in domain}
-    for item in part.items(10_000):
+    for item in node.items(10_000):
         f = item.fields(("rule", "made"))
         rule = _read_rule(f["rule"])
-        listed = [read_column(column) for column in f["made"].items(10_000)]
-        found = {attribute.name: attribute for attribute in listed}
-        if tuple(attribute.name for attribute in listed) != rule.made:
+        attributes = [read_column(column) for column in f["made"].items(10_000)]
+        derived = {attribute.name: attribute for attribute in attributes}
+        if tuple(attribute.name for attribute in attributes) != rule.made:
             raise f["made"].refuse("must be the columns that the rule makes, in order")
-        needed = (*rule.sources, *rule.added) if isinstance(rule, DerivingRule) else rule.columns
-        if not set(needed) <= set(known) or set(found) & set(known):
+        inputs = (*rule.sources, *rule.added) if isinstance(rule, DerivingRule) else rule.columns
+        if not set(inputs) <= set(known) or set(derived) & set(known):
             raise item.refuse("must make new columns, of columns of the domain or made before")
-        item.checked(partial(_check, rule, known, found))
+        item.validate(partial(_check_rule, rule, known, derived))
         if isinstance(rule, DerivingRule):
-            origins = {"edited", provenance_of(known[name].provenance for name in needed)}
-            if not {attribute.provenance for attribute in listed} <= origins:
+            origins = {"edited", provenance_of(known[name].provenance for name in inputs)}
+            if not {attribute.provenance for attribute in attributes} <= origins:
                 raise f["made"].refuse("must have the provenance of the columns that they are made of")
-        known |= found
-        made |= found
+        known |= derived
+        made |= derived
         if isinstance(rule, DerivingRule):
             making.append(rule)
         else:
             limiting.append(rule)
     added = [name for rule in making for name in rule.added]
     if len(set(added)) < len(added):
-        raise part.refuse("no column may stand in for two rules")
+        raise node.refuse("no column may stand in for two rules")
     if not making and not limiting:
         return FittedRules()
     return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
 
 
-def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
-    """Refuse a rule that cannot be carried out on these columns."""
-    if isinstance(rule, DerivingRule) and not rule.fits(known, made):
+def _check_rule(rule: Rule, known: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> None:
+    """Reject a rule that does not apply to these columns."""
+    if isinstance(rule, DerivingRule) and not rule.fits(known, derived):
         raise ValueError("'made' must be what the rule makes of its columns")
-    columns = {**known, **made}
-    none = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
-    rule.holds(none, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
+    columns = {**known, **derived}
+    no_rows = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
+    rule.holds(no_rows, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
 
 
-def check_written(rules: RuleSet) -> None:
-    """Refuse rules that no release file can hold, before a fit is paid."""
+def check_writable_rules(rules: RuleSet) -> None:
+    """Check before a fit that a release file can hold these rules."""
     for rule in rules.rules:
         check_writable("rules", f"rule '{rule}'", partial(written, rule), _read_rule)
 
 
-def _read_rule(part: DocumentNode) -> Rule:
-    rule: Rule = part.checked(lambda: rule_from_dict(part.value))
-    if dumps(written(rule), sort_keys=True) != dumps(part.value, sort_keys=True):
-        raise part.refuse("must be written as a rule is saved")
+def _read_rule(node: DocumentNode) -> Rule:
+    rule: Rule = node.validate(lambda: rule_from_dict(node.value))
+    if dumps(written(rule), sort_keys=True) != dumps(node.value, sort_keys=True):
+        raise node.refuse("must be written as a rule is saved")
     return rule

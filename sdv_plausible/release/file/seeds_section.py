@@ -1,7 +1,4 @@
-"""What was released of the seeds, in a release file.
-
-Combinations of values that large groups share, and noisy sizes.
-"""
+"""The released seeds in a release file: frequent combinations of values, with noisy group sizes."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.release.file.document_nodes import DocumentNode
 from sdv_plausible.table.columns.domain import Domain
 
-MOST_ROWS = 2**53  # all sizes together: they are summed, and divided by their sum
+MAX_SUM = 2**53  # largest sum of sizes, exact as a double
 _FIELDS = ("columns", "codes", "sizes")
 
 
 def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> list[dict[str, Any]]:
-    """Section of what was released of the seeds."""
+    """Released seeds as a section."""
     return [
         {
             "columns": [domain.names[j] for j in model.order[: part.kept]],
@@ -30,29 +27,29 @@ def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> lis
     ]
 
 
-def read_seeds(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
-    """Released seeds of a section, for a model."""
-    parts = tuple(_read(item, model, domain) for item in part.items(100_000))
+def read_seeds(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
+    """Read and check the section of the seeds, for a model."""
+    parts = tuple(_read(item, model, domain) for item in node.items(100_000))
     if not parts:
-        raise part.refuse("must have a part at least")
+        raise node.refuse("must have a part at least")
     return ReleasedSeeds(parts=parts)
 
 
-def _read(part: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
-    f = part.fields(_FIELDS)
-    number = {name: j for j, name in enumerate(domain.names)}
-    columns = [item.name_of(number) for item in f["columns"].items(100_000)]
+def _read(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
+    f = node.fields(_FIELDS)
+    index_of = {name: j for j, name in enumerate(domain.names)}
+    columns = [item.lookup(index_of) for item in f["columns"].items(100_000)]
     if tuple(columns) != tuple(model.order[: len(columns)]):
         raise f["columns"].refuse("must be the first columns of the model's order")
     codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
     if len(codes) != len(sizes) or (not columns and sizes.tolist() != [1]):
-        raise part.refuse("must have a size for every row of codes, and for no columns the one size 1")
+        raise node.refuse("must have a size for every row of codes, and for no columns the one size 1")
     if (codes < 0).any() or (
         codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
     ).any():
         raise f["codes"].refuse("must be codes of the columns")
-    if (sizes < 1).any() or sizes.astype(float).sum() > MOST_ROWS:
-        raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MOST_ROWS}")
+    if (sizes < 1).any() or sizes.astype(float).sum() > MAX_SUM:
+        raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MAX_SUM}")
     released = ReleasedPrefixes.sort(codes.astype(np.int32), sizes)
     if not (released.prefixes == codes).all() or (np.diff(codes, axis=0) == 0).all(axis=1).any():
         raise f["codes"].refuse("must be sorted and distinct")

@@ -1,6 +1,6 @@
-"""Limits of a population's proportion from a noisy count: binomial limits under discrete Gaussian noise.
+"""Confidence limits of a population proportion from a noisy count: binomial with discrete Gaussian noise.
 
-Rows count as independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
+Rows are independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betainc, betaincinv
 
-STEPS = 10  # blocks of noise in one sigma: values in a block count as its unfavourable end
-REACH = 6.0  # sigmas that are summed; what is beyond counts as unfavourable
+STEPS = 10  # noise blocks per sigma; a block counts as its least favourable end
+REACH = 6.0  # sigmas that are summed; the rest counts as least favourable
 HALVINGS = 18
-BLOCK_CELLS = 200_000  # tails that are held at once
+BLOCK_CELLS = 200_000  # most tails in memory at once
 
 
 def proportion_limits(
     counts: np.ndarray, sigma: float, least_rows: int, most_rows: int, miss: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits of the proportions behind counts with discrete Gaussian noise."""
-    # A proportion is outside with probability at most ``miss``, half of it on each side, although the number
-    # of rows is within its bounds.
-    values, masses, rest = _blocks(sigma)
-    distinct, where = np.unique(counts, return_inverse=True)
+    # A proportion is outside with probability at most ``miss``, half per side, if the row bounds hold.
+    values, masses, outside = _blocks(sigma)
+    distinct, inverse = np.unique(counts, return_inverse=True)
 
     def at_least(p: np.ndarray) -> np.ndarray:
-        """Bound on Pr[count + noise >= y], grows with p and with the number of rows."""
-        return _tail(distinct, p, most_rows, values, masses) + rest
+        """Bound on Pr[count + noise >= y]; increases with p and with the number of rows."""
+        return _tail(distinct, p, most_rows, values, masses) + outside
 
     def at_most(p: np.ndarray) -> np.ndarray:
-        """The same of Pr[count + noise <= y], seen from the other side: n - count is binomial, too."""
-        return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + rest
+        """Bound on Pr[count + noise <= y], by symmetry: n - count is binomial too."""
+        return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + outside
 
     lower = _highest(lambda p: at_least(p) <= miss / 2, _guess(distinct, sigma, most_rows), -1)
     upper = _highest(lambda p: at_most(p) <= miss / 2, _guess(distinct, sigma, least_rows), 1)
-    return lower[where].reshape(counts.shape), upper[where].reshape(counts.shape)
+    return lower[inverse].reshape(counts.shape), upper[inverse].reshape(counts.shape)
 
 
 def binomial_limits(
     lowest: np.ndarray, highest: np.ndarray, least_rows: float, most_rows: float, miss: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the proportions behind counts that lie between these (Clopper and Pearson 1934)."""
+    """Limits of the proportions behind counts in these ranges (Clopper and Pearson 1934)."""
     low, high = np.clip(lowest, 0, most_rows), np.clip(highest, 0, least_rows)
     lower = betaincinv(np.maximum(low, 1), most_rows - low + 1, miss / 2)
     upper = betaincinv(high + 1, np.maximum(least_rows - high, 1), 1 - miss / 2)
@@ -50,7 +49,7 @@ def binomial_limits(
 
 
 def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Largest value and mass of blocks of discrete Gaussian noise, and the mass that is in none."""
+    """Largest values and masses of blocks of discrete Gaussian noise, and the mass outside all blocks."""
     step, reach = max(1, int(sigma / STEPS)), math.ceil(REACH * sigma) + 1
     z = np.arange(-reach, reach + 1)
     mass = np.exp(-0.5 * (z / sigma) ** 2)
@@ -62,35 +61,35 @@ def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:
 
 def _tail(y: np.ndarray, p: np.ndarray, rows: int, noise: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """Bound on Pr[binomial(rows, p) + noise >= y], block by block of the noise."""
-    found = np.empty(len(y))
-    many = max(1, BLOCK_CELLS // len(noise))
-    for start in range(0, len(y), many):
-        here = slice(start, start + many)
-        k = y[here, None] - noise[None]
+    bounds = np.empty(len(y))
+    block_rows = max(1, BLOCK_CELLS // len(noise))
+    for start in range(0, len(y), block_rows):
+        block = slice(start, start + block_rows)
+        k = y[block, None] - noise[None]
         inside = np.clip(k, 1, max(rows, 1))
-        tails = betainc(inside, rows - inside + 1, p[here, None])
-        found[here] = np.where(k <= 0, 1.0, np.where(k > rows, 0.0, tails)) @ masses
-    return found
+        tails = betainc(inside, rows - inside + 1, p[block, None])
+        bounds[block] = np.where(k <= 0, 1.0, np.where(k > rows, 0.0, tails)) @ masses
+    return bounds
 
 
 def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Estimate of the proportions, and a distance far beyond the limits."""
     p = np.clip(y / max(rows, 1), 0.0, 1.0)
-    far = 8 * np.sqrt(rows * p * (1 - p) + sigma**2 + 1) / max(rows, 1)
-    return p, far
+    distance = 8 * np.sqrt(rows * p * (1 - p) + sigma**2 + 1) / max(rows, 1)
+    return p, distance
 
 
 def _highest(
-    refused: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
+    is_rejected: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
 ) -> np.ndarray:
-    """End of the proportions that are not refused, on one side; the refused end of the last bracket."""
-    end = 0.0 if side < 0 else 1.0
-    p, far = guess
-    outer = np.clip(p + side * far, 0.0, 1.0)
-    outer = np.where(refused(outer), outer, end)
-    inner = np.where(refused(p), 1 - end, p)
+    """Outermost proportion that is not rejected, on one side, by bisection; errs outwards."""
+    extreme = 0.0 if side < 0 else 1.0
+    p, distance = guess
+    outer = np.clip(p + side * distance, 0.0, 1.0)
+    outer = np.where(is_rejected(outer), outer, extreme)
+    inner = np.where(is_rejected(p), 1 - extreme, p)
     for _ in range(HALVINGS):
         middle = (inner + outer) / 2
-        out = refused(middle)
-        outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
+        rejected = is_rejected(middle)
+        outer, inner = np.where(rejected, middle, outer), np.where(rejected, inner, middle)
     return outer

@@ -1,6 +1,6 @@
-"""Single cells' values in a document.
+"""Cell values in JSON documents.
 
-Texts, numbers and truth values as they are, dates and decimals by name.
+Texts, numbers and booleans are stored as they are, dates and decimals as small objects.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pandas as pd
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.json_schema import Form, object_of, or_null, read, ref
 
-MOST = 10**100  # of a whole number
-ZONE = r"^(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}$"  # of others pandas opens a file
+MOST = 10**100  # largest whole number
+ZONE = r"^(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}$"  # pandas opens files for others
 
 
 ZONE_FORM: Form = {"type": "string", "pattern": ZONE}
@@ -64,7 +64,7 @@ def write_value(value: Any) -> Any:
 
 
 def value_of(plain: Any) -> Hashable:
-    """Value of what has the form ``VALUE``."""
+    """Parse JSON of the form ``VALUE``."""
     if isinstance(plain, str) and not is_text(plain):
         raise ValueError(f"must have at most {LONGEST_TEXT:,} letters, and no half a character")
     if isinstance(plain, int) and abs(plain) > MOST:
@@ -78,10 +78,10 @@ def value_of(plain: Any) -> Hashable:
             return dt.date.fromisoformat(plain["date"])
         moment, zone = pd.Timestamp(plain["moment"]), plain["time_zone"]
         return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
-    except Exception:  # of many kinds, by the library that is asked for a time zone
+    except Exception:  # time zone libraries raise many kinds of errors
         raise ValueError("must be a date and a time zone that there are") from None
 
 
 def read_value(plain: Any) -> Any:
-    """Value of a JSON form."""
+    """Validate and parse the JSON form of a value."""
     return read(ref("value"), plain, {"value": (VALUE, value_of)})

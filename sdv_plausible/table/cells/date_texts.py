@@ -1,7 +1,7 @@
-"""Dates as text: the public list of spellings that cells are asked for, and months' names, always English.
+"""Dates as text: the public list of formats that are detected, and month names, always in English.
 
-A cell is of one spelling at most, by its own text alone: the first in the list that it fits
-(docs/explanation/proofs/type_votes.md). The process' locale has no say.
+A cell has at most one format, decided by its own text: the first format of the list that matches
+(docs/explanation/proofs/type_votes.md). The locale of the process has no effect.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FORMATS = (
     "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M", "%I:%M %p", "%I:%M:%S %p",
     "%Y%m%d", "%Y%m",
 )  # fmt: skip
-"""Of dates, moments, months and times of day that cells of text are asked for where nobody declared one."""
-DIGITS = ("%Y%m%d", "%Y%m")  # whose cells are numbers as well
+"""Formats of dates, moments, months and times of day that are detected where none is declared."""
+DIGITS = ("%Y%m%d", "%Y%m")  # formats whose cells are also numbers
 BROADER = {
     "%m/%d/%Y": "%d/%m/%Y",
     "%m/%d/%Y %H:%M": "%d/%m/%Y %H:%M",
@@ -39,15 +39,15 @@ BROADER = {
     "%d %b %Y": "%d %B %Y",
     "%b %d, %Y": "%B %d, %Y",
 }
-"""Of two formats that may read the same cell, the earlier and the later in the list."""
+"""Pairs of formats that may match the same cell: the earlier and the later in the list."""
 _UTC = dt.timezone.utc
 FAR = (
     dt.datetime(9999, 12, 31, tzinfo=_UTC), dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=_UTC),
     dt.datetime(9999, 1, 1, tzinfo=_UTC), dt.datetime(2999, 12, 31, tzinfo=_UTC),
     dt.datetime(3000, 1, 1, tzinfo=_UTC),
 )  # fmt: skip
-"""Dates that stand for "never" or "still open", and that 64 bits of nanoseconds do not hold."""
-ALONE = 0.1  # share of the cells that only the later one reads, from which a column is of that one
+"""Sentinel dates for "never" or "still open", outside the range of 64-bit nanoseconds."""
+ALONE = 0.1  # share of cells matched by the later format alone, above which it is the column's
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
     "November", "December",
@@ -57,7 +57,7 @@ _NUMBERS = {letter: {n.lower(): i for i, n in enumerate(names, 1)} for letter, n
 _NAMED = {code: re.compile(f"(?P<{code}>{'|'.join(names)})", re.IGNORECASE) for code, names in _NAMES.items()}
 _CODE = re.compile("%(.)", re.DOTALL)
 _FIGURES = re.compile("<([bB])([0-9]{2})>")
-_HALVES = re.compile("%I((?::%M)?(?::%S)?) %p$")  # of a day, behind its hours, minutes and seconds
+_HALVES = re.compile("%I((?::%M)?(?::%S)?) %p$")  # AM or PM after the time
 _HALF = re.compile("([0-9]{1,2})((?::[0-9]{2}){0,2}) ([AP])M$", re.IGNORECASE)
 _HOURS = re.compile("<I([0-9]{2})>((?::[0-9]{2}){0,2})$")
 _PATTERNS = {
@@ -78,14 +78,14 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 
 def form_of(text: str) -> str | None:
-    """Return the first format of the list that a text without blanks around it fits, or None."""
+    """Return the first format of the list that a stripped text matches, or None."""
     if not (text[-1:] in "0123456789ZMm" and text.isascii() and any(map(str.isdigit, text))):
         return None
     return next((form for form in FORMATS if fits(text, form)), None)
 
 
 def fits(text: str, form: str) -> bool:
-    """Whether a text without blanks around it is a date in one format of the list."""
+    """Whether a stripped text is a date in one format of the list."""
     if not _FORMS[form].fullmatch(text):
         return False
     try:
@@ -96,14 +96,16 @@ def fits(text: str, form: str) -> bool:
 
 
 def main_form(counts: Mapping[str, float], present: float) -> str:
-    """Return the format of most cells, the first of equals; its broader one where that alone explains some.
+    """Return the format of most cells, the first on ties.
+
+    Its broader partner is returned instead if that alone explains more than a share ``ALONE`` of the cells.
 
     Parameters
     ----------
     counts : mapping
-        Cells of each format, in the order of the list.
+        Number of cells per format, in the order of the list.
     present : float
-        All cells that are not missing.
+        Number of cells that are not missing.
     """
     best = max(counts, key=lambda form: counts[form])
     broader = BROADER.get(best)
@@ -111,7 +113,7 @@ def main_form(counts: Mapping[str, float], present: float) -> str:
 
 
 def shows_date(form: str) -> bool:
-    """Whether a format tells one date from another."""
+    """Whether a format distinguishes dates."""
     return any(code not in "HIpMSfzZTXrR%nt" for code in _CODE.findall(form))
 
 
@@ -121,67 +123,67 @@ def shows_months(form: str | None) -> bool:
     return codes in ({year, month} for year in "Yy" for month in "mbBh")
 
 
-# --- words ------------------------------------------------------------------------------
+# --- month names and AM/PM ---------------------------------------------------------------
 
 
 def figures_format(form: str) -> str:
-    """Return the format with numbers, marked, in the place of words, which follow the locale."""
+    """Return the format with marked digits in place of names, which depend on the locale."""
     form = _HALVES.sub(r"<I%H>\1", form)
     return _CODE.sub(lambda code: f"<{code[1]}%m>" if code[1] in _NAMED else code[0], form)
 
 
 def in_figures(text: Any, form: str) -> Any:
-    """A cell of a format as :func:`figures_format` has it: what is no text stays as it is."""
+    """A cell rewritten for :func:`figures_format`; anything but text stays as it is."""
     if not isinstance(text, str):
         return text
     for code in (code for code in _CODE.findall(form) if code in _NAMED):
-        text = _NAMED[code].sub(_in_number, text, count=1)
-    return _HALF.sub(_in_hours, text) if _HALVES.search(form) else text
+        text = _NAMED[code].sub(_name_to_digits, text, count=1)
+    return _HALF.sub(_to_24_hours, text) if _HALVES.search(form) else text
 
 
-def _in_number(name: re.Match[str]) -> str:
+def _name_to_digits(name: re.Match[str]) -> str:
     code = str(name.lastgroup)
     return f"<{code}{_NUMBERS[code][name[0].lower()]:02}>"
 
 
-def _in_hours(clock: re.Match[str]) -> str:
+def _to_24_hours(clock: re.Match[str]) -> str:
     hour = int(clock[1])
     hours = 24 if not 1 <= hour <= 12 else hour % 12 + 12 * (clock[3] in "Pp")  # 24 is no hour
     return f"<I{hours:02}>{clock[2]}"
 
 
-def _in_words(text: str) -> str:
-    named = _FIGURES.sub(lambda found: _NAMES[found[1]][int(found[2]) - 1], text)
+def _digits_to_names(text: str) -> str:
+    with_months = _FIGURES.sub(lambda match: _NAMES[match[1]][int(match[2]) - 1], text)
     return _HOURS.sub(
-        lambda found: f"{(int(found[1]) - 1) % 12 + 1:02}{found[2]} {'AP'[int(found[1]) // 12]}M", named
+        lambda match: f"{(int(match[1]) - 1) % 12 + 1:02}{match[2]} {'AP'[int(match[1]) // 12]}M", with_months
     )
 
 
 def has_words(form: str | None) -> bool:
-    """Whether a format writes months' names, or which half of a day it is."""
+    """Whether a format contains month names or AM/PM."""
     return form is not None and (
         any(code in _NAMED for code in _CODE.findall(form)) or bool(_HALVES.search(form))
     )
 
 
 def read_date(text: str, form: str) -> dt.datetime:
-    """Return the moment that one text writes.
+    """Return the moment that a text writes in a format.
 
     Raises
     ------
     ValueError
-        If it writes none in this format.
+        If the text does not match the format.
     """
     return dt.datetime.strptime(in_figures(text, form), figures_format(form))
 
 
 def write_date(moment: dt.datetime, form: str) -> str:
-    """Return the text of one moment."""
-    return _in_words(moment.strftime(figures_format(form)))
+    """Return a moment as text in a format."""
+    return _digits_to_names(moment.strftime(figures_format(form)))
 
 
 def far_dates(form: str | None) -> tuple[str, ...]:
-    """Texts that write the usual dates for "never" in a format; none of one that does not show them whole."""
+    """Texts of the usual sentinel dates in a format; empty if the format does not show whole dates."""
     codes = {*_CODE.findall(form or "")}
     if form is None or "Y" not in codes or not codes & {*"mbB"}:
         return ()
@@ -198,10 +200,10 @@ def is_date(text: str, form: str) -> bool:
 
 
 def write_dates(moments: pd.Series[Any], form: str) -> pd.Series[Any]:
-    """Texts of moments, missing as missing."""
+    """Moments as texts; missing stays missing."""
     if not has_words(form):
         return moments.dt.strftime(form)
-    return moments.dt.strftime(figures_format(form)).map(_in_words, na_action="ignore")
+    return moments.dt.strftime(figures_format(form)).map(_digits_to_names, na_action="ignore")
 
 
 _FORMS = {form: _pattern(form) for form in FORMATS}

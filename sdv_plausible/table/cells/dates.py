@@ -1,4 +1,4 @@
-"""Dates as whole numbers: nanoseconds since 1970 UTC, read row by row, and how a column writes them."""
+"""Dates as nanoseconds since 1970 UTC, parsed row by row, and the style in which a column writes them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def as_nanoseconds(
     column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False
 ) -> np.ndarray:
     """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
-    # ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
-    # guess a format from the first row and read all others by it), and what cannot be read is missing.
-    column = _of_numpy(column)
+    # ``row_by_row`` parses every row by itself. Text without a format must then be ISO 8601 (pandas would
+    # guess a format from the first row and apply it to all others). Unreadable cells are missing.
+    column = _to_numpy(column)
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
         column.dtype
     ):
         try:
             if row_by_row:
-                column = _each_read(column, datetime_format or "ISO8601")
+                column = _parse_cells(column, datetime_format or "ISO8601")
             else:
-                cells, form = _in_figures(column, datetime_format)
+                cells, form = _with_digits(column, datetime_format)
                 column = pd.to_datetime(cells, format=form, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(
@@ -55,36 +55,36 @@ def as_nanoseconds(
         ) from error
 
 
-def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
-    """Moments in UTC, each distinct cell read by itself; words that mean this very moment are missing."""
+def _parse_cells(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    """Moments in UTC, each distinct cell parsed by itself; "now" and "today" are missing."""
     where, forms = distinct_values(column)
     dates = [form if type(form) in _READ and form not in ("now", "today") else None for form in forms]
     cells = pd.Series(dates, dtype=object)
-    if form == "ISO8601":  # together, a cell's offset is taken for that of cells that have none
-        cells = pd.Series([_alone(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
-    cells, figures = _in_figures(cells, form)
+    if form == "ISO8601":  # parsed together, cells without an offset would take another cell's
+        cells = pd.Series([_parse(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
+    cells, figures = _with_digits(cells, form)
     read = pd.to_datetime(cells, format=figures, utc=True, errors="coerce", cache=False)
-    return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
+    return read.reindex(where).set_axis(column.index)  # index -1 (missing) gives NaT
 
 
-def _in_figures(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
-    """Cells and format with months' numbers in the place of names, which pandas reads by the locale."""
+def _with_digits(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
+    """Cells and format with month numbers in place of names, which pandas parses by the locale."""
     if form is None or not has_words(form):
         return column, form
-    cells = [in_figures(cell, form) for cell in column]  # by pandas' map numbers of 2**1024 end the fit
+    cells = [in_figures(cell, form) for cell in column]  # Series.map fails on integers beyond 2**1024
     return pd.Series(cells, index=column.index, dtype=object), figures_format(form)
 
 
-def _alone(text: str, form: str) -> Any:
+def _parse(text: str, form: str) -> Any:
     return pd.to_datetime(text, format=form, utc=True, errors="coerce")
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose moments beyond the years 1 to 9999, also where they are, are missing."""
-    # One by one pandas ends the fit or the process with them.
-    if not holds_dates(column) and not _holds_days(column):
+    """Column with moments beyond the years 1 to 9999 (in UTC or local time) set to missing."""
+    # pandas raises an error or crashes on such moments.
+    if not holds_dates(column) and not _is_arrow_date(column):
         return column
-    moments = _of_numpy(column)
+    moments = _to_numpy(column)
     if isinstance(moments.dtype, pd.DatetimeTZDtype):
         beyond = np.asarray(out_of_zones(moments))
     else:
@@ -94,51 +94,51 @@ def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def of_arrow(cells: Any) -> pd.Series[Any]:
-    """Arrow's moments as numpy's, in their own unit and time zone."""
+    """Arrow moments as a numpy-backed series, in their own unit and time zone."""
     zone, values = getattr(cells.type, "tz", None), cells.to_numpy()
     moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
     return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
 def holds_dates(column: pd.Series[Any]) -> bool:
-    """Whether a column's type is one of dates: then no text is read."""
+    """Whether a column's type is a date type, so that no text is parsed."""
     dtype = column.dtype
     is_arrow = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M"
     return is_arrow or isinstance(dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(dtype)
 
 
-def _holds_days(column: pd.Series[Any]) -> bool:
-    """Whether a column is of Arrow's days."""
+def _is_arrow_date(column: pd.Series[Any]) -> bool:
+    """Whether a column has Arrow's date type."""
     return isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype.pyarrow_dtype).startswith("date")
 
 
-def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Arrow's dates as numpy's; others as they are."""
-    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _holds_days(column)):
+def _to_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Arrow dates as numpy dates; other columns unchanged."""
+    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _is_arrow_date(column)):
         return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
     return column
 
 
 def on_clocks(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
-    """Nanoseconds that the clocks of a time zone show, missing as missing; without one, the same."""
+    """Convert UTC nanoseconds to local time; missing stays missing. Without a time zone, return the same."""
     if time_zone is None:
         return moments
-    stamps = pd.Series(_kept_inside(moments).view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
+    stamps = pd.Series(_clip(moments).view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
     return stamps.dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
 
 
 def from_clocks(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
-    """Nanoseconds of UTC; what clocks show twice is winter time, what they skip is when they go on."""
+    """Convert local nanoseconds to UTC; ambiguous times are winter time, skipped times move forward."""
     if time_zone is None:
         return shown
-    stamps = pd.Series(_kept_inside(shown).view("M8[ns]")).dt.tz_localize(
+    stamps = pd.Series(_clip(shown).view("M8[ns]")).dt.tz_localize(
         time_zone, ambiguous=np.zeros(len(shown), dtype=bool), nonexistent="shift_forward"
     )
     return stamps.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
 
 
-def _kept_inside(moments: np.ndarray) -> np.ndarray:
-    """Moments of which 64 bits hold a day before and after, in every time zone; missing stays missing."""
+def _clip(moments: np.ndarray) -> np.ndarray:
+    """Clip moments so that a day before and after fits 64 bits in every time zone; missing stays missing."""
     first, last = (int(end.value) for end in _NANOSECONDS_OF_ZONES)
     missing = moments == np.iinfo(np.int64).min
     return np.where(missing, moments, np.clip(moments, first, last)).astype(np.int64)
@@ -147,33 +147,33 @@ def _kept_inside(moments: np.ndarray) -> np.ndarray:
 def bins_from_clocks(
     lower: Sequence[float], upper: Sequence[float], time_zone: str | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins in UTC of bins that clocks show; what clocks skip is next to nothing of its bin."""
+    """Convert bins in local time to UTC; a bin in a skipped hour becomes a single value."""
     if time_zone is None or not len(lower):
         return tuple(lower), tuple(upper)
     first, last = (from_clocks(np.array(ends, dtype=np.int64), time_zone) for ends in (lower, upper))
-    found: list[tuple[int, int]] = []
+    bins: list[tuple[int, int]] = []
     for low, high in zip(first.tolist(), last.tolist(), strict=True):
-        begin = max(low, found[-1][1] + 1) if found else low
-        found.append((begin, max(begin, high)))
-    return tuple(low for low, _ in found), tuple(high for _, high in found)
+        begin = max(low, bins[-1][1] + 1) if bins else low
+        bins.append((begin, max(begin, high)))
+    return tuple(low for low, _ in bins), tuple(high for _, high in bins)
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
-    """How a column's dates are written: in the declared format, else as dates in its type's time zone."""
-    # Whether the column holds dates or text does not count where a format is declared: one cell that is no
-    # date would change it.
+    """How a column's dates are written: the declared format, else the time zone of its type."""
+    # With a declared format, the column's own type (dates or text) is ignored: a single cell that is no date
+    # would change it.
     if datetime_format is not None:
         return {"datetime_format": datetime_format}
-    zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
+    zone = getattr(_to_numpy(column.iloc[:0]).dtype, "tz", None)
     return {"datetime_format": None} if zone is None else {"time_zone": str(zone)}
 
 
 def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
-    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone."""
-    # Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
-    # none.
+    """Raise ValueError if a column's type does not match how its dates are written. Reads only the schema."""
+    # Text needs a format: pandas would parse all rows as the first one suggests. Dates with a time zone
+    # have none.
     for name, form in formats.items():
-        column = _of_numpy(table[name].iloc[:0])
+        column = _to_numpy(table[name].iloc[:0])
         check_style(name, date_style(column, form).get("time_zone"), form)
         if form is None and not holds_dates(column):
             raise ValueError(
@@ -188,40 +188,40 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
 
 
 def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
-    """Refuse a time zone or format of a column that there is not."""
+    """Raise ValueError for an unknown time zone or an invalid date format."""
     if datetime_format is not None and not is_date_format(datetime_format):
         raise ValueError(f"column {name!r}: datetime_format ({datetime_format!r}) must be {DATE_FORMAT_RULE}")
     try:
         if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
             raise ValueError("no file can name it")
         pd.Timestamp(0).tz_localize(time_zone)
-    except Exception as error:  # of several kinds, by the library that pandas asks
+    except Exception as error:  # time zone libraries raise several kinds of errors
         raise ValueError(
             f"column {name!r}: time_zone ({time_zone!r}) must be such as 'Europe/Zurich', or null"
         ) from error
 
 
 def is_date_format(form: str) -> bool:
-    """Whether dates can be read and written in a format: every directive is known, and there once."""
+    """Whether dates can be parsed and written in a format: all directives are known and occur once."""
     try:
         pd.to_datetime("0", format=form, errors="coerce")
         pd.Timestamp(0).strftime(form)
-    except Exception:  # of several kinds, re.error among them
+    except Exception:  # several kinds of errors, re.error among them
         return False
     return True
 
 
 def resolution_step(text: str) -> int | None:
-    """Nanoseconds of a resolution: a day, or what divides one, such as "15min"; None if it is neither."""
-    found = re.fullmatch(r"([1-9]\d{0,4})?(D|h|min|s)", text)
-    if found is None:
+    """Nanoseconds of a resolution, a day or a divisor of a day such as "15min"; None for anything else."""
+    match = re.fullmatch(r"([1-9]\d{0,4})?(D|h|min|s)", text)
+    if match is None:
         return None
-    step = int(found[1] or 1) * NANOSECONDS[found[2]]
+    step = int(match[1] or 1) * NANOSECONDS[match[2]]
     return step if NANOSECONDS["D"] % step == 0 else None
 
 
 def format_unit(form: str | None) -> int:
-    """Granularity that a strftime format can show, in nanoseconds."""
+    """Finest unit, in nanoseconds, that a strftime format shows."""
     if form is None:
         return 1
     if "%f" in form:
@@ -236,7 +236,7 @@ def format_unit(form: str | None) -> int:
 
 
 def shows_time(datetime_format: str | None) -> bool:
-    """Whether a format is known, and shows a date and a time of day."""
+    """Whether a format is given and shows both a date and a time of day."""
     if datetime_format is None:
         return False
     return format_unit(datetime_format) < NANOSECONDS["D"] and shows_date(datetime_format)

@@ -1,4 +1,4 @@
-"""Distinct values of a column, each compared as a whole, in its one form, and by itself."""
+"""Distinct values of a column, compared in canonical form."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ _COMPARED = frozenset(map(id, (type(None), int, float, str)))  # equal cells of 
 
 
 def distinct_values(column: pd.Series[Any]) -> tuple[Where, list[Hashable]]:
-    """Where among the forms each cell is, missing is -1, and those; one may be there twice, or unused."""
+    """Index of each cell into a list of canonical forms (-1 is missing), and that list."""
+    # A form may occur twice in the list, or be unused.
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _told(column.cat.codes.to_numpy(), column.cat.categories.to_list())
+        return _canonicalised(column.cat.codes.to_numpy(), column.cat.categories.to_list())
     if str(column.dtype) == "halffloat[pyarrow]":  # pyarrow 25 and older cannot compare these
         return distinct_objects(column.to_numpy(dtype=object))
     if is_arrow(column):
-        where, found = pd.factorize(column.array)
-        return _told(where, as_objects(found.__arrow_array__()))
+        where, categories = pd.factorize(column.array)
+        return _canonicalised(where, as_objects(categories.__arrow_array__()))
     if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
         return distinct_objects(column.to_numpy(dtype=object))
     where, values = pd.factorize(column)
-    return _told(where, list(values))
+    return _canonicalised(where, list(values))
 
 
 def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
-    """The same of an array of objects."""
-    # Each is brought into its form before it is compared with another one: of equal cells of several types
-    # the first would stand for all.
+    """The same for an object array."""
+    # Canonical forms are compared, not cells: among equal cells of several types, the first would stand
+    # for all.
     kinds = types_of(cells)
     if kinds <= _COMPARED:
-        # Of texts alone pandas reads each up to its first NUL, so that one cell would take others for its
-        # own: a missing one beside them has it compare whole cells.
+        # In an array of texts alone, pandas compares each up to its first NUL. A missing cell makes it
+        # compare whole texts.
         where, values = pd.factorize(np.append(cells, np.array([None], dtype=object)))
         return where[:-1], list(map(canonical, values))
     if kinds <= _COMPARED | {id(bool)}:
@@ -48,26 +49,26 @@ def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
         return where, [*forms, False, True]
     forms = [canonical(cell) for cell in cells]
     number: dict[tuple[type, Hashable], int] = {}
-    told = (-1 if is_missing(form) else number.setdefault((type(form), form), len(number)) for form in forms)
-    return np.fromiter(told, dtype=np.int64, count=len(cells)), [form for _, form in number]
+    codes = (-1 if is_missing(form) else number.setdefault((type(form), form), len(number)) for form in forms)
+    return np.fromiter(codes, dtype=np.int64, count=len(cells)), [form for _, form in number]
 
 
-def _told(where: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
-    """Places of distinct cells of one storage, and their forms; what is missing to Python is so to all."""
+def _canonicalised(indices: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
+    """Replace values by canonical forms; values that are missing in Python get index -1."""
     forms = list(map(canonical, values))
-    gone = np.array([*map(is_missing, forms), True])
-    if not gone[:-1].any():
-        return where.astype(np.int64), forms
-    return np.where(gone[where], -1, where).astype(np.int64), forms
+    missing = np.array([*map(is_missing, forms), True])
+    if not missing[:-1].any():
+        return indices.astype(np.int64), forms
+    return np.where(missing[indices], -1, indices).astype(np.int64), forms
 
 
 def is_arrow(column: pd.Series[Any]) -> bool:
-    """Whether a column's type is one of Arrow's."""
+    """Whether a column has an Arrow type."""
     return isinstance(column.dtype, pd.ArrowDtype)
 
 
 def as_objects(cells: Any) -> list[Any]:
-    """Arrow's cells as Python's objects; one that Python has none for, such as the year 10000, is missing."""
+    """Arrow cells as Python objects; a cell without an equivalent, such as the year 10000, is missing."""
     try:
         return list(cells.to_pylist())
     except (ValueError, OverflowError):

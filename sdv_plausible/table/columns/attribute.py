@@ -1,4 +1,4 @@
-"""Attributes: the finite set of codes that one column may take, and where that knowledge came from."""
+"""Attributes: the finite set of codes of one column, and its provenance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sdv_plausible.table.columns.column_document import (
 )
 from sdv_plausible.utils.json_schema import JsonSchemaError, read
 
-MOST_ROWS = 2**40  # that a count may say: the sum of all is below 2**63
+MOST_ROWS = 2**40  # largest count of a value: the sum of all counts stays below 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,42 +39,44 @@ class Attribute:
     name : str
         Column name.
     kind : {"categorical", "ordinal", "integer", "float", "datetime"}
-        What the codes stand for. Booleans are categorical with two values.
+        Meaning of the codes. Booleans are categorical with two values.
     values : tuple
         Categorical and ordinal: the value of each code, in code order. Integer, float and datetime: texts
-        that stand beside the numbers or dates, such as ``"N"``; their codes follow those of the bins.
+        that occur next to the numbers or dates, such as ``"N"``. Their codes follow those of the bins.
     lower, upper : tuple of number
-        Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
-        are equal is a single value.
+        Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin with equal
+        ends is a single value.
     nullable : bool
-        Whether missing is a value. If so it is the last code, so that missingness is modelled like any value.
+        Whether missing is a value. It is then the last code, and missingness is modelled like any other
+        value.
     decimals : int or None
-        Float: digits after the point of the output; None leaves all digits.
+        Float: digits after the point in the output, 0 to 15. None keeps all digits.
     unit : int
         Datetime: granularity of the output in nanoseconds.
     time_zone, datetime_format : str or None
         Datetime: time zone of the output; strftime format if the output is text.
     rounding : Rounding or None
-        How round values inside a bin are: integers, and floats of fixed decimals (in their last digit). None
-        draws them evenly.
+        Rounding of values inside a bin: for integers, and for floats with fixed decimals (in the last digit).
+        None draws values uniformly.
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
     groups : tuple of int or None
-        Categorical: group of every value. Values of a group are like one another: those too rare to be
-        learned about alone are learned about together.
+        Categorical: group of every value. Values of a group are similar. Values too rare to be learned alone
+        are learned as a group.
     counts : tuple of int or None
-        Categorical and ordinal, of values that were learned: noisy numbers of rows that hold each, and last
-        of those that hold another one. Cells that hold another one get one of these in proportion.
+        Categorical and ordinal, for learned values: noisy number of rows with each value, and last the number
+        of rows with any other value. Cells with another value get one of these, drawn in proportion to the
+        counts.
     number_format : str or None
-        Integer and float: how numbers are written where the output is text, such as ``"$1,234.5"``.
+        Integer and float: number format of text output, such as ``"$1,234.5"``.
     provenance : {"declared", "private", "inferred", "edited"}
-        Where the domain came from.
+        Source of the domain.
 
     Raises
     ------
     ValueError
-        If the parts contradict each other.
+        If the parameters contradict each other.
     """
 
     name: str
@@ -125,7 +127,7 @@ class Attribute:
 
     @classmethod
     def unknown(cls, name: str, provenance: Provenance = "declared") -> Attribute:
-        """A column of which only the name is known: every cell has one code."""
+        """Attribute of a column of which only the name is known: all cells share one code."""
         return cls(name=name, kind="categorical", nullable=True, provenance=provenance)
 
     def _check_groups(self) -> None:
@@ -252,7 +254,7 @@ class Attribute:
                 f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind "
                 f"{self.kind!r}"
             )
-        # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins
+        # Python compares whole numbers exactly; nanoseconds exceed a float's precision. Adjacent float bins
         # may touch.
         starts, touching = self.lower[1:], self.kind == "float"
         gaps = all(
@@ -269,82 +271,82 @@ class Attribute:
 
     @property
     def cardinality(self) -> int:
-        """Number of codes, the missing one included."""
+        """Number of codes, including the missing one."""
         return len(self.values) + len(self.lower) + self.nullable
 
     @property
     def num_ordered(self) -> int:
-        """Number of leading codes of which neighbours are similar values.
+        """Number of leading codes whose neighbours are similar values.
 
-        Bins, or the values of an ordinal attribute.
+        These are the bins, or the values of an ordinal attribute.
         """
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
 
     @property
     def places(self) -> np.ndarray:
-        """Middles of the bins, or ranks of ordinal values: how far apart the ordered codes are."""
+        """Bin midpoints, or ranks of ordinal values: the positions of the ordered codes."""
         if self.kind == "ordinal":
             return np.arange(len(self.values), dtype=float)
         return np.array(self.lower, dtype=float) / 2 + np.array(self.upper, dtype=float) / 2
 
     @property
     def unlearned(self) -> float:
-        """Share of the rows with a value that hold one that was not learned; 0 where values were declared."""
+        """Share of non-missing rows whose value was not learned; 0 if values were declared."""
         return self.counts[-1] / max(1, sum(self.counts)) if self.counts else 0.0
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Codes in words that stand beside numbers or dates; none of a category."""
+        """Values that are texts next to numbers or dates; empty for categories."""
         return () if self.kind in ("categorical", "ordinal") else tuple(map(str, self.values))
 
     @property
     def is_ordered(self) -> bool:
-        """Whether neighbouring codes are similar values."""
+        """Whether adjacent codes are similar values."""
         return self.kind != "categorical"
 
     @property
     def missing_code(self) -> int | None:
-        """Code of a missing value, or None where missing is not in the domain."""
+        """Code of a missing value, or None if missing is not in the domain."""
         return self.cardinality - 1 if self.nullable else None
 
 
 def write_attribute(attribute: Attribute) -> dict[str, Any]:
-    """The entries of a finished column, in the order in which they are stated."""
+    """JSON form of an attribute, with its entries in document order."""
     number = float if attribute.kind == "float" else int
     try:
         values = [write_value(value) for value in attribute.values]
     except ValueError as error:
         raise ValueError(f"column {attribute.name!r}: {error}") from None
     rounding = attribute.rounding
-    found = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
+    entries = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
         "values": values,
         "lower": [number(end) for end in attribute.lower],
         "upper": [number(end) for end in attribute.upper],
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    codes = [name for name in ("buckets", "groups", "counts") if found[name] is not None]
-    found |= {name: list(map(int, found[name])) for name in codes}
-    return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
+    arrays = [name for name in ("buckets", "groups", "counts") if entries[name] is not None]
+    entries |= {name: list(map(int, entries[name])) for name in arrays}
+    return {name: entry for name, entry in entries.items() if entry is not None or name not in SELDOM}
 
 
 def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
-    """The finished column of some entries."""
+    """Read an attribute from its JSON form."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
         )
     try:
-        found = read(attribute_form(*required), dict(entry), SHARED)
-        if found["kind"] == "datetime":
-            check_style(found["name"], found.get("time_zone"), found.get("datetime_format"))
-        number = float if found["kind"] == "float" else lambda end: int(end) if end == int(end) else end
+        fields = read(attribute_form(*required), dict(entry), SHARED)
+        if fields["kind"] == "datetime":
+            check_style(fields["name"], fields.get("time_zone"), fields.get("datetime_format"))
+        number = float if fields["kind"] == "float" else lambda end: int(end) if end == int(end) else end
         parts: dict[str, Any] = {
-            name: tuple(inner) if isinstance(inner, list) else inner for name, inner in found.items()
+            name: tuple(inner) if isinstance(inner, list) else inner for name, inner in fields.items()
         }
-        parts |= {side: tuple(map(number, found[side])) for side in ("lower", "upper") if side in found}
-        if found.get("rounding") is not None:
-            parts["rounding"] = Rounding.from_dict(found["rounding"])
+        parts |= {side: tuple(map(number, fields[side])) for side in ("lower", "upper") if side in fields}
+        if fields.get("rounding") is not None:
+            parts["rounding"] = Rounding.from_dict(fields["rounding"])
         return Attribute(**parts)
     except (JsonSchemaError, OverflowError) as error:
         raise ValueError(f"column {entry['name']!r}: {error}") from None

@@ -1,7 +1,7 @@
-"""What a document says of a column, stated once: words while it is declared, entries once it is finished.
+"""Vocabulary of column declarations, and the entries of finished columns in documents.
 
-Whoever reads, checks, shows or publishes either takes it from here: the words, the domain file and its
-schema, the review page, the domain and the schema of a release.
+This is the single source for the declaration words, the domain file and its schema, the review page, and the
+domain and schema of a release.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CATEGORIES = ("categorical", "ordinal", "boolean")
 MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
 MOST_DIGITS = 15  # after the point: doubles hold no more
 DATE_FORMAT = r"^([^%]|%[-#_^0]?[A-Za-z%]){1,200}$"  # directives of one letter, no widths
-_MOST_STEPS = 100  # of rounding, and sizes of which it is told
+_MOST_STEPS = 100  # rounding steps, and size classes
 _INT64 = 2**63 - 1
 
 _NUMBER: Form = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
@@ -36,42 +36,40 @@ SHARED: Shared = {
     "number": (_NUMBER, lambda plain: plain),
     "end": (_END, lambda plain: value_of(plain) if isinstance(plain, dict) else plain),
 }
-"""Forms that others name."""
+"""Forms that other forms reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecWord:
     """One word of a declaration."""
 
-    # What it tells: what the column is; which values it may hold; how they lie in time or on a grid, which
-    # may stand without a range; where the declaration is from. SDV's own tell nothing of a value set
+    # Subject: the column's type, its values, their form (time parts or grid, valid without a range), or the
+    # origin of the declaration. Words of SDV that describe no value set have "nothing".
     about: Literal["type", "values", "form", "origin", "nothing"]
-    meaning: str  # in one line; ``left_out`` says what holds without it
-    form: Form  # what it may hold, besides null, which says nothing
-    rule: str = ""  # the same in words: "must be ..."
-    left_out: str = ""
-    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
-    # Form for some sdtypes alone, and the rule in words
-    narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)
-    holds: Callable[[Any], bool] = lambda _: True  # what no form can say
-    # The same for some sdtypes alone; for one that is not said, too
-    holds_of: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
-    title: str = ""  # of its field on the review page, which has none for a word without
+    meaning: str  # one line
+    form: Form  # JSON schema of the value; null means not declared
+    rule: str = ""  # the form as a phrase: "must be ..."
+    left_out: str = ""  # the default
+    suits: tuple[str, ...] = ()  # applicable sdtypes; empty: all
+    narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)  # form and rule per sdtype
+    holds: Callable[[Any], bool] = lambda _: True  # check beyond the form
+    holds_of: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)  # check per sdtype
+    title: str = ""  # label on the review page; empty: no field there
 
     @property
     def explanation(self) -> str:
-        """What it means, and what holds without it."""
+        """Meaning and default, as sentences."""
         return f"{self.meaning}; left out: {self.left_out}." if self.left_out else f"{self.meaning}."
 
     def goes_with(self, sdtype: Any) -> bool:
-        """Whether it may be said of such a column: ids have no form of their values, either."""
+        """Whether the word applies to columns of an sdtype."""
         known = sdtype in MODELLED_SDTYPES or self.about == "form"
         return self.about in ("type", "origin") or not (known and self.suits) or sdtype in self.suits
 
 
 _FLAG: Form = {"type": "boolean"}
 _COUNT: Form = {"type": "integer", "minimum": 1}
-MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
+MOST_BINS = 1_000_000  # more do not fit in memory with their probabilities
 _BINS: Form = {**_COUNT, "maximum": MOST_BINS}
 _VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
 _CODES = list_of({"type": "integer", "minimum": 0, "maximum": _INT64})
@@ -205,21 +203,21 @@ WORDS: dict[str, SpecWord] = {
 
 
 def words_about(*what: str) -> tuple[str, ...]:
-    """The words that tell something."""
+    """Words with one of the given subjects."""
     return tuple(name for name, word in WORDS.items() if word.about in what)
 
 
 TYPE_WORDS = words_about("type")
-"""Words that say what a column is; the others say which values it may hold."""
+"""Words for a column's type; the others describe its values."""
 
 
 def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a column's words says what it is."""
+    """The declared type words of a column."""
     return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
 
 
 def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Words of columns, as they stand, without what may have been read off the rows."""
+    """The type words of each column, without words that may depend on the rows."""
     return {
         name: {word: value for word, value in words.items() if word in TYPE_WORDS}
         for name, words in columns.items()
@@ -279,12 +277,12 @@ ATTRIBUTE: dict[str, Form] = {
         "rows, or declared and edited after a look at them (no claim).",
     },
 }  # fmt: skip
-"""Every entry of a finished column."""
+"""All entries of a finished column."""
 SELDOM = ("groups", "counts", "number_format")
-"""Entries that are written only where there is something to say: files without are read as before."""
+"""Optional entries, omitted when empty; older files lack them."""
 
 
 def attribute_form(*required: str) -> Form:
-    """Form of a finished column, of which some entries must be there."""
+    """Form of a finished column with the given required entries."""
     optional = set(ATTRIBUTE) - set(required)
     return object_of(ATTRIBUTE, optional, description="What one modelled column may hold.")

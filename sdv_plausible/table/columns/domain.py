@@ -1,9 +1,9 @@
-"""Domains: the attributes of a table, and their document.
+"""Domains: the attributes of a table, and their JSON document.
 
 A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
 therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
 :mod:`sdv_plausible.table.learned.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared,
-but changed after it was compared with the rows. One inferred or edited attribute ends the privacy claim.
+but changed after a comparison with the rows. One inferred or edited attribute ends the privacy claim.
 """
 
 from __future__ import annotations
@@ -57,14 +57,16 @@ class Domain:
     attributes : tuple of Attribute
         One per column.
     possible : mapping, optional
-        Structural zeros: for two columns by number, i < j, which pairs of codes can occur; an array of bool
-        of shape (cardinality of i, cardinality of j). Declared, never read off rows. What is not named can.
+        Structural zeros: maps pairs of column indices (i, j), i < j, to a boolean array of shape (cardinality
+        of i, cardinality of j), True where a pair of codes can occur. Declared, never learned from rows. All
+        other pairs of columns are unrestricted.
     learned : mapping, optional
-        What learning some attributes privately cost, as a domain file's: whoever uses them pays it. Take
-        columns out with ``dataclasses.replace(domain, attributes=...)``, which keeps it.
+        Privacy cost of the privately learned attributes, as in a domain file. It is charged again wherever
+        the domain is used. To remove columns, use ``dataclasses.replace(domain, attributes=...)``, which
+        keeps it.
     looked, looked_rules : mapping, tuple of str; optional
-        Which columns, as they are here, were compared with rows, and beside which rules, as a domain file's:
-        edited afterwards, they make no claim.
+        Digests of the columns and rules that were compared with rows, as in a domain file. Columns edited
+        after that have no privacy claim.
     """
 
     attributes: tuple[Attribute, ...]
@@ -113,11 +115,11 @@ class Domain:
 
     @property
     def inferred(self) -> tuple[str, ...]:
-        """Names of the attributes whose domain was read from the rows without a budget."""
+        """Names of the attributes whose domain was inferred from the rows without a budget."""
         return tuple(a.name for a in self.attributes if a.provenance == "inferred")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form for JSON; ``Domain.from_dict`` reads it back."""
+        """JSON form; ``Domain.from_dict`` reads it back."""
         return {
             "schema": SCHEMA,
             "attributes": [write_attribute(a) for a in self.attributes],
@@ -127,7 +129,7 @@ class Domain:
         }
 
     def _possible(self) -> list[dict[str, Any]]:
-        """Structural zeros by names, as a document has them."""
+        """Structural zeros in their JSON form, by column names."""
         return [
             {"columns": [self.names[i], self.names[j]], "possible": np.asarray(cells, dtype=bool).tolist()}
             for (i, j), cells in self.possible.items()
@@ -135,7 +137,16 @@ class Domain:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
-        """Read what :meth:`to_dict` wrote.
+        """Read the output of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        document : mapping
+            The JSON form of a domain.
+
+        Returns
+        -------
+        Domain
 
         Raises
         ------
@@ -162,10 +173,10 @@ class Domain:
         return replace(domain, possible=domain._read_possible(document.get("possible", [])))
 
     def _read_possible(self, zeros: Any) -> dict[tuple[int, int], np.ndarray]:
-        found, places = {}, {name: i for i, name in enumerate(self.names)}
+        found, indices = {}, {name: i for i, name in enumerate(self.names)}
         try:
             for entry in read(_POSSIBLE, zeros, SHARED):
-                i, j = (places[name] for name in entry["columns"])
+                i, j = (indices[name] for name in entry["columns"])
                 found[i, j] = np.array(entry["possible"], dtype=bool)
                 if not (i < j and found[i, j].shape == (self.cardinalities[i], self.cardinalities[j])):
                     raise ValueError("its shape is that of two columns in order")
@@ -176,20 +187,39 @@ class Domain:
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write the domain as JSON, whole or not at all.
+        """Write the domain as JSON, atomically.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
 
         Raises
         ------
         ValueError
-            If a category's value is no text, finite number, truth value, date or Decimal.
+            If a value is no text, finite number, boolean, date or Decimal.
         """
         write_whole(path, json.dumps(self.to_dict(), indent=1))
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
-        """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch.
+        """Read a domain that :meth:`save` wrote.
 
-        :meth:`declared`.
+        Inferred attributes stay inferred; :meth:`declared` marks them as declared.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Domain
+
+        Raises
+        ------
+        ValueError
+            If the file is not a domain of this schema.
         """
         text = read_given(path)
         try:
@@ -205,26 +235,26 @@ class Domain:
         sdtypes: Mapping[str, str] | None = None,
         max_bins: int = MAX_BINS,
     ) -> Domain:
-        """Build a domain from what the ``domain`` argument of the synthesizer takes.
+        """Build a domain from the declarations that the synthesizer's ``domain`` argument takes.
 
-        A declaration for each column.
+        Every column needs a declaration.
 
         Parameters
         ----------
         declarations : mapping
-            Column name -> declaration in the words of SDV's metadata, or an Attribute; see
+            Column name -> declaration in the vocabulary of SDV's metadata, or an Attribute; see
             :func:`~sdv_plausible.table.declared.specifications.declared_attribute`.
         sdtypes : mapping, optional
-            Column name -> sdtype, of columns whose declaration has none. Where neither says it,
-            ``range_values`` make a categorical column, numbers a numerical one, and a ``datetime_format`` or
-            dates a datetime one.
+            Column name -> sdtype, for columns whose declaration has none. Without either, ``range_values``
+            imply a categorical column, numbers a numerical one, and a ``datetime_format`` or dates a datetime
+            one.
         max_bins : int
-            A wider range is cut into this many equal bins.
+            Wider ranges are divided into this many equal bins, at least 1.
 
         Raises
         ------
         ValueError
-            If a declaration cannot be read, fixes no values, or does not tell its sdtype.
+            If a declaration is invalid, defines no values, or does not determine its sdtype.
 
         Examples
         --------
@@ -232,18 +262,15 @@ class Domain:
         >>> domain["age"].lower
         (0, 2, 4, 6, 8)
         """
-        from sdv_plausible.table.declared.specifications import (
-            declare,
-            origin_of,
-        )  # which is about attributes, and needs this module
+        from sdv_plausible.table.declared.specifications import declare, origin_of  # imports this module
 
         check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
-        known = sdtypes or {}
+        known_sdtypes = sdtypes or {}
         return cls(
             tuple(
-                replace(found, provenance=origin) if (origin := origin_of(spec)) else found
+                replace(attribute, provenance=origin) if (origin := origin_of(spec)) else attribute
                 for name, spec in declarations.items()
-                if (found := declare(name, spec, known.get(name), max_bins))
+                if (attribute := declare(name, spec, known_sdtypes.get(name), max_bins))
             )
         )
 
@@ -254,18 +281,18 @@ class Domain:
         )
 
     def declared(self) -> Domain:
-        """Return the same domain, vouched for by the caller as independent of the rows.
+        """Return the same domain, marked as declared: the caller vouches that it is independent of the rows.
 
-        What was learned privately is not: it stays so, with what it cost.
+        Privately learned attributes stay private and keep their cost.
         """
-        free = (
+        attributes = (
             a if a.provenance == "private" else replace(a, provenance="declared") for a in self.attributes
         )
-        return replace(self, attributes=tuple(free))
+        return replace(self, attributes=tuple(attributes))
 
 
 def written_looks(declared: Any) -> dict[str, Any]:
-    """The record of looks that a domain or domain file has, for its document; nothing where there is none."""
+    """Access log of a domain or domain file, for its document; empty if there is none."""
     rules = declared.looked_rules
     return {
         **({"looked": dict(declared.looked)} if declared.looked else {}),
@@ -274,7 +301,7 @@ def written_looks(declared: Any) -> dict[str, Any]:
 
 
 def read_looks(document: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Read what :func:`written_looks` wrote."""
+    """Read the output of :func:`written_looks`."""
     looked, rules = document.get("looked", {}), document.get("looked_rules")
     for key, is_right, kind in (
         ("looked", isinstance(looked, Mapping) and all(map(_is_digest, looked.values())), "map names to"),

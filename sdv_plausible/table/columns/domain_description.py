@@ -1,4 +1,4 @@
-"""A domain in words: for each column what it may hold, and where that is from."""
+"""Domain as a table of text: each column's values and their provenance."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ HEAD = ("column", "may hold", "from")
 
 
 def title(domain: Collection[Any]) -> str:
-    """Return what the whole is."""
+    """Return the heading."""
     return f"Domain of {len(domain)} column{'' if len(domain) == 1 else 's'}"
 
 
 def lines(domain: Collection[Any]) -> tuple[tuple[str, str, str], ...]:
-    """Return name, values and provenance of each column, as words."""
-    return tuple((one.name, _held(one), _WORDS[one.provenance]) for one in domain)
+    """Return name, values and provenance of each column as text."""
+    return tuple((attribute.name, _describe(attribute), _WORDS[attribute.provenance]) for attribute in domain)
 
 
-def _held(attribute: Any) -> str:
+def _describe(attribute: Any) -> str:
     parts = []
     if len(attribute.lower):
         ends = (attribute.lower[0], attribute.upper[-1])
-        low, high = (_end(attribute, end) for end in ends)
+        low, high = (_format_end(attribute, end) for end in ends)
         bins = len(attribute.lower)
         parts.append(f"{low} to {high} in {bins} bin{'' if bins == 1 else 's'}")
     if attribute.values:
-        shown = [str(value) for value in attribute.values[:_MOST_VALUES]]
-        more = len(attribute.values) - len(shown)
-        parts.append(", ".join(shown) + (f" and {more} more" if more else ""))
+        examples = [str(value) for value in attribute.values[:_MOST_VALUES]]
+        more = len(attribute.values) - len(examples)
+        parts.append(", ".join(examples) + (f" and {more} more" if more else ""))
     if attribute.nullable:
         parts.append("missing")
     return "; ".join(parts)
 
 
-def _end(attribute: Any, end: float) -> str:
+def _format_end(attribute: Any, end: float) -> str:
     if attribute.kind == "datetime":
         stamp = pd.Timestamp(int(end))
         return str(stamp.date()) if stamp == stamp.normalize() else str(stamp.floor("s"))

@@ -1,11 +1,11 @@
-"""Column types of the output that do not depend on any row.
+"""Column types of the output, independent of the rows.
 
-pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or
-object, finer numbers in wider types, and lists every value that occurs in a category's type. So no type is
-read off a real column under a claim: that of a modelled column follows from its released domain, that of an
-invented one from its declaration (docs/explanation/privacy_promise.md). Nor does it hang on the synthetic
-rows: what may be missing has the type that pandas has for such a column, whether or not a cell is missing in
-these rows. :func:`usual_types` then gives categories theirs.
+pandas stores whole numbers as int64, but as float64 once one value is missing, and booleans as bool or
+object. It also lists every occurring value in a category's type. Under a privacy claim, therefore, no type is
+taken from a real column. The type of a modelled column follows from its released domain, that of a generated
+one from its declaration (docs/explanation/privacy_promise.md). The type does not depend on the synthetic rows
+either: a nullable column has the type that pandas uses with missing cells, whether or not these rows have
+one. :func:`usual_types` then sets the types of categories.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FRACTIONS = (
     "pydecimal",
 )  # fmt: skip
 
-_WITH_MISSING: Mapping[str, Any] = {"b": object, "i": np.float64}  # by kind, as pandas has them
-_MASKED: Mapping[str, Any] = {"b": "boolean", "i": "Int64"}  # as other libraries do
+_WITH_MISSING: Mapping[str, Any] = {"b": object, "i": np.float64}  # pandas' default types, by kind
+_MASKED: Mapping[str, Any] = {"b": "boolean", "i": "Int64"}  # pandas' nullable types, by kind
 
 
 def output_type(attribute: Attribute, stored: Any = None) -> Any:
-    """Type in which a modelled column is written."""
-    # ``stored``, the real column's, counts for a domain that was inferred alone, which makes no claim.
+    """Output type of a modelled column."""
+    # ``stored``, the real column's type, is used only for inferred domains, which have no privacy claim.
     is_text = attribute.datetime_format is not None
     if attribute.provenance == "inferred" and stored is not None and not (is_text and stored.kind == "M"):
         return stored
@@ -41,21 +41,21 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
     if attribute.kind == "datetime" and not is_text:
         zone = attribute.time_zone
         return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
-    # Truth values and categories of numbers get their types by usual_types.
+    # usual_types sets the types of booleans and of numeric categories.
     whole = np.float64 if attribute.nullable else np.int64
     return np.dtype({"integer": whole, "float": np.float64}.get(attribute.kind, object))
 
 
 def invented_type(spec: Mapping[str, Any]) -> Any:
-    """Type of a column that is not modelled, such as an id, from its semantic type and format alone."""
+    """Output type of a generated column, such as an id, from its sdtype and format alone."""
     sdtype, form = spec.get("sdtype"), spec.get("regex_format")
     if sdtype in FRACTIONS:
         return np.dtype(np.float64)
     return np.dtype(np.int64 if sdtype == "id" and (not form or makes_numbers(form)) else object)
 
 
-def _spelled(attribute: Attribute, cell: Any) -> Any:
-    """A number as its column writes it; texts that stand beside numbers stay as they are."""
+def _formatted(attribute: Attribute, cell: Any) -> Any:
+    """Number as text in its column's format; texts stay as they are."""
     if isinstance(cell, str):
         return cell
     decimals = 0 if attribute.kind == "integer" else attribute.decimals
@@ -63,20 +63,19 @@ def _spelled(attribute: Attribute, cell: Any) -> Any:
 
 
 def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) -> pd.DataFrame:
-    """Give synthetic truth values, numbers and categories the type that pandas has, or their spelling.
+    """Give booleans, numbers and categories of a synthetic table pandas' usual type, or their number format.
 
-    ``masked``: and whole numbers and truth values of which some may be missing one that loses nothing by
-    that, as other libraries' frames have.
+    With ``masked``, nullable whole numbers and booleans get pandas' nullable types, which lose nothing.
     """
-    by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
+    by_text = {str(name): name for name in table.columns}  # columns may be named by numbers
     for attribute in domain:
         kind, name = _usual_type(attribute), by_text.get(attribute.name)
         if attribute.number_format is not None and name is not None:
-            table[name] = table[name].map(partial(_spelled, attribute), na_action="ignore").astype(object)
+            table[name] = table[name].map(partial(_formatted, attribute), na_action="ignore").astype(object)
             continue
         if kind is None or name is None or attribute.provenance == "inferred":
             continue
-        # or was given as missing in all rows, though it never is
+        # A column that is never missing may be conditioned to be missing in all rows.
         if kind.kind in "bi" and (attribute.nullable or table[name].isna().any()):
             table[name] = table[name].astype((_MASKED if masked else _WITH_MISSING)[kind.kind])
         elif attribute.values:
@@ -85,7 +84,7 @@ def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) ->
 
 
 def _usual_type(attribute: Attribute) -> np.dtype[Any] | None:
-    """Type of a column of truth values or numbers none of which is missing; None for others."""
+    """Type of a column of booleans or numbers without missing values; None for other columns."""
     if attribute.texts or attribute.kind == "datetime":
         return None
     kinds = {type(value.item() if isinstance(value, np.generic) else value) for value in attribute.values}

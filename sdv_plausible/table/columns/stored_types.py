@@ -1,8 +1,8 @@
-"""How the columns of a Parquet file are stored, so that rows come back in the types in which they went in.
+"""Storage types of Parquet columns, so that synthetic rows have the types of the original file.
 
-The schema of such a file counts as public. Only the kind of a type counts: digits of decimals, and bits of
-whole numbers, are those of the released column, as who writes a file may take them from the rows. Whether a
-type holds a column is decided by the released domain, not by the rows that are drawn.
+The file's schema is public. Only the kind of each type is used: the scale of decimals and the width of
+integers come from the released column, since a writer may choose them from the rows. Whether a type can hold
+a column depends on the released domain, not on the sampled rows.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ _KINDS = {
     r"float": "float32",
     r"u?int(8|16|32|64)|double": "number",
 }
-_OFFSET = r"%z|Z$|\+00:00$"  # of a format of dates
-_SAID = "sdv_plausible: storage"  # in a frame's attrs
-_DIGITS = 38  # of a decimal, at most
+_OFFSET = r"%z|Z$|\+00:00$"  # UTC offset in a date format
+_ATTRS_KEY = "sdv_plausible: storage"  # key in DataFrame.attrs
+_DIGITS = 38  # maximum precision of a decimal
 
 
 def storage_of(kind: Any) -> str | None:
-    """How a column of this Arrow type comes back; None where that is as any other."""
-    # Whole numbers of any width and doubles are one: one row may decide which of them a writer chooses.
+    """Storage kind of an Arrow type; None if it needs no conversion."""
+    # Integers of any width and doubles are one kind: a single row may decide which one a writer chooses.
     name = re.sub(r", tz=.*\]", "]", str(kind))
-    found = next((known for pattern, known in _KINDS.items() if re.fullmatch(pattern, name)), name)
-    return found if re.fullmatch(STORAGE, found) else None
+    storage = next((s for pattern, s in _KINDS.items() if re.fullmatch(pattern, name)), name)
+    return storage if re.fullmatch(STORAGE, storage) else None
 
 
 def with_storage(table: pd.DataFrame, schema: Any) -> pd.DataFrame:
-    """A frame that says how the file stored its columns, whose Arrow schema this is."""
-    table.attrs[_SAID] = {name: storage_of(schema.field(name).type) for name in table.columns}
+    """Record in a frame's attrs how the file stored its columns, from its Arrow schema."""
+    table.attrs[_ATTRS_KEY] = {name: storage_of(schema.field(name).type) for name in table.columns}
     return table
 
 
 def said_storage(table: Any) -> dict[str, str]:
-    """How the file that a frame was read from stored its columns; nothing of other frames."""
-    said = getattr(table, "attrs", {}).get(_SAID) or {}
+    """Storage kinds recorded in a frame's attrs; empty for other frames."""
+    recorded = getattr(table, "attrs", {}).get(_ATTRS_KEY) or {}
     return {
         str(name): stored
-        for name, stored in said.items()
+        for name, stored in recorded.items()
         if isinstance(stored, str) and re.fullmatch(STORAGE, stored)
     }
 
 
 def in_storage(table: pd.DataFrame, storage: Mapping[str, str], domain: Domain) -> pd.DataFrame:
-    """Columns in the types in which they were stored; those that such a type does not hold as they are."""
+    """Convert columns to their storage types; columns that do not fit stay as they are."""
     labels = {str(label): label for label in table.columns}
     for attribute in domain:
         stored, label = storage.get(attribute.name), labels.get(attribute.name)
         if stored is not None and label is not None:
-            table[label] = _stored(table[label], attribute, stored)
+            table[label] = _to_storage(table[label], attribute, stored)
     return table
 
 
 def arrow_type(attribute: Attribute, stored: str) -> Any:
-    """Arrow's type of a column that was stored so; None where another holds it."""
+    """Arrow type of a column for its storage kind; None if another type holds it."""
     import pyarrow as pa
 
-    if not _is_held(attribute, stored):
+    if not _fits_storage(attribute, stored):
         return None
     if stored == "date":
         return pa.date32()
@@ -82,12 +82,12 @@ def arrow_type(attribute: Attribute, stored: str) -> Any:
     return {"number": pa.int64(), "bool": pa.bool_(), "float32": pa.float32()}.get(stored)
 
 
-def _stored(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Series[Any]:
+def _to_storage(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Series[Any]:
     missing = column.isna()
-    if not _is_held(attribute, stored):
+    if not _fits_storage(attribute, stored):
         return column
     if attribute.kind == "datetime" and attribute.datetime_format is not None:
-        column = _moments(column, attribute.datetime_format)
+        column = _to_moments(column, attribute.datetime_format)
     if stored == "date":
         return column.dt.date.astype(object).mask(missing, None)
     if stored.startswith("timestamp"):
@@ -105,32 +105,32 @@ def _stored(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Ser
     if stored == "float32":
         return column.astype(np.float32)
     plain, nullable = ("bool", "boolean") if stored == "bool" else ("int64", "Int64")
-    # A column that is never missing may have been given as missing in all rows.
+    # A column that is never missing may be conditioned to be missing in all rows.
     return column.astype(
         pd.api.types.pandas_dtype(nullable if attribute.nullable or missing.any() else plain)
     )
 
 
-def _moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
-    """Moments of texts in a format that a vote found; of a format with an offset in UTC."""
+def _to_moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    """Moments of texts in a detected format; in UTC if the format has an offset."""
     moments = pd.Series(as_nanoseconds(column, form).view("M8[ns]"), index=column.index, name=column.name)
     return moments.dt.tz_localize("UTC") if re.search(_OFFSET, form) else moments
 
 
 def keeps_storage(words: Mapping[str, Any], *, voted: bool) -> bool:
-    """Whether storage decides: not where somebody said in which format dates are to be written."""
+    """Whether the storage type applies: not if a date format was declared."""
     return voted or words.get("datetime_format") is None
 
 
-def _is_held(attribute: Attribute, stored: str) -> bool:
-    """Whether a type may hold all that a column's domain has."""
+def _fits_storage(attribute: Attribute, stored: str) -> bool:
+    """Whether a storage type can hold a column's whole domain."""
     if attribute.texts or attribute.number_format is not None or attribute.provenance == "inferred":
         return False
     if attribute.kind == "datetime":
-        is_date = stored == "date" and attribute.time_zone is None
+        is_plain_date = stored == "date" and attribute.time_zone is None
         if attribute.datetime_format is not None and not shows_date(attribute.datetime_format):
             return False
-        return is_date or stored.startswith("timestamp")
+        return is_plain_date or stored.startswith("timestamp")
     kinds = {type(value.item() if isinstance(value, np.generic) else value) for value in attribute.values}
     if stored == "category":
         return kinds == {str}

@@ -1,1 +1,1 @@
-"""What a user declares of a table: words, specifications, domain files."""
+"""Read declarations of a table: domain files, column specifications, code books."""

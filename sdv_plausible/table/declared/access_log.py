@@ -1,4 +1,4 @@
-"""Looks: which columns of a domain file were compared with the rows, written down before it is told."""
+"""The access log of a domain file: columns compared with the rows, recorded before results are shown."""
 
 from __future__ import annotations
 
@@ -26,39 +26,36 @@ NO_FILE = (
 def record_look(
     path: str | Path, names: Collection[str], rules: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Write down that columns were compared with their words, which is about to be told; return the new ones.
+    """Record that columns are compared with the rows, before the result is shown; return the new columns.
 
-    ``rules`` are the digests of the rules, if rows that break one are about to be counted. If the file cannot
-    be written (OSError) nothing should be shown. A bare mapping becomes a domain file.
+    ``rules`` are the digests of the rules, if rows that break them are counted. Callers must show nothing if
+    the file cannot be written (OSError). A bare mapping becomes a domain file.
     """
-    if _is_finished(read_json(Path(path))):
+    document = read_json(Path(path))
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
         with locked(Path(path).resolve()):
             domain = Domain.load(path)
-            noted = looked_at(domain, names, rules)
-            noted.save(path)
-        return tuple(name for name in noted.looked if name not in domain.looked)
-    before = read_domain_file(path)
-    if before.looked_at(names, rules) == before:
+            new_domain = looked_at(domain, names, rules)
+            new_domain.save(path)
+        return tuple(name for name in new_domain.looked if name not in domain.looked)
+    old = read_domain_file(path)
+    if old.looked_at(names, rules) == old:
         return ()
-    with locked(Path(path).resolve()):  # of two looks at once, both are written down
-        before = read_domain_file(path)
-        after = before.looked_at(names, rules)
-        after.save(path)
-    return tuple(name for name in after.looked if name not in before.looked)
-
-
-def _is_finished(document: Any) -> bool:
-    return isinstance(document, dict) and document.get("schema") == SCHEMA
+    with locked(Path(path).resolve()):  # keep the records of concurrent accesses
+        old = read_domain_file(path)
+        new = old.looked_at(names, rules)
+        new.save(path)
+    return tuple(name for name in new.looked if name not in old.looked)
 
 
 def with_looks(
     file: DomainFile, replaced: str | Path, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
-    """The file with the looks on record in the one it replaces, if there is one, and the columns of these."""
-    # ``names`` are the table's columns: of those that neither it nor the file has, nothing is kept
+    """The file with the access records of the one it replaces, and the columns of these records."""
+    # ``names``: the table's columns. Records of columns that neither the table nor the file has are dropped.
     try:
         document = read_json(Path(replaced))
-    except FileNotFoundError:  # there is no record
+    except FileNotFoundError:  # no records to keep
         return file, []
     except ValueError:
         document = None
@@ -72,57 +69,65 @@ def with_looks(
 
 
 def with_earlier(
-    file: DomainFile, before: DomainFile, names: Collection[str]
+    file: DomainFile, earlier: DomainFile, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
-    """The same, of an earlier file that was read."""
-    looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
-    rules = file.looked_rules if before.looked_rules is None else before.looked_rules
+    """The file with the access records of an earlier file, and the columns of these records."""
+    looked = {name: digest for name, digest in earlier.looked.items() if name in {*names, *file.columns}}
+    rules = file.looked_rules if earlier.looked_rules is None else earlier.looked_rules
     return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)
 
 
 def replace_file(
     path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
 ) -> list[str]:
-    """Write a domain file; looks in one that it replaces stay, those that were written down just now too."""
-    # ``names`` as for :func:`with_looks`; ``learned`` are columns that were learned for it, with their words.
-    # Returned are the columns whose looks are from the file that was replaced.
+    """Write a domain file; keep the access records of the file it replaces and return their columns."""
+    # ``names`` as for :func:`with_looks`. ``learned``: declarations of the columns learned for this file.
     path = Path(path)
     with locked(path.resolve()) if path.exists() else nullcontext():
-        after, kept = with_looks(file, path, names)
-        after.paid_for(learned).save(path)
-    return kept
+        merged, recorded = with_looks(file, path, names)
+        merged.paid_for(learned).save(path)
+    return recorded
 
 
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
-    """Write a look down, and return what whoever looked is told."""
-    # That everything fits is told about all rows, too: so columns and rules are written down whatever was
-    # found. Else ever narrower ranges are tried until one person's value is the bound.
+    """Record an access, and return the messages for the user."""
+    # Record it whatever the result: "everything fits" is information about the rows, too. Otherwise a user
+    # could narrow a range until its end is one person's value.
     if not names and rules is None:
         return []
     record_look(path, names, rules)
     file = domain_document(Path(path))
-    seen = ", ".join(name for name in file.looked if name in names)
-    told = []
-    if seen:
-        told.append(
-            f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
-            "claim, unless each cites its public source"
+    accessed = ", ".join(name for name in file.looked if name in names)
+    messages = []
+    if accessed:
+        messages.append(
+            f"Written down in {path}: {accessed} were looked at. If you edit these declarations now, there "
+            "is no claim, unless each cites its public source"
         )
     if rules is not None:
-        what = "which rules there are" if rules else "that there are no rules"
-        change = "If one is changed" if rules else "If one is made"
-        told.append(f"Written down in {path}: {what}. {change} now, the file must name their rules_source")
-    types = {n: words.get("sdtype") for n, words in file.columns.items() if isinstance(words, Mapping)}
-    left = [n for n, sdtype in types.items() if n not in file.looked and sdtype in MODELLED_SDTYPES]
-    if left:
-        told.append(
-            f"Left open, and not compared: {', '.join(left)}. Their ranges and values may be declared later"
+        rules_text = "which rules there are" if rules else "that there are no rules"
+        condition = "If one is changed" if rules else "If one is made"
+        messages.append(
+            f"Written down in {path}: {rules_text}. {condition} now, the file must name their rules_source"
         )
-    return told
+    types = {
+        name: declaration.get("sdtype")
+        for name, declaration in file.columns.items()
+        if isinstance(declaration, Mapping)
+    }
+    open_columns = [
+        name for name, sdtype in types.items() if name not in file.looked and sdtype in MODELLED_SDTYPES
+    ]
+    if open_columns:
+        messages.append(
+            f"Left open, and not compared: {', '.join(open_columns)}. Their ranges and values may be "
+            "declared later"
+        )
+    return messages
 
 
 def told_of_look(domain: Any, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
-    """Write a look down where the declarations are kept, and return what whoever looked is told."""
+    """Record an access in the file that ``domain`` names, if any; return the messages for the user."""
     if isinstance(domain, (str, os.PathLike)) and not says_written(domain):
         return note_look(Path(domain), names, rules)
     return [NO_FILE.format(", ".join(sorted(names)))] if names else []

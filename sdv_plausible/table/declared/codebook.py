@@ -1,4 +1,4 @@
-"""What a code book says: declarations by column, and what of it could not be read."""
+"""Code books: declarations by column, and messages about what could not be read."""
 
 from __future__ import annotations
 
@@ -15,65 +15,71 @@ from sdv_plausible.utils.input_files import text_of
 from sdv_plausible.utils.printable import visible
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_EXACT = 2**53  # doubles hold whole numbers up to here
+_EXACT = 2**53  # doubles represent all integers up to here
 _DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Message = tuple[str | None, str]
-"""The column that something is said of, None for the whole document, and what."""
+"""The column of a message (None: the whole document), and its text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codebook:
     """Declarations taken from one public document."""
 
-    # words; a column of which nothing tells what it is has ``{"sdtype": None}``
+    # Declarations by column; ``{"sdtype": None}`` if the type is unknown.
     columns: Mapping[str, Mapping[str, Any]]
-    messages: tuple[Message, ...] = ()  # what was not understood or has no word: nothing is guessed
-    of_last: str | None = None  # which of the columns is the last of the table, whatever it is called there
+    messages: tuple[Message, ...] = ()  # about parts that were not understood or cannot be declared
+    last_column: str | None = None  # name here of the table's last column
 
     @property
     def lines(self) -> list[str]:
-        """The messages, a line each."""
+        """The messages, one per line."""
         lines = (text if name is None else f"{name}: {text}" for name, text in self.messages)
         return [visible(line, keep="") for line in lines]
 
     def of_table(self, names: Sequence[str]) -> Codebook:
-        """The same for a table with these columns: the last one is called as the table does."""
-        if self.of_last is None or self.of_last in names or not names or names[-1] in self.columns:
+        """The code book for a table with these columns, with the table's name of the last one."""
+        if self.last_column is None or self.last_column in names or not names or names[-1] in self.columns:
             return self
-        columns = {names[-1] if n == self.of_last else n: words for n, words in self.columns.items()}
-        message = (names[-1], f"the last column is taken for the code book's {self.of_last!r}")
+        columns = {
+            names[-1] if name == self.last_column else name: declaration
+            for name, declaration in self.columns.items()
+        }
+        message = (names[-1], f"the last column is taken for the code book's {self.last_column!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
     def citing(self, source: str) -> Codebook:
-        """The same with a source for each column that says something."""
-        cited = {n: w if is_blank(w) else {**w, "source": source} for n, w in self.columns.items()}
+        """The code book with ``source`` in every declaration that is not blank."""
+        cited = {
+            name: declaration if is_blank(declaration) else {**declaration, "source": source}
+            for name, declaration in self.columns.items()
+        }
         return replace(self, columns=cited)
 
 
-def with_open_digits(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Words of numbers whose digits nothing tells: whole ends would say that there are none."""
-    said = {word for word in ("decimal_places", "resolution") if words.get(word) is not None}
-    if words.get("sdtype") != "numerical" or said:
-        return words
-    ends = {word: words[word] for word in ("range_min", "range_max") if words.get(word) is not None}
+def with_unknown_decimals(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Declaration with float ends if decimal places are unknown: integer ends would mean integers."""
+    precision = {key for key in ("decimal_places", "resolution") if declaration.get(key) is not None}
+    if declaration.get("sdtype") != "numerical" or precision:
+        return declaration
+    ends = {key: declaration[key] for key in ("range_min", "range_max") if declaration.get(key) is not None}
     if any(abs(end) > _EXACT for end in ends.values()):
-        return words
-    return {**words, **{word: float(end) for word, end in ends.items()}}
+        return declaration
+    return {**declaration, **{key: float(end) for key, end in ends.items()}}
 
 
 @dataclass(frozen=True)
 class CodebookReader:
-    """A reader of one form of code book, as extensions register it.
+    """A reader of one format of code books, as extensions register it.
 
     Parameters
     ----------
     read : callable
-        A path to a :class:`Codebook`; raises ValueError in one line if the file is damaged.
+        Reads the file at a path as a :class:`Codebook`. Raises a one-line ValueError if it is damaged.
     endings : tuple of str
-        File endings, in lower case.
+        File extensions, in lower case.
     recognizes : callable, optional
-        Whether a JSON document has this form; of readers of ``.json`` alone.
+        Whether a JSON document has this format; only for readers of ``.json``.
     """
 
     read: Callable[[Path], Codebook]
@@ -81,25 +87,25 @@ class CodebookReader:
     recognizes: Callable[[Any], bool] | None = None
 
 
-def plain(codes: Iterable[Any]) -> list[Any]:
-    """Codes as a table holds them: whole numbers where all are, as written in ``1`` but not in ``01``."""
+def parse_codes(codes: Iterable[Any]) -> list[Any]:
+    """Codes as in a table: integers if all are written as such (``1``, not ``01``), else texts."""
     texts = [str(code).strip() for code in codes]
     return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else texts
 
 
-def number(text: Any) -> int | float | None:
-    """A finite number as written, whole ones as such; None if it is none."""
+def parse_number(text: Any) -> int | float | None:
+    """The finite number that a text is, as int if possible; None if it is no number."""
     if isinstance(text, bool) or text is None:
         return None
-    written = str(text).strip()
-    if _WHOLE.fullmatch(written):
-        return int(written)
-    found = float(written) if _DECIMAL.fullmatch(written) else math.nan
-    return found if math.isfinite(found) else None
+    stripped = str(text).strip()
+    if _WHOLE.fullmatch(stripped):
+        return int(stripped)
+    value = float(stripped) if _DECIMAL.fullmatch(stripped) else math.nan
+    return value if math.isfinite(value) else None
 
 
-def categories(values: Iterable[Any]) -> dict[str, Any]:
-    """Words of a column with a list of values."""
+def categorical_declaration(values: Iterable[Any]) -> dict[str, Any]:
+    """Declaration of a column with a list of values."""
     listed = list(values)
     for value in listed:
         if not isinstance(value, Hashable):
@@ -107,49 +113,49 @@ def categories(values: Iterable[Any]) -> dict[str, Any]:
     return {"sdtype": "categorical", "range_values": list(dict.fromkeys(listed))}
 
 
-def ranged(
+def numerical_declaration(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[Message]]:
-    """Words of a column of numbers with codes beside the range, and what they cannot say."""
-    words: dict[str, Any] = {"sdtype": "numerical"}
+    """Declaration of numbers in a range with codes outside it, and messages."""
+    declaration: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
     messages: list[Message] = []
     if low is None or high is None:
-        beside = f" (and for its codes {listed})" if codes else ""
-        messages = [(name, f"no range is told: give range_min and range_max{beside}, or it is learned")]
-    words |= {word: end for word, end in (("range_min", low), ("range_max", high)) if end is not None}
-    numbers = [found for code in codes if (found := number(code)) is not None]
-    special = [*numbers, *(code for code in codes if number(code) is None)]
+        and_codes = f" (and for its codes {listed})" if codes else ""
+        messages = [(name, f"no range is told: give range_min and range_max{and_codes}, or it is learned")]
+    declaration |= {key: end for key, end in (("range_min", low), ("range_max", high)) if end is not None}
+    numbers = [value for code in codes if (value := parse_number(code)) is not None]
+    special = [*numbers, *(code for code in codes if parse_number(code) is None)]
     try:
-        check_words(name, {**words, "special_values": special})
+        check_words(name, {**declaration, "special_values": special})
     except ValueError:
         special = numbers
         messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
     if special:
-        words["special_values"] = special
-    return words, messages
+        declaration["special_values"] = special
+    return declaration, messages
 
 
-def labelled(
+def labelled_declaration(
     name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
 ) -> tuple[dict[str, Any], list[Message]]:
-    """Words of a column of which some values have labels, and what to look at."""
-    # Values that stand for missing are cells of the table like others.
+    """Declaration of a column with labelled values, and messages."""
+    # Codes for missing values are cells of the table like others.
     if not codes and not missing:
         return {"sdtype": None}, [(name, "no values are listed")]
-    others = [code for code in codes if code not in missing]
-    if others:
+    valid_codes = [code for code in codes if code not in missing]
+    if valid_codes:
         values = [*codes, *(code for code in missing if code not in codes)]
-        return categories(values if is_text else plain(values)), [
+        return categorical_declaration(values if is_text else parse_codes(values)), [
             (name, "a category of the values that have labels: are these all?")
         ]
     if is_text:
         return {"sdtype": None}, [(name, "no values but missing ones are listed")]
-    return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
+    return numerical_declaration(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 
 def read_text(path: Path, what: str) -> str:
-    """Text of a file."""
+    """Text of a UTF-8 file."""
     try:
         return text_of(path, encoding="utf-8-sig")
     except UnicodeDecodeError as error:

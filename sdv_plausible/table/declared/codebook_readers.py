@@ -1,4 +1,4 @@
-"""Which reader reads which code book."""
+"""Find the reader of a code book, and read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.codebook import Codebook, CodebookReader, read_document, with_open_digits
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    CodebookReader,
+    read_document,
+    with_unknown_decimals,
+)
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, VALUE_WORDS
 from sdv_plausible.table.declared.specifications import declared_attribute
 from sdv_plausible.utils.entry_points import extension, extension_names
@@ -15,16 +20,16 @@ from sdv_plausible.utils.input_files import check_given
 from sdv_plausible.utils.printable import visible
 
 FORMS = extension_names("codebook")
-"""Forms of code books that installed packages read."""
+"""Formats of code books that installed packages read."""
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read what a code book declares, each column with the file's name as its source.
+    """Read the declarations of a code book, citing the file's name as source.
 
     Raises
     ------
     ValueError
-        If the file is damaged or of another form: one line with the file, the place and what to do.
+        If the file is damaged or has another format. One line with the file, the place and the way out.
     """
     path = Path(path)
     if form is not None and form not in FORMS:
@@ -35,41 +40,41 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
         return _usable(_reader(form).read(path)).citing(path.name)
     except RecursionError:
         raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
-    except ValueError as error:  # of a column or a cell: the file is named here, whoever found the fault
+    except ValueError as error:  # add the file to errors about a column or cell
         text = visible(" ".join(str(error).split()), keep="")
         raise ValueError(text if str(path) in text else f"{path}: {text}") from error
 
 
-def _usable(found: Codebook) -> Codebook:
-    """The same as a fit takes it; what contradicts itself is refused."""
+def _usable(codebook: Codebook) -> Codebook:
+    """The code book as a fit accepts it; raises ValueError for contradictory declarations."""
     columns: dict[str, Mapping[str, Any]] = {}
-    messages = list(found.messages)
-    for name, said in found.columns.items():
-        words, sdtype = with_open_digits(said), said.get("sdtype")
+    messages = list(codebook.messages)
+    for name, declaration in codebook.columns.items():
+        usable, sdtype = with_unknown_decimals(declaration), declaration.get("sdtype")
         if sdtype in MODELLED_SDTYPES:
-            declared_attribute(name, words)
-        elif sdtype is not None and (unused := [word for word in words if word in VALUE_WORDS]):
-            words = {word: value for word, value in words.items() if word not in unused}
+            declared_attribute(name, usable)
+        elif sdtype is not None and (unused := [key for key in usable if key in VALUE_WORDS]):
+            usable = {key: value for key, value in usable.items() if key not in unused}
             messages.append(
                 (name, f"of type {sdtype!r}, which is invented anew: {', '.join(unused)} not used")
             )
-        columns[name] = words
-    return replace(found, columns=columns, messages=tuple(messages))
+        columns[name] = usable
+    return replace(codebook, columns=columns, messages=tuple(messages))
 
 
 def _reader(form: str) -> CodebookReader:
-    found: CodebookReader = extension("codebook", form)
-    return found
+    reader: CodebookReader = extension("codebook", form)
+    return reader
 
 
 def _form(path: Path) -> str:
-    """Form of a file by its ending; of JSON, by its content."""
+    """Format of a file by its extension, or by its content for JSON."""
     ending = path.suffix.lower()
     forms = [form for form in FORMS if ending in _reader(form).endings]
     if not forms:
-        known = dict.fromkeys(ending for form in FORMS for ending in _reader(form).endings)
+        endings = dict.fromkeys(ending for form in FORMS for ending in _reader(form).endings)
         raise ValueError(
-            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(known)}; or "
+            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(endings)}; or "
             f"say which it is: {', '.join(FORMS)}"
         )
     if len(forms) > 1:

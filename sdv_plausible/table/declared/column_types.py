@@ -1,4 +1,4 @@
-"""What each column is, from declarations and metadata alone: how a file is read depends on nothing else."""
+"""Column types from declarations and metadata alone; reading a file depends on nothing else."""
 
 from __future__ import annotations
 
@@ -25,86 +25,93 @@ from sdv_plausible.table.declared.spec_words import (
 from sdv_plausible.table.declared.specifications import declared_attribute, stated_of, told_sdtype
 
 STATED = "_stated_types"
-"""Attribute of metadata that was made of declarations: its columns' type words then. No file keeps it."""
+"""Attribute of metadata made from declarations: the original type keys of its columns. Not saved to files."""
 _RELEASED = (
     "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
-)  # fmt: skip  # of a table's metadata
+)  # fmt: skip  # keys of a table's metadata
 
 
 def column_types(
     domain: Any = None, metadata: Any = None, person: str | None = None
 ) -> dict[str, ColumnType]:
-    """Types of all columns that a domain or metadata names, and of ``person``, which says whose a row is."""
-    # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
-    # formats count; its values only with ``domain="written"``.
-    known: Mapping[str, Mapping[str, Any]] = metadata_columns(metadata)
+    """Types of all columns in a domain or metadata, and of the ``person`` column."""
+    # ``domain`` as for the synthesizer, or types by column name. From metadata, only semantic types and date
+    # formats are used, unless ``domain="written"``.
+    metadata_specs: Mapping[str, Mapping[str, Any]] = metadata_columns(metadata)
     file = given_file(domain)
-    given = known if says_written(domain) else {} if file is None else file.declarations()
-    names = dict.fromkeys([*known, *given, *([] if person is None else [person])])
+    declared = metadata_specs if says_written(domain) else {} if file is None else file.declarations()
+    names = dict.fromkeys([*metadata_specs, *declared, *([] if person is None else [person])])
     if person is not None:
-        known = {**known, person: person_words(person, known.get(person), given)}
-    return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in names}
+        metadata_specs = {
+            **metadata_specs,
+            person: person_words(person, metadata_specs.get(person), declared),
+        }
+    return {name: _column_type(name, declared.get(name, {}), metadata_specs.get(name, {})) for name in names}
 
 
 def types_of_unknown_origin(metadata: Any, domain: Any = None, person: str | None = None) -> tuple[str, ...]:
-    """Columns whose type, date format, id pattern or role as a key nothing states but metadata.
-
-    Such metadata may have been detected in the rows: SDV's says nothing of where it is from. That of
-    ``metadata_of`` is known to be made of declarations, column by column, as far as nobody changed it since.
-    """
+    """Columns whose type, date format, id pattern or role as a key comes from metadata only."""
+    # SDV's metadata does not record its origin, so it may have been detected in the rows. Columns of
+    # ``metadata_of`` come from declarations, unless they were changed since.
     table, columns = _table_and_columns(metadata)
     if not columns or says_written(domain):
         return ()
-    file, stated = given_file(domain), getattr(metadata, STATED, None)
-    given = {} if file is None else file.declarations()
-    open_ = {
+    file, original_types = given_file(domain), getattr(metadata, STATED, None)
+    declared = {} if file is None else file.declarations()
+    undeclared = {
         name
-        for name, kind in column_types(domain, metadata, person).items()
+        for name, column_type in column_types(domain, metadata, person).items()
         if name in columns
-        and (stated or {}).get(name) != type_words(columns[name])
-        and _plain(kind) != _plain(_declared_type(name, given.get(name), given, person))
+        and (original_types or {}).get(name) != type_words(columns[name])
+        and _without_defaults(column_type)
+        != _without_defaults(_declared_type(name, declared.get(name), declared, person))
     }
-    keys = _key_columns(table) if stated is None else set()
-    return tuple(name for name in columns if name in open_ | keys)
+    keys = _key_columns(table) if original_types is None else set()
+    return tuple(name for name in columns if name in undeclared | keys)
 
 
-def _declared_type(name: str, spec: Any, given: Mapping[str, Any], person: str | None) -> ColumnType | None:
-    """What declarations alone tell of a column; None if they do not tell what it is."""
-    known = person_words(name, None, given) if name == person else {}
+def _declared_type(
+    name: str, spec: Any, declared: Mapping[str, Any], person: str | None
+) -> ColumnType | None:
+    """Type of a column from declarations alone, or None."""
+    metadata_spec = person_words(name, None, declared) if name == person else {}
     try:
-        return None if spec is None and not known else _column_type(name, spec or {}, known)
-    except ValueError:  # such as dates of which metadata alone has the format
+        return None if spec is None and not metadata_spec else _column_type(name, spec or {}, metadata_spec)
+    except ValueError:  # such as dates whose format is in the metadata only
         return None
 
 
-def _plain(kind: ColumnType | None) -> dict[str, Any] | None:
-    """Words of a type; that personal data are personal goes without saying."""
-    return None if kind is None else {word: said for word, said in kind.words.items() if said is not True}
+def _without_defaults(column_type: ColumnType | None) -> dict[str, Any] | None:
+    """Keys of a type, without ``pii: true``, which is the default."""
+    return (
+        None
+        if column_type is None
+        else {key: value for key, value in column_type.words.items() if value is not True}
+    )
 
 
 def _key_columns(table: Mapping[Any, Any]) -> set[str]:
-    """Columns that a table's metadata names as keys, or as related to each other."""
+    """Columns that are keys or part of a column relationship in a table's metadata."""
     keys = [table.get("primary_key"), *(table.get("alternate_keys") or ())]
-    keys += [related.get("column_names") for related in table.get("column_relationships") or ()]
+    keys += [relationship.get("column_names") for relationship in table.get("column_relationships") or ()]
     return {name for key in keys for name in ([key] if isinstance(key, str) else key or ())}
 
 
 def person_words(
-    person: str, known: Mapping[str, Any] | None, declared: Mapping[str, Any]
+    person: str, metadata_spec: Mapping[str, Any] | None, declared: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Words of the column that says whose a row is, which is its type: an id, invented and never modelled."""
-    # A modelled type that metadata alone knows may have been detected, and yields; a declared one is refused.
-    said = declared.get(person, {})
-    is_finished = not isinstance(said, Mapping) or "kind" in said
-    if is_finished or (said.get("sdtype") or told_sdtype(said)) in MODELLED_SDTYPES:
+    """Declaration of the person column: an id, which is never modelled."""
+    # A modelled type in metadata may have been detected and is ignored; a declared one is an error.
+    declaration = declared.get(person, {})
+    has_values = not isinstance(declaration, Mapping) or "kind" in declaration
+    if has_values or (declaration.get("sdtype") or told_sdtype(declaration)) in MODELLED_SDTYPES:
         rule = "says whose a row is, so that it is an id and never modelled, and is declared as modelled"
         raise Refused("person", person, rule, 'give it "sdtype": "id" there, or leave it out')
-    return known if known and is_invented(known) else {"sdtype": "id"}
+    return metadata_spec if metadata_spec and is_invented(metadata_spec) else {"sdtype": "id"}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all."""
-    # None of what is no metadata.
+    """Columns of a single table's metadata, including detected values; empty if there is no metadata."""
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
     for name, spec in columns.items():
@@ -113,17 +120,17 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
 
 
 def check_released(metadata: Any) -> None:
-    """Refuse what metadata says of a table and no release tells, such as a sequence key."""
+    """Reject table-level metadata that a release cannot express, such as a sequence key."""
     table, _ = _table_and_columns(metadata)
-    if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
+    if unsupported := sorted(str(key) for key, value in table.items() if value and key not in _RELEASED):
         raise ValueError(
-            f"metadata: {', '.join(unknown)} has no form in a release: leave it out; a column that says "
+            f"metadata: {', '.join(unsupported)} has no form in a release: leave it out; a column that says "
             "whose rows are is named by person="
         )
 
 
 def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
-    """A table's document and its columns; either is empty where there is none."""
+    """A table's document and its columns, each empty if absent."""
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
         document = read_json(Path(metadata), "metadata", "or SDV's Metadata")
@@ -145,29 +152,29 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     return table, columns
 
 
-def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
-    if isinstance(given, ColumnType):
-        return given
-    form = known.get("datetime_format")
-    if not isinstance(given, (Attribute, Mapping)):
+def _column_type(name: str, declared: Any, metadata_spec: Mapping[str, Any]) -> ColumnType:
+    if isinstance(declared, ColumnType):
+        return declared
+    date_format = metadata_spec.get("datetime_format")
+    if not isinstance(declared, (Attribute, Mapping)):
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({type(given).__name__}) must be a mapping such as "
+            f"domain of column {name!r} ({type(declared).__name__}) must be a mapping such as "
             f"{{'range_min': 0, 'range_max': 99}}",
         )
-    check_agreement(name, given, known)
-    if isinstance(given, Attribute):
+    check_agreement(name, declared, metadata_spec)
+    if isinstance(declared, Attribute):
         return ColumnType(
             name=name,
-            sdtype=sdtype_of(given),
-            datetime_format=given.datetime_format or form,
-            values=given.values,
-            number_format=given.number_format,
+            sdtype=sdtype_of(declared),
+            datetime_format=declared.datetime_format or date_format,
+            values=declared.values,
+            number_format=declared.number_format,
         )
-    if given is not known:
-        check_keys(name, given)
-    spec = {"datetime_format": form, **given}
-    spec["sdtype"] = given.get("sdtype") or known.get("sdtype") or told_sdtype(given)
+    if declared is not metadata_spec:
+        check_keys(name, declared)
+    spec = {"datetime_format": date_format, **declared}
+    spec["sdtype"] = declared.get("sdtype") or metadata_spec.get("sdtype") or told_sdtype(declared)
     check_words(name, spec)
     if spec["sdtype"] is None:
         raise ValueError(
@@ -175,7 +182,9 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
             "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
-    stated = None if attribute else stated_of(name, spec)
-    values = attribute.values if attribute else stated.texts if stated else ()
-    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in (*TYPE_WORDS, "number_format")}
-    return ColumnType(name=name, values=values, **words)
+    partial = None if attribute else stated_of(name, spec)
+    values = attribute.values if attribute else partial.texts if partial else ()
+    declaration: dict[str, Any] = {
+        key: spec.get(key, metadata_spec.get(key)) for key in (*TYPE_WORDS, "number_format")
+    }
+    return ColumnType(name=name, values=values, **declaration)

@@ -1,8 +1,9 @@
-"""The domain file: declarations as JSON, where each came from, and which were looked at beside the rows.
+"""The domain file: declarations as JSON with their sources, and an access log.
 
-A declaration is free because it was made without the rows. Whoever sees on a screen whether the rows fit, and
-then changes the words, has read them off the rows: the file keeps a digest of the words that were looked at,
-and says so unless a public source is cited.
+A declaration costs no privacy budget because it was made without the rows. A user who sees whether the rows
+fit and then changes the declaration uses information about the rows. The file therefore records a digest of
+every declaration that was compared with the rows. A later edit ends the guarantee, unless it cites a public
+source.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sdv_plausible.table.columns.domain import (
     write_attribute,
     written_looks,
 )
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_words
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_spec
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.utils.atomic_files import write_whole
 from sdv_plausible.utils.input_files import read_given
@@ -39,115 +40,126 @@ _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "
 
 @dataclass(frozen=True, kw_only=True)
 class DomainFile:
-    """Declarations with their history."""
+    """Declarations with their access log."""
 
-    # Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from
+    # Column name -> declaration with SDV's keys; ``source``: the public text that it comes from.
     columns: Mapping[str, Any]
-    # Column name -> digest of its words when they were first compared with the rows, or cells shown
+    # Column name -> digest of its declaration at the first access to the rows.
     looked: Mapping[str, str] = field(default_factory=dict)
-    # Whether the file was written by something that read the rows: none of it is then a declaration
+    # Whether a program that read the rows wrote the file: then nothing in it is a declaration.
     detected: bool = False
-    editor_schema: str | None = None  # what ``"$schema"`` says, for editors
-    # What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``
+    editor_schema: str | None = None  # value of ``"$schema"``, for editors
+    # Cost of learning some columns; these are Attributes, or documents of one, with a ``kind``.
     learned: Mapping[str, Any] | None = None
-    # Digests of the rules when rows that break one were first counted; None before
+    # Digests of the rules at the first count of rows that break one; None before.
     looked_rules: tuple[str, ...] | None = None
-    rules_source: str | None = None  # the public text that rules changed after that are taken from
-    # What is said of columns whose type is open: words without it, which hold whatever the type is
+    rules_source: str | None = None  # public source of rules changed after that
+    # Declarations without a type, of columns whose type is open.
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def private(self) -> tuple[str, ...]:
-        """Columns that were learned privately, and are to be paid for by whoever uses them."""
-        return tuple(name for name, words in self.columns.items() if _provenance(words) == "private")
+        """Privately learned columns, whose cost every use must include."""
+        return tuple(
+            name for name, declaration in self.columns.items() if _provenance(declaration) == "private"
+        )
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """Columns whose words were changed after the rows were looked at, and that cite no public source."""
+        """Columns without a public source whose declaration changed after an access to the rows."""
         return tuple(
             name
-            for name, words in self.columns.items()
+            for name, declaration in self.columns.items()
             if name in self.looked
-            and self.looked[name] != digest(words)
-            and not (isinstance(words, Mapping) and words.get("source"))
+            and self.looked[name] != digest(declaration)
+            and not (isinstance(declaration, Mapping) and declaration.get("source"))
         )
 
     def without_blanks(self) -> DomainFile:
-        """What is declared, without the columns that a template left blank."""
-        blank = {name: words for name, words in self.columns.items() if is_blank(words)}
-        said = {n: {w: v for w, v in words.items() if v is not None} for n, words in blank.items()}
-        said = {name: words for name, words in said.items() if words.keys() - {"source"}}
-        columns = {name: words for name, words in self.columns.items() if name not in blank}
-        return replace(self, columns=columns, beside={**self.beside, **said})
-
-    def with_types(self, found: Mapping[str, Mapping[str, Any]]) -> DomainFile:
-        """The file once types are known that were open, with what is said of their columns beside."""
-        more = {
-            name: {**words, "sdtype": found[name]["sdtype"]}
-            for name, words in self.beside.items()
-            if found.get(name, {}).get("sdtype") in MODELLED_SDTYPES and name not in self.columns
+        """The file without the columns that are blank in a template."""
+        blank = {name: declaration for name, declaration in self.columns.items() if is_blank(declaration)}
+        partial = {
+            name: {key: value for key, value in declaration.items() if value is not None}
+            for name, declaration in blank.items()
         }
-        return replace(self, columns={**self.columns, **more}, beside={}) if more else self
+        partial = {
+            name: declaration for name, declaration in partial.items() if declaration.keys() - {"source"}
+        }
+        columns = {name: declaration for name, declaration in self.columns.items() if name not in blank}
+        return replace(self, columns=columns, beside={**self.beside, **partial})
+
+    def with_types(self, types: Mapping[str, Mapping[str, Any]]) -> DomainFile:
+        """The file with inferred types of open columns, merged with their declarations."""
+        completed = {
+            name: {**declaration, "sdtype": types[name]["sdtype"]}
+            for name, declaration in self.beside.items()
+            if types.get(name, {}).get("sdtype") in MODELLED_SDTYPES and name not in self.columns
+        }
+        return replace(self, columns={**self.columns, **completed}, beside={}) if completed else self
 
     def declarations(self) -> dict[str, Any]:
-        """Words by column as the synthesizer takes them, each with what ends its claim."""
-        edited, found = frozenset(self.edited), {}
+        """Declarations by column for the synthesizer, marked if they end the privacy guarantee."""
+        edited, declarations = frozenset(self.edited), {}
         if self.learned is None and self.private:
             raise ValueError(
                 f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
                 "with it: give the Domain or file whole, as get_domain (of a release: from_release first), "
                 "Domain.save or declare --private made it, or learn the domain anew (version 0.1 saved none)"
             )
-        for name, given in self.columns.items():
-            words = given
-            if isinstance(given, Attribute) or (isinstance(given, Mapping) and "kind" in given):
-                words = self._attribute(name, given, name in edited)
-            elif isinstance(given, Mapping):
-                if is_blank(given):
+        for name, declared in self.columns.items():
+            declaration = declared
+            if isinstance(declared, Attribute) or (isinstance(declared, Mapping) and "kind" in declared):
+                declaration = self._attribute(name, declared, name in edited)
+            elif isinstance(declared, Mapping):
+                if is_blank(declared):
                     raise ValueError(
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
                         "'datetime' or 'id'; or take the column out of the file"
                     )
-                words = {**read_words(name, given), **({"detected": True} if self.detected else {})}
+                declaration = {**read_spec(name, declared), **({"detected": True} if self.detected else {})}
                 if name in edited:
-                    words["provenance"] = "edited"
-            found[name] = words
-        return found
+                    declaration["provenance"] = "edited"
+            declarations[name] = declaration
+        return declarations
 
-    def _attribute(self, name: str, given: Attribute | Mapping[str, Any], is_edited: bool) -> Attribute:
-        if not isinstance(given, Attribute) and "name" in given:
+    def _attribute(self, name: str, declared: Attribute | Mapping[str, Any], is_edited: bool) -> Attribute:
+        if not isinstance(declared, Attribute) and "name" in declared:
             raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
-        found = given if isinstance(given, Attribute) else read_attribute({"name": name, **given})
+        attribute = (
+            declared if isinstance(declared, Attribute) else read_attribute({"name": name, **declared})
+        )
         if self.detected or is_edited:
-            return replace(found, provenance="inferred" if self.detected else "edited")
-        return found
+            return replace(attribute, provenance="inferred" if self.detected else "edited")
+        return attribute
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file after these columns were compared with the rows; the first look at a column counts."""
-        # A column that is not declared counts as a blank: what is declared of it later may repeat it.
-        # ``rules`` are digests, if rows that break one were counted.
+        """The file with an access record of these columns; the first access to a column counts."""
+        # Undeclared columns are recorded as blank: a later declaration may use what the access showed.
+        # ``rules``: digests of the rules, if rows that break one were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
-        new = {name: digest(self.columns.get(name, {})) for name in ordered}
-        first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
-        return replace(self, looked={**new, **self.looked}, looked_rules=first)
+        digests = {name: digest(self.columns.get(name, {})) for name in ordered}
+        rules_accessed = (
+            self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
+        )
+        return replace(self, looked={**digests, **self.looked}, looked_rules=rules_accessed)
 
     def paid_for(self, learned: Mapping[str, Any]) -> DomainFile:
-        """The file after columns were learned: what was paid for repeats nothing of what a look has shown.
+        """The file with new digests of privately learned columns, which repeat nothing from an access.
 
         Parameters
         ----------
         learned : mapping
-            Column name -> words, as they were learned.
+            Column name -> learned declaration.
         """
-        paid = {name: digest(words) for name, words in learned.items() if name in self.looked}
-        return replace(self, looked={**self.looked, **paid})
+        digests = {name: digest(declaration) for name, declaration in learned.items() if name in self.looked}
+        return replace(self, looked={**self.looked, **digests})
 
     def has_other_rules(self, rules: Collection[str]) -> bool:
-        """Whether rules (their digests) are not those that were compared with the rows."""
+        """Whether the digests of rules differ from those compared with the rows."""
         return self.looked_rules is not None and set(rules) != set(self.looked_rules)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form for JSON; :meth:`of` reads it back."""
+        """JSON document; :meth:`of` reads it."""
         return {
             **({} if self.editor_schema is None else {"$schema": self.editor_schema}),
             "schema": SCHEMA,
@@ -159,30 +171,34 @@ class DomainFile:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         write_whole(path, self.to_json())
 
     def to_json(self) -> str:
-        """JSON text of :meth:`to_dict`: a line for each column."""
-        plain = self.to_dict()
-        for key, value in plain.items():
+        """JSON text of :meth:`to_dict`, one line per column."""
+        document = self.to_dict()
+        for key, value in document.items():
             if key in ("columns", "looked"):
-                lines = [f"  {_json(name)}: {_json(words)}" for name, words in value.items()]
-                plain[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
+                lines = [f"  {_json(name)}: {_json(declaration)}" for name, declaration in value.items()]
+                document[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
             else:
-                plain[key] = _json(value)
-        parts = [f" {_json(key)}: {text}" for key, text in plain.items()]
+                document[key] = _json(value)
+        parts = [f" {_json(key)}: {text}" for key, text in document.items()]
         return "{\n" + ",\n".join(parts) + "\n}\n"
 
     @classmethod
     def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:
-        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words."""
+        """Read a document of :meth:`to_dict`, or a bare mapping from names to declarations."""
         if not isinstance(document.get("schema"), str):
             check_names(document, what)
-            inner = document.get("columns")
-            if isinstance(inner, Mapping) and inner and all(isinstance(w, Mapping) for w in inner.values()):
+            nested = document.get("columns")
+            if (
+                isinstance(nested, Mapping)
+                and nested
+                and all(isinstance(nested_words, Mapping) for nested_words in nested.values())
+            ):
                 raise ValueError(
-                    f"{what}: the key 'schema' is not there, and 'columns' declares {listed([*inner])}: add "
+                    f"{what}: the key 'schema' is not there, and 'columns' declares {listed([*nested])}: add "
                     f'"schema": "{SCHEMA}"'
                 )
             return cls(columns=document)
@@ -215,12 +231,12 @@ class DomainFile:
 
 
 def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "written"') -> Any:
-    """A JSON document in which no name occurs twice, for a parameter that may hold something else, too."""
+    """Read JSON without duplicate keys; ``name`` and ``also`` (other valid values) appear in errors."""
     try:
         data = read_given(path, name)
     except FileNotFoundError as error:
-        said = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
-        raise OSError(error.errno, said, str(path)) from None
+        message = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
+        raise OSError(error.errno, message, str(path)) from None
     try:
         return strict_json(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -233,32 +249,40 @@ def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "w
     raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {fault}")
 
 
-def digest(words: Any) -> str:
-    """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
-    if isinstance(words, Attribute):  # whose provenance is what the digest tells
-        with suppress(ValueError):  # of values that no file can hold
-            words = {**write_attribute(words), "provenance": None}
-    if isinstance(words, Mapping):
-        words = {key: value for key, value in words.items() if key != "source" and value is not None}
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_whole)
+def digest(declaration: Any) -> str:
+    """SHA-256 of a declaration as canonical JSON, without ``source`` and nulls."""
+    if isinstance(declaration, Attribute):  # provenance depends on the digest
+        with suppress(ValueError):  # values that no file can hold
+            declaration = {**write_attribute(declaration), "provenance": None}
+    if isinstance(declaration, Mapping):
+        declaration = {
+            key: value for key, value in declaration.items() if key != "source" and value is not None
+        }
+    text = json.dumps(declaration, sort_keys=True, separators=(",", ":"), default=_json_fallback)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _whole(value: Any) -> Any:
-    """What JSON has no words for, in full: an array's own text leaves values out."""
+def _json_fallback(value: Any) -> Any:
+    """JSON fallback: arrays in full, since their text omits values."""
     return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
-def is_blank(words: Any) -> bool:
-    """Whether a column of a template was not filled in."""
-    return isinstance(words, Mapping) and words.get("sdtype", "") is None and told_sdtype(words) is None
+def is_blank(declaration: Any) -> bool:
+    """Whether a column of a template is blank."""
+    return (
+        isinstance(declaration, Mapping)
+        and declaration.get("sdtype", "") is None
+        and told_sdtype(declaration) is None
+    )
 
 
-def _provenance(words: Any) -> str | None:
-    """Where the value set of a finished column is from; None of one in words."""
-    if isinstance(words, Attribute):
-        return words.provenance
-    return words.get("provenance") if isinstance(words, Mapping) and "kind" in words else None
+def _provenance(declaration: Any) -> str | None:
+    """Provenance of a finished column; None for a declaration."""
+    if isinstance(declaration, Attribute):
+        return declaration.provenance
+    return (
+        declaration.get("provenance") if isinstance(declaration, Mapping) and "kind" in declaration else None
+    )
 
 
 def _json(value: Any) -> str:
@@ -266,7 +290,7 @@ def _json(value: Any) -> str:
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
-    """Read a domain file, or a bare mapping from names to declarations; a finished domain is none."""
+    """Read a domain file, or a bare mapping from names to declarations, but no saved Domain."""
     document = read_json(Path(path))
     if not isinstance(document, dict):
         raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
@@ -274,18 +298,26 @@ def read_domain_file(path: str | Path) -> DomainFile:
 
 
 BLANK: Mapping[str, Any] = {"sdtype": None}
-"""Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
+"""Declaration of a column known by name only: a type detected in its cells would come from the rows."""
 
 
 def drafted(
-    names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None, start: DomainFile | None = None
+    names: Sequence[str],
+    published: Mapping[str, Mapping[str, Any]] | None = None,
+    start: DomainFile | None = None,
 ) -> DomainFile:
-    """Draft a domain file from a table's header alone: what ``start`` declares, or public sources say."""
-    known, start = said or {}, start or DomainFile(columns={})
-    kept = {n: words for n, words in start.columns.items() if n not in known or not is_blank(words)}
-    return replace(start, columns={**{name: dict(known.get(name, BLANK)) for name in names}, **kept})
+    """Draft a domain file from a table's header, the declarations of ``start`` and public sources."""
+    published, start = published or {}, start or DomainFile(columns={})
+    from_start = {
+        column: declaration
+        for column, declaration in start.columns.items()
+        if column not in published or not is_blank(declaration)
+    }
+    return replace(
+        start, columns={**{name: dict(published.get(name, BLANK)) for name in names}, **from_start}
+    )
 
 
 def blanks(file: DomainFile) -> list[str]:
-    """Columns that are to be filled in."""
-    return [name for name, words in file.columns.items() if is_blank(words)]
+    """Columns that are blank."""
+    return [name for name, declaration in file.columns.items() if is_blank(declaration)]

@@ -1,4 +1,4 @@
-"""Declarations from a published table: its ranges, values, digits and missing values are public already."""
+"""Declarations from a published table, whose ranges, values, precision and missing cells are public."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, wri
 from sdv_plausible.table.cells.number_texts import plain_text
 from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling, kind_of, spelling_of_numbers
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
-from sdv_plausible.table.declared.codebook import Codebook, categories, number, plain
+from sdv_plausible.table.declared.codebook import Codebook, categorical_declaration, parse_codes, parse_number
 
-MOST_VALUES = 1000  # of a category: a longer list is names, or an id
+MOST_VALUES = 1000  # largest number of values of a category; longer lists are names or ids
 WARNING = (
     "A published table is one that everybody may see. A table that is confidential, also an older one of the "
     "same survey, is not: what is read off it costs the people in it their own claim."
@@ -23,18 +23,18 @@ WARNING = (
 
 
 def words_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN) -> Codebook:
-    """Read declarations off a table that was published, nothing of it confidential: text, missing as None."""
+    """Declarations from a published table of text, with None for missing. Must not be confidential."""
     columns: dict[str, Mapping[str, Any]] = {}
     messages = []
     for name in table.columns:
         cells = [str(value) for value in table[name].dropna()]
-        found = _words(cells, spelling)
-        if found is None:
-            many = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
-            messages.append((name, f"{many}: is it an id?"))
+        declaration = _words(cells, spelling)
+        if declaration is None:
+            content = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
+            messages.append((name, f"{content}: is it an id?"))
             columns[str(name)] = {"sdtype": None}
         else:
-            columns[str(name)] = {**found, "range_is_nullable": len(cells) < len(table)}
+            columns[str(name)] = {**declaration, "range_is_nullable": len(cells) < len(table)}
     return Codebook(columns=columns, messages=tuple(messages))
 
 
@@ -45,31 +45,34 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     kinds = Counter(kind_of(value, spelling) for value in values)
     if kinds.keys() == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    form, numbers = spelling_of_numbers(kinds, spelling)
-    if numbers == len(values) > max(kinds[form] for form in DIGITS):
-        if form is None:
+    value_format, numbers = spelling_of_numbers(kinds, spelling)
+    if numbers == len(values) > max(kinds[value_format] for value_format in DIGITS):
+        if value_format is None:
             return _numbers([spelling.plain(value).removeprefix("+") for value in values])
-        return {**_numbers([plain_text(value, form) for value in values]), "number_format": form}
-    for form in kinds.keys() & {*FORMATS}:  # one at most is the format of all
-        if dates := _dates(values, form):
+        return {
+            **_numbers([plain_text(value, value_format) for value in values]),
+            "number_format": value_format,
+        }
+    for value_format in kinds.keys() & {*FORMATS}:  # at most one is the format of all values
+        if dates := _dates(values, value_format):
             ends = {"range_min": dates[0], "range_max": dates[-1]}
-            return {"sdtype": "datetime", "datetime_format": form, **ends}
-    return categories(sorted(plain(values))) if len(values) <= MOST_VALUES else None
+            return {"sdtype": "datetime", "datetime_format": value_format, **ends}
+    return categorical_declaration(sorted(parse_codes(values))) if len(values) <= MOST_VALUES else None
 
 
 def _numbers(texts: Sequence[str]) -> dict[str, Any]:
-    values = [value for text in texts if (value := number(text)) is not None]
-    words: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
+    values = [value for text in texts if (value := parse_number(text)) is not None]
+    declaration: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
     if not any("e" in text.casefold() for text in texts):
         digits = max(len(text.partition(".")[2]) for text in texts)
-        words["decimal_places"] = min(digits, MOST_DIGITS)
-    return words
+        declaration["decimal_places"] = min(digits, MOST_DIGITS)
+    return declaration
 
 
-def _dates(texts: Sequence[str], form: str) -> list[str]:
-    """The texts in the order of time; none unless all are as the format writes them."""
+def _dates(texts: Sequence[str], date_format: str) -> list[str]:
+    """The texts in chronological order; empty unless all match the format exactly."""
     with suppress(ValueError):
-        found = {text.strip(): read_date(text.strip(), form) for text in texts}
-        if all(write_date(moment, form) == text for text, moment in found.items()):
-            return sorted(found, key=found.__getitem__)
+        dates = {text.strip(): read_date(text.strip(), date_format) for text in texts}
+        if all(write_date(moment, date_format) == text for text, moment in dates.items()):
+            return sorted(dates, key=dates.__getitem__)
     return []

@@ -1,4 +1,4 @@
-"""The words of a column's declaration, checked: by themselves, by the sdtype, and against the metadata."""
+"""Check the keys of a column's declaration: their values, the sdtype, and agreement with the metadata."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from sdv_plausible.utils.json_schema import JsonSchemaError, read
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
 VALUE_WORDS = words_about("values")
 FORM_WORDS = words_about("form")
-"""Words that say how the values lie in time, or on a grid; they may stand without a range."""
+"""Keys for the precision or format of values; valid without a range."""
 ORIGIN_WORDS = words_about("origin")
-"""Words that say where a declaration is from."""
-_QUOTED = 200  # letters of what is refused
+"""Keys for the origin of a declaration."""
+_QUOTED = 200  # longest quotation of an invalid value, in characters
 
 
 def check_names(names: Iterable[Any], what: str) -> None:
-    """Refuse column names that are not text, or empty."""
-    for place, name in enumerate(names, start=1):
+    """Reject column names that are empty or not text."""
+    for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r:.60}) must be text: write {str(name)!r:.60}"
+                f"{what}: the name of column {position} ({name!r:.60}) must be text: write {str(name)!r:.60}"
             )
         if not name.strip():
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name"
+                f"{what}: the name of column {position} ({name!r}) must not be empty: give the column a name"
             )
         if not is_text(name, LONGEST_NAME):
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
+                f"{what}: the name of column {position} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
                 "letters, none of them half a character (a lone surrogate): rename the column"
             )
 
 
 def check_table_name(name: Any, field: str = "table_name") -> None:
-    """Refuse a table name that cannot be a file name: a path, a device, or nothing that files can hold."""
+    """Reject a table name that cannot be a file name."""
     if not is_text(name, LONGEST_NAME) or not name:
         wanted = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
         raise Refused(field, name, wanted, "try 'table'")
@@ -57,7 +57,7 @@ def check_table_name(name: Any, field: str = "table_name") -> None:
 
 
 def check_table_names(names: Collection[Any], field: str) -> None:
-    """Refuse table names that cannot be file names of one folder."""
+    """Reject table names that cannot be file names in one directory."""
     for name in names:
         check_table_name(name, field)
     if pair := colliding(names):
@@ -69,75 +69,75 @@ def check_table_names(names: Collection[Any], field: str) -> None:
 
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
-    """Refuse words in a declaration that mean nothing."""
-    known = words_about("type", "values", "form", "origin")
+    """Reject unknown keys in a declaration."""
+    valid_keys = words_about("type", "values", "form", "origin")
     for key in spec:
         if key not in WORDS:
-            hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
+            hint = suggestion(str(key), valid_keys) or f"; known are {', '.join(valid_keys)}"
             raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
 
 
 def check_words(name: str, spec: Mapping[str, Any]) -> None:
-    """Refuse a declaration whose words hold what they cannot mean."""
-    read_words(name, spec)
+    """Reject a declaration with invalid values."""
+    read_spec(name, spec)
 
 
-def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The words of a declaration that say something, as plain Python values; keys that are no words stay."""
-    found = {
+def read_spec(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration without nulls, its values as plain Python objects. Unknown keys stay."""
+    declaration = {
         key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS
     }
-    sdtype = found.get("sdtype", "")
-    for key in [key for key in found if key in WORDS and sdtype]:
+    sdtype = declaration.get("sdtype", "")
+    for key in [key for key in declaration if key in WORDS and sdtype]:
         if not WORDS[key].goes_with(sdtype):
             raise Refused.saying(
                 key,
                 f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
                 "sdtype",
             )
-        if key in found and not WORDS[key].holds_of.get(sdtype, lambda _: True)(found[key]):
+        if key in declaration and not WORDS[key].holds_of.get(sdtype, lambda _: True)(declaration[key]):
             raise Refused.saying(
                 key, f"column {name!r}: {key} ({_quoted(spec[key])}) must be {WORDS[key].rule}"
             )
         if sdtype in WORDS[key].narrower:
-            form, rule = WORDS[key].narrower[sdtype]
+            schema, rule = WORDS[key].narrower[sdtype]
             try:
-                read(form, plain(spec[key]), SHARED)
+                read(schema, plain(spec[key]), SHARED)
             except JsonSchemaError:
                 sentence = f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}"
                 raise Refused.saying(key, sentence) from None
-    return found
+    return declaration
 
 
 def _read(name: str, key: str, value: Any) -> Any:
     if key not in WORDS or WORDS[key].about == "nothing":
         return value
-    word, inside = WORDS[key], ""
+    word, detail = WORDS[key], ""
     try:
-        found = read(word.form, plain(value), SHARED)
-        if word.holds(found):
-            return found
+        converted = read(word.form, plain(value), SHARED)
+        if word.holds(converted):
+            return converted
     except ValueError as error:
         is_rule = isinstance(error, JsonSchemaError) and not error.place and not error.beyond
-        inside = "" if is_rule else f"; {error}"
-    raise Refused.saying(key, f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{inside}")
+        detail = "" if is_rule else f"; {error}"
+    raise Refused.saying(key, f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{detail}")
 
 
 def _quoted(value: Any) -> str:
-    """What stands there, cut short; of what could be a table its type alone, as an error holds no cell."""
-    named = isinstance(value, (str, bool, int, float, list, tuple, dict, dt.date, type(None)))
-    text = repr(value) if named else type(value).__name__
+    """A value's repr, shortened; only the type of other objects, which may hold cells of a table."""
+    has_repr = isinstance(value, (str, bool, int, float, list, tuple, dict, dt.date, type(None)))
+    text = repr(value) if has_repr else type(value).__name__
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def plain(value: Any) -> Any:
-    """A word as a document has it. Inside lists missing is null."""
+    """A value as in a JSON document; missing values inside lists become None."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple, range, np.ndarray, pd.Index, pd.Series)):
-        return [None if _is_missing(inner) else plain(inner) for inner in value]
+        return [None if _is_missing(item) else plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return write_value(value)
 
 
@@ -145,34 +145,36 @@ def _is_missing(value: Any) -> bool:
     return not isinstance(value, str) and pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
-def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mapping[str, Any]) -> None:
-    """Refuse a declaration that contradicts the metadata on what a column is."""
-    # Numbers with texts beside them may be categorical in the metadata.
+def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, metadata_spec: Mapping[str, Any]) -> None:
+    """Reject a declaration that contradicts the metadata on type or date format."""
+    # Numbers with text codes may be categorical in the metadata.
     if isinstance(spec, Attribute):
         spec = {
             "sdtype": sdtype_of(spec),
             "datetime_format": spec.datetime_format,
             "special_values": spec.texts,
         }
-    known = {**known, "sdtype": "numerical"} if _is_mixed(spec, known) else known
+    metadata_spec = (
+        {**metadata_spec, "sdtype": "numerical"} if _is_mixed(spec, metadata_spec) else metadata_spec
+    )
     for key in ("sdtype", "datetime_format"):
-        mine, theirs = spec.get(key), known.get(key)
-        if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
+        declared, in_metadata = spec.get(key), metadata_spec.get(key)
+        if declared is not None and in_metadata is not None and _kind(declared) != _kind(in_metadata):
             raise Refused.saying(
                 key,
-                f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in "
-                "both, or leave it out of the domain",
+                f"column {name!r}: the domain says {key} {declared!r}, the metadata {in_metadata!r}; say the "
+                "same in both, or leave it out of the domain",
             )
 
 
-def _is_mixed(spec: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
-    """Whether numbers with texts beside them are declared, which detected metadata calls categorical."""
-    texts = any(isinstance(value, str) for value in spec.get("special_values") or ())
-    return texts and spec.get("sdtype") == "numerical" and known.get("sdtype") == "categorical"
+def _is_mixed(spec: Mapping[str, Any], metadata_spec: Mapping[str, Any]) -> bool:
+    """Whether numbers with text codes are declared, which detection calls categorical."""
+    has_texts = any(isinstance(value, str) for value in spec.get("special_values") or ())
+    return has_texts and spec.get("sdtype") == "numerical" and metadata_spec.get("sdtype") == "categorical"
 
 
 def is_invented(spec: Mapping[str, Any], is_key: bool = False) -> bool:
-    """Whether a column is not modelled: a key, an id or personal data."""
+    """Whether a column gets placeholder values instead of a model: keys, ids and personal data."""
     sdtype = spec.get("sdtype")
     return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
 
@@ -184,5 +186,5 @@ def sdtype_of(attribute: Attribute) -> str:
     return {"integer": "numerical", "float": "numerical"}.get(attribute.kind, attribute.kind)
 
 
-def _kind(word: str) -> str:
-    return "categorical" if word in CATEGORIES else word
+def _kind(key: str) -> str:
+    return "categorical" if key in CATEGORIES else key

@@ -1,4 +1,4 @@
-"""One column's declaration, in the words of SDV's metadata, as an attribute."""
+"""Convert a column's declaration, with the keys of SDV's metadata, to an attribute."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ from sdv_plausible.table.declared.spec_words import (
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
     check_keys,
-    read_words,
+    read_spec,
 )
 from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
 
-SINGLES = 2  # times the bins: up to so many values of a range stay single values
+SINGLES = 2  # ranges of up to this many times max_bins values get one bin per value
 _STATED = {"range_min", "range_max", "decimal_places", "special_values", "range_is_nullable"}
-"""Words about values that may be said without a value set: the rest is learned."""
+"""Keys of partial declarations, without a value set."""
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Attribute that a user declared, in the words of a column's document."""
-    # None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
-    # bins.
-    spec = read_words(name, spec)
+    """Attribute of a declaration; None if it has neither a range nor values."""
+    spec = read_spec(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
     if spec.get("buckets") is not None:
@@ -48,9 +46,9 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
 
 
 def says_missing(spec: Mapping[str, Any]) -> bool:
-    """Whether missing is among the values: it is not unless that was said."""
-    said, values = spec.get("range_is_nullable"), spec.get("range_values")
-    return bool(said) if said is not None else any(map(pd.isna, values if values is not None else ()))
+    """Whether a declaration allows missing values; the default is no."""
+    declared, values = spec.get("range_is_nullable"), spec.get("range_values")
+    return bool(declared) if declared is not None else any(map(pd.isna, values if values is not None else ()))
 
 
 def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | None:
@@ -72,33 +70,35 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
     low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
     if low is None or high is None:
         return None
-    form, step = spec.get("datetime_format"), spec.get("resolution")
+    date_format, step = spec.get("datetime_format"), spec.get("resolution")
     common["values"] = _special_dates(name, spec)
-    unit = format_unit(form) if step is None else resolution_step(step) or 1
-    start, end = date_ends(name, low, high, form)
-    if shows_months(form):  # all days of the last month
+    unit = format_unit(date_format) if step is None else resolution_step(step) or 1
+    start, end = date_ends(name, low, high, date_format)
+    if shows_months(date_format):  # include all days of the last month
         end = int((pd.Timestamp(end) + pd.offsets.MonthEnd(0)).value)
     ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
     lower, upper = (tuple(v * unit for v in side) for side in ends)
-    return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
+    return Attribute(
+        kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=date_format, **common
+    )
 
 
 def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Texts that stand beside dates; each is a date as the format writes it, of whatever year."""
-    special, form = tuple(spec.get("special_values") or ()), spec.get("datetime_format")
+    """Special values of dates: texts in the date format, of any year."""
+    special, date_format = tuple(spec.get("special_values") or ()), spec.get("datetime_format")
     if special and spec.get("parts") == "split":
         sentence = f"column {name!r}: special_values have no time of day: leave parts ('split') out"
         raise Refused.saying("parts", sentence)
     for text in special:
         try:
-            if form is None:
+            if date_format is None:
                 raise ValueError("no format")
-            dt.datetime.strptime(in_figures(text, form), figures_format(form) or form)
+            dt.datetime.strptime(in_figures(text, date_format), figures_format(date_format) or date_format)
         except (ValueError, TypeError):
             raise Refused.saying(
                 "special_values",
                 f"column {name!r}: special_values ({text!r}) of dates must be texts in the datetime_format "
-                f"({form!r}) of a column of text: give the format, or leave them out",
+                f"({date_format!r}) of a column of text: give the format, or leave them out",
             ) from None
     return special
 
@@ -119,24 +119,24 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
     common["values"] = tuple(v for v in special if isinstance(v, str))
     special = [v for v in special if not isinstance(v, str)]
-    number = max_bins if bins is None or edges else bins
+    bin_count = max_bins if bins is None or edges else bins
     singles = SINGLES if bins is None else 1
     if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
-        whole = _whole_bins(name, math.ceil(low), math.floor(high), edges, number, singles)
-        lower, upper = with_points(*whole, [_whole_special(name, v) for v in special])
+        integer_bins = _whole_bins(name, math.ceil(low), math.floor(high), edges, bin_count, singles)
+        lower, upper = with_points(*integer_bins, [_whole_special(name, v) for v in special])
         return Attribute(kind="integer", lower=lower, upper=upper, **common)
     if edges:
         corners = _inside(name, low, high, [float(edge) for edge in edges])
     else:
-        corners = np.linspace(float(low), float(high), number + 1).tolist() if high > low else [low, high]
+        corners = np.linspace(float(low), float(high), bin_count + 1).tolist() if high > low else [low, high]
     lower, upper = with_points(corners[:-1], corners[1:], [float(v) for v in special])
     return Attribute(kind="float", lower=lower, upper=upper, decimals=decimals, **common)
 
 
 def _whole_bins(
-    name: str, low: int, high: int, edges: list[Any] | None, number: int, singles: int
+    name: str, low: int, high: int, edges: list[Any] | None, max_bins: int, singles: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Bins of whole numbers: equal ones, or every edge begins one and the last edge is in the last."""
+    """Equal bins of integers, or bins that start at the edges; the last edge belongs to the last bin."""
     if low > high or max(-low, high) >= 2**63:
         raise Refused.saying(
             "range_min",
@@ -144,7 +144,7 @@ def _whole_bins(
             "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction",
         )
     if edges is None:
-        return equal_bins(low, high, number, singles)
+        return equal_bins(low, high, max_bins, singles)
     starts = _inside(name, low, high, [math.ceil(edge) for edge in edges])[:-1]
     return tuple(starts), tuple([start - 1 for start in starts[1:]] + [high])
 
@@ -152,18 +152,18 @@ def _whole_bins(
 def with_points(
     lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins with some values as bins of their own, inside the range or beside it."""
-    # Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
+    """Add single-value bins, inside or outside the range."""
+    # Bins are closed. Adjacent bins of doubles may touch.
     bins = list(zip(lower, upper, strict=True))
     for point in points:
-        cut: list[tuple[float, float]] = [(point, point)]
+        pieces: list[tuple[float, float]] = [(point, point)]
         for low, high in bins:
             if not low <= point <= high:
-                cut.append((low, high))
+                pieces.append((low, high))
             elif low < high:
                 below, above = _next_to(point)
-                cut += [(a, b) for a, b in ((low, below), (above, high)) if a <= b]
-        bins = sorted(set(cut))
+                pieces += [(a, b) for a, b in ((low, below), (above, high)) if a <= b]
+        bins = sorted(set(pieces))
     return tuple(low for low, _ in bins), tuple(high for _, high in bins)
 
 
@@ -184,7 +184,7 @@ def _whole_special(name: str, value: Any) -> int:
 
 
 def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
-    """The edges, which must begin and end where the range does."""
+    """The edges, if they increase from range_min to range_max."""
     if edges[0] != low or edges[-1] != high or any(a >= b for a, b in pairwise(edges)):
         raise Refused.saying(
             "bins",
@@ -195,7 +195,7 @@ def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
 
 
 def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
-    """Attribute of a declaration; ``sdtype`` stands in where the declaration has none of its own."""
+    """Attribute of a declaration; ``sdtype`` is the default type."""
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):
@@ -205,20 +205,20 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)
-    words = read_words(name, spec)
-    said = words.get("sdtype") or sdtype
-    sdtype = said or told_sdtype(words)
+    declaration = read_spec(name, spec)
+    given_sdtype = declaration.get("sdtype") or sdtype
+    sdtype = given_sdtype or told_sdtype(declaration)
     if sdtype is None:
         raise Refused.saying(
             "range_values",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
             "datetime_format, range_min and range_max as numbers, or the sdtype itself",
         )
-    attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
+    attribute = declared_attribute(name, {**declaration, "sdtype": sdtype}, max_bins)
     if attribute is None:
-        wanted = "range_values" if said in CATEGORIES else "range_min"
+        missing_key = "range_values" if given_sdtype in CATEGORIES else "range_min"
         raise Refused.saying(
-            wanted if said in MODELLED_SDTYPES else "sdtype",
+            missing_key if given_sdtype in MODELLED_SDTYPES else "sdtype",
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
             "range_min and range_max "
             f"for numbers and dates, range_values for categories{_hint(sdtype)}",
@@ -231,41 +231,50 @@ def _hint(sdtype: str) -> str:
 
 
 def stated_of(
-    name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | None = None
+    name: str, spec: Mapping[str, Any], metadata_spec: Mapping[str, Any] | None = None
 ) -> PartialDeclaration | None:
-    """What a declaration says that fixes no value set; None where it says nothing, or fixes one."""
-    # ``known`` tells the type and the format of dates where the declaration does not.
-    types = {word: (known or {}).get(word) for word in ("sdtype", "datetime_format")}
-    words = read_words(name, {**types, **{word: said for word, said in spec.items() if said is not None}})
-    sdtype = words.get("sdtype") or told_sdtype(words)
-    words["sdtype"] = sdtype
-    said = {word for word in read_words(name, spec) if word in _STATED}
-    beside = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
-    if sdtype not in MODELLED_SDTYPES or not said or (known is not None and set(spec) - said - beside):
+    """The partial declaration of a column; None if there is none, or a value set is declared."""
+    # ``metadata_spec`` has the default type and date format.
+    defaults = {key: (metadata_spec or {}).get(key) for key in ("sdtype", "datetime_format")}
+    declaration = read_spec(
+        name, {**defaults, **{key: value for key, value in spec.items() if value is not None}}
+    )
+    sdtype = declaration.get("sdtype") or told_sdtype(declaration)
+    declaration["sdtype"] = sdtype
+    value_keys = {key for key in read_spec(name, spec) if key in _STATED}
+    other_keys = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
+    if (
+        sdtype not in MODELLED_SDTYPES
+        or not value_keys
+        or (metadata_spec is not None and set(spec) - value_keys - other_keys)
+    ):
         return None
-    if declared_attribute(name, words) is not None:
+    if declared_attribute(name, declaration) is not None:
         return None
-    low, high = words.get("range_min"), words.get("range_max")
+    low, high = declaration.get("range_min"), declaration.get("range_max")
     if sdtype == "datetime":
-        low, high = (_date_end(name, end, words.get("datetime_format")) for end in (low, high))
-        _special_dates(name, words)
-    special = words.get("special_values") or ()
+        low, high = (_date_end(name, end, declaration.get("datetime_format")) for end in (low, high))
+        _special_dates(name, declaration)
+    special = declaration.get("special_values") or ()
     return PartialDeclaration(
-        nullable=words.get("range_is_nullable"), decimals=words.get("decimal_places"), low=low, high=high,
+        nullable=declaration.get("range_is_nullable"),
+        decimals=declaration.get("decimal_places"),
+        low=low,
+        high=high,
         special=tuple(v for v in special if not isinstance(v, str)),
         texts=tuple(v for v in special if isinstance(v, str)),
-    )  # fmt: skip
+    )
 
 
 def origin_of(spec: Any) -> Provenance | None:
-    """Where a column's words come from, if they say that they were read off the rows."""
+    """Provenance of a declaration that uses the rows, or None."""
     if not isinstance(spec, Mapping):
         return None
     return "inferred" if spec.get("detected") else spec.get("provenance")
 
 
 def told_sdtype(spec: Mapping[str, Any]) -> str | None:
-    """The sdtype that a declaration's words tell, if they do."""
+    """The sdtype that a declaration's other keys imply, or None."""
     if spec.get("range_values") is not None:
         return "categorical"
     ends = (spec.get("range_min"), spec.get("range_max"))
@@ -276,21 +285,22 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
-def _date_end(name: str, end: Any, form: str | None) -> int | None:
-    """The one end of dates that is declared; of a month its first day, as the last one is in it."""
-    return None if end is None else date_ends(name, end, end, form)[0]
+def _date_end(name: str, end: Any, date_format: str | None) -> int | None:
+    """One end of a range of dates; the first day of a month."""
+    return None if end is None else date_ends(name, end, end, date_format)[0]
 
 
-def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
+def date_ends(name: str, low: Any, high: Any, date_format: str | None) -> tuple[int, int]:
     """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
-    # Nothing is guessed.
     try:
-        start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
+        start, end = (
+            _as_stamp(v, date_format or "ISO8601" if isinstance(v, str) else date_format) for v in (low, high)
+        )
     except (ValueError, TypeError, OverflowError):
         raise Refused.saying(
             "range_min",
             f"column {name!r}: range_min ({low!r:.60}) and range_max ({high!r:.60}) must be dates of the "
-            f"years 1678 to 2262 in the datetime_format ({form!r:.60})",
+            f"years 1678 to 2262 in the datetime_format ({date_format!r:.60})",
         ) from None
     if start > end:
         sentence = f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})"
@@ -298,11 +308,11 @@ def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, in
     return start, end
 
 
-def _as_stamp(value: Any, form: str | None) -> int:
-    if form is not None:
-        value, form = in_figures(value, form), figures_format(form)
-    stamp = pd.to_datetime(value, format=form)
-    if pd.isna(stamp) or (form is None and isinstance(value, (int, float, np.number))):
+def _as_stamp(value: Any, date_format: str | None) -> int:
+    if date_format is not None:
+        value, date_format = in_figures(value, date_format), figures_format(date_format)
+    stamp = pd.to_datetime(value, format=date_format)
+    if pd.isna(stamp) or (date_format is None and isinstance(value, (int, float, np.number))):
         raise ValueError("not a date")
     return int(stamp.as_unit("ns").value)
 
@@ -310,8 +320,8 @@ def _as_stamp(value: Any, form: str | None) -> int:
 def equal_bins(
     low: int, high: int, max_bins: int, singles: int = SINGLES
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
-    # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
+    """Split the integers low..high into ``max_bins`` runs of nearly equal length."""
+    # Up to ``singles * max_bins`` integers get one bin each: ages from 0 to 110 stay years.
     if high < low:
         raise Refused.saying("range_max", f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1
@@ -327,33 +337,39 @@ def _is_integral(value: Any) -> bool:
 def groups_of(
     name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
 ) -> tuple[int, ...] | None:
-    """Group of every value; values that no group names share one."""
-    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
-    # group.
+    """Group number of every value; values without a group share one."""
+    # ``groups`` maps names to values, or is the number of leading characters that define a group.
     if groups is None:
         return None
-    known, named = set(values), dict[Hashable, Any]()
+    value_set, group_by_value = set(values), dict[Hashable, Any]()
     if isinstance(groups, Mapping):
         for group, members in groups.items():
             for value in members:
-                _check_member(name, group, value, named, known)
-                named[value] = group
+                _check_member(name, group, value, group_by_value, value_set)
+                group_by_value[value] = group
     else:
-        named = {value: str(value)[:groups] for value in values}
-    number: dict[Any, int] = {}
-    return tuple(number.setdefault((value in named, named.get(value)), len(number)) for value in values)
+        group_by_value = {value: str(value)[:groups] for value in values}
+    numbers: dict[Any, int] = {}
+    return tuple(
+        numbers.setdefault((value in group_by_value, group_by_value.get(value)), len(numbers))
+        for value in values
+    )
 
 
 def _check_member(
-    name: str, group: str, value: Hashable, named: Mapping[Hashable, Any], known: Collection[Hashable]
+    name: str,
+    group: str,
+    value: Hashable,
+    group_by_value: Mapping[Hashable, Any],
+    value_set: Collection[Hashable],
 ) -> None:
-    if value in named:
+    if value in group_by_value:
         raise Refused.saying(
             "groups",
-            f"column {name!r}: groups name {value!r} in {named[value]!r} and in {group!r}: a value is in one "
-            "group",
+            f"column {name!r}: groups name {value!r} in {group_by_value[value]!r} and in {group!r}: a value "
+            "is in one group",
         )
-    if value not in known:
+    if value not in value_set:
         raise Refused.saying(
             "range_values",
             f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "

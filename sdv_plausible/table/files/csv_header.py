@@ -1,6 +1,6 @@
-"""The header line of a CSV file, which is public: the names of the columns, and what stands between them.
+"""Header line of a CSV file, which is public: column names and separator.
 
-Nothing is read off the rows: what the header line does not surely tell is refused.
+Nothing is inferred from the rows. An ambiguous header line is an error.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from collections.abc import Collection, Iterator, Sequence
 from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.columns.cell_reader import Spelling, kind_of
 
-SEPARATORS = (",", ";", "\t", "|")  # that a header line can tell
-_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
+SEPARATORS = (",", ";", "\t", "|")  # detectable in a header line
+_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # in all spellings
 PathLike = str | os.PathLike[str]
 
 
 def begin(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], str]:
-    """What a file has before its rows, and the separator that most often stands in its first line.
+    """Lines up to the header line, and its most frequent separator.
 
-    Between quotation marks it is of a name. Where two stand as often, or a name does not end in the line, so
-    that it could be told from the rows alone, ValueError is raised.
+    Separators inside quotation marks are ignored. Raises ValueError if two are equally frequent, or if a
+    quoted name does not end in the line, so that only the rows could decide.
     """
-    first: list[str] = []
-    while not (first and first[-1].strip("\r\n")) and (line := next(lines, None)) is not None:
-        first.append(line)
-    known, mark = [one for one in SEPARATORS if one != quote], re.escape(quote)
-    name = re.compile(f"(^|[{''.join(known)}]){mark}(?:[^{mark}]|{mark}{mark})*({mark}|\\Z)")
-    header = "".join(first[-1:]).removeprefix("\ufeff")
+    lines_read: list[str] = []
+    while not (lines_read and lines_read[-1].strip("\r\n")) and (line := next(lines, None)) is not None:
+        lines_read.append(line)
+    candidates, quote_ = [mark for mark in SEPARATORS if mark != quote], re.escape(quote)
+    name = re.compile(f"(^|[{''.join(candidates)}]){quote_}(?:[^{quote_}]|{quote_}{quote_})*({quote_}|\\Z)")
+    header = "".join(lines_read[-1:]).removeprefix("\ufeff")
     is_whole = all(ends for _, ends in name.findall(header))
-    counts = dict(zip(known, map(name.sub(r"\1", header).count, known), strict=True))
-    found = [one for one, count in counts.items() if count == max(counts.values())]
-    if is_whole and (len(found) == 1 or not counts[found[0]]):
-        return first, found[0]
+    counts = dict(zip(candidates, map(name.sub(r"\1", header).count, candidates), strict=True))
+    best = [mark for mark, count in counts.items() if count == max(counts.values())]
+    if is_whole and (len(best) == 1 or not counts[best[0]]):
+        return lines_read, best[0]
     why = (
-        f"{' and '.join(map(repr, found))} stand in it equally often" if is_whole else f"{quote} is left open"
+        f"{' and '.join(map(repr, best))} stand in it equally often" if is_whole else f"{quote} is left open"
     )
     raise ValueError(f"{path}: the header line does not tell the separator, as {why}: give it (separator)")
 
@@ -44,7 +44,7 @@ def begin(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], 
 def check_names(
     path: PathLike, header: list[str] | None, declared: Collection[str], known: Collection[str] = ()
 ) -> list[str]:
-    """Names in a header line, which has those that are declared; others may be ``known``, too."""
+    """Names in a header line, which must include the declared ones; ``known`` names are accepted, too."""
     if header is None:
         raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
     header[0] = header[0].removeprefix("\ufeff")
@@ -60,13 +60,13 @@ def check_names(
             )
     if len(header) == 1 and header[0] not in {*declared, *known}:
         _check_single(path, header[0])
-    if absent := [name for name in declared if name not in header]:  # those there are may be a record's cells
+    if absent := [name for name in declared if name not in header]:  # the others may be a record's cells
         raise ValueError(f"{path}: the header line lacks the declared columns {absent}")
     return header
 
 
 def _check_single(path: PathLike, name: str) -> None:
-    """Refuse what has one column, of a name that nobody declared, because it is something else."""
+    """Raise ValueError for a single undeclared column: the file is probably not CSV."""
     if name.lstrip().startswith(("{", "[", "<", "%PDF")):
         raise ValueError(f"{path} is no table of lines and cells: save the table as CSV or Parquet")
     if held := [mark for mark in SEPARATORS if mark in name]:
@@ -78,7 +78,7 @@ def _check_single(path: PathLike, name: str) -> None:
 
 
 def check_no_record(path: PathLike, header: Sequence[str]) -> None:
-    """Raise ValueError for a number or a date in a header line, by whatever separator."""
+    """Raise ValueError for a number or a date in a header line, split by any separator."""
     for i, name in enumerate(header, start=1):
         if any(_is_value(part) for part in (name, *re.split("[;\t|]", name))):
             raise ValueError(
@@ -89,5 +89,5 @@ def check_no_record(path: PathLike, header: Sequence[str]) -> None:
 
 
 def _is_value(text: str) -> bool:
-    is_number = any(not math.isnan(way.number(text)) for way in _NUMBERS)
+    is_number = any(not math.isnan(spelling.number(text)) for spelling in _NUMBERS)
     return is_number or kind_of(text, Spelling()) in FORMATS

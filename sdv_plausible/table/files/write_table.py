@@ -1,4 +1,4 @@
-"""Writing rows to a file."""
+"""Writing tables to files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write rows as CSV or Parquet, where values of several kinds are texts, as CSV has them."""
+    """Write rows as CSV or Parquet. In Parquet, columns with values of several types become text."""
     if is_parquet(path):
-        _of_one_kind_each(table).to_parquet(path, index=False)
+        _with_single_types(table).to_parquet(path, index=False)
     else:
-        _whole_numbers(table).to_csv(path, index=False)
+        _with_integers(table).to_csv(path, index=False)
 
 
 def texts(column: pd.Series[Any]) -> list[str | None]:
-    """Cells as texts, for a file whose columns are of one type."""
+    """Cells as texts, for a file whose columns have one type each."""
     return [None if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
 
 
-def _of_one_kind_each(table: pd.DataFrame) -> pd.DataFrame:
+def _with_single_types(table: pd.DataFrame) -> pd.DataFrame:
     import pyarrow as pa
 
     table = table.copy(deep=False)
@@ -36,8 +36,8 @@ def _of_one_kind_each(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
+def _with_integers(table: pd.DataFrame) -> pd.DataFrame:
+    """Table with columns of whole floats as integers: 24 is written, not 24.0."""
     floats = table.select_dtypes("float")
     whole = [
         name

@@ -1,1 +1,1 @@
-"""What columns hold where nobody declared it: voted, learned under a budget, or inferred without a claim."""
+"""Learn domains and types of undeclared columns, within a privacy budget or without a guarantee."""

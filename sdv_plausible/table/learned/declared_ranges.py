@@ -1,4 +1,4 @@
-"""Declared ranges: what is known of a column beforehand, while its bins are learned within the budget."""
+"""Declared ranges of numbers and dates, whose bins are learned within the privacy budget."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from sdv_plausible.table.cells.dates import bins_from_clocks, on_clocks
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.value_grid import Run, ValueGrid, date_lattice
+from sdv_plausible.table.learned.value_grid import Run, ValueGrid, date_grid
 
-FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
-PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
+FEW_POINTS = 2**15  # larger ranges use partition selection to find frequent values
+PARTS = 64  # equal parts of a range counted first, besides powers of two or calendar years
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredRange:
     """A declared range of a number or date, whose bins are learned."""
 
-    # The range in equal bins: its ends, its type, and what stands in while nothing is learned
+    # The range in equal bins: its ends, its type, and the fallback without learned bins.
     plain: Attribute
     resolution: int | None = None  # dates: nanoseconds between two values. None: learned
     nullable: bool | None = None  # whether there are missing values. None: learned
     low: float
     high: float
-    special: tuple[float, ...] = ()  # numbers that stay single, inside the range or beside it
-    may_have_digits: bool = False  # whole ends, and digits that nobody declared
-    rounding: tuple[int, ...] = ()  # steps that people round to, from 1 on. Empty: those of most numbers
+    special: tuple[float, ...] = ()  # single-value bins, inside or outside the range
+    may_have_digits: bool = False  # integer ends, and decimal_places undeclared
+    rounding: tuple[int, ...] = ()  # steps of rounding, increasing from 1. Empty: the default steps
 
     @property
     def name(self) -> str:
@@ -42,62 +42,60 @@ class DeclaredRange:
         return "datetime" if self.plain.kind == "datetime" else "numerical"
 
     @property
-    def lattice(self) -> ValueGrid | None:
-        """Points that the column may show; None where its precision is to be learned."""
+    def grid(self) -> ValueGrid | None:
+        """The value grid; None if the precision is to be learned."""
         if self.plain.kind == "integer":
             return ValueGrid(kind="integer")
         if self.plain.kind == "datetime":
-            return (
-                None if self.resolution is None else date_lattice(self.resolution, self.plain.datetime_format)
-            )
+            return None if self.resolution is None else date_grid(self.resolution, self.plain.datetime_format)
         decimals = self.plain.decimals
         return None if decimals is None else ValueGrid(kind="float", decimals=decimals)
 
     @property
     def may_be_long(self) -> bool:
-        """Whether the range may have so many points that only those that occur are looked at."""
-        if self.lattice is None:
+        """Whether the range may have ``FEW_POINTS`` points or more."""
+        if self.grid is None:
             return True
-        low, high = self.ends(self.lattice)
+        low, high = self.ends(self.grid)
         return high - low >= FEW_POINTS
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Steps of which the share of multiples is asked; none of dates and of unknown digits."""
-        lattice = self.lattice
-        if lattice is None or not lattice.is_decimal:
+        """Steps whose share of multiples is queried; none for dates and unknown precision."""
+        grid = self.grid
+        if grid is None or not grid.is_decimal:
             return ()
         ends = (self.low, self.high, *self.special)
-        farthest = max(map(abs, ends)) * 10.0 ** (lattice.decimals or 0)
-        return (self.rounding or NUMBER_STEPS) if farthest < LARGEST_STEP else ()
+        largest = max(map(abs, ends)) * 10.0 ** (grid.decimals or 0)
+        return (self.rounding or NUMBER_STEPS) if largest < LARGEST_STEP else ()
 
     @property
-    def asks_precision(self) -> bool:
+    def learns_precision(self) -> bool:
         """Whether the precision or the presence of missing values is to be learned."""
-        return self.lattice is None or self.nullable is None
+        return self.grid is None or self.nullable is None
 
-    def ends(self, lattice: ValueGrid) -> Run:
-        """First and last point inside the range; the last is the smaller one where there is none."""
+    def ends(self, grid: ValueGrid) -> Run:
+        """First and last point inside the range; ``last < first`` if there is none."""
         low, high = self.low, self.high
-        number = np.int64 if self.plain.kind == "datetime" else np.float64
-        first, last = (int(point) for point in lattice.index(np.array([low, high], dtype=number)))
-        return first + (lattice.value(first) < low), last - (lattice.value(last) > high)
+        dtype = np.int64 if self.plain.kind == "datetime" else np.float64
+        first, last = (int(point) for point in grid.index(np.array([low, high], dtype=dtype)))
+        return first + (grid.value(first) < low), last - (grid.value(last) > high)
 
-    def special_points(self, lattice: ValueGrid) -> list[int]:
+    def special_points(self, grid: ValueGrid) -> list[int]:
         """Points of the special values."""
-        return sorted({int(point) for point in lattice.index(np.array(self.special, dtype=np.float64))})
+        return sorted({int(point) for point in grid.index(np.array(self.special, dtype=np.float64))})
 
-    def grid(self, lattice: ValueGrid) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells that are counted first."""
-        # Equal parts of the range, and powers of two, calendar years or decades: mass is anywhere in a range
-        # that was declared, but often about zero or in few years of it.
-        low, high = self.ends(lattice)
+    def coarse_cells(self, grid: ValueGrid) -> tuple[np.ndarray, np.ndarray]:
+        """First and last points of the cells of the first round."""
+        # Equal parts of the range, and powers of two, calendar years or decades: the mass may be anywhere in
+        # the range, but is often near zero or within a few years.
+        low, high = self.ends(grid)
         if high < low:  # the range lies between two points
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        starts, _ = lattice.grid()
-        years = lattice.kind == "datetime" and lattice.shown != "clock"
-        if years and len(found := lattice.within_years(low, high)) <= PARTS:
-            starts = found
+        starts, _ = grid.grid()
+        has_years = grid.kind == "datetime" and grid.shown != "clock"
+        if has_years and len(year_starts := grid.year_starts_within(low, high)) <= PARTS:
+            starts = year_starts
         inside = starts[(starts > low) & (starts <= high)].tolist()
         width = min(PARTS, high - low + 1)
         parts = [low + (high - low + 1) * i // width for i in range(width)]
@@ -106,37 +104,37 @@ class DeclaredRange:
 
     def attribute(
         self,
-        lattice: ValueGrid,
+        grid: ValueGrid,
         bins: list[Run],
         *,
         nullable: bool,
         style: Mapping[str, Any],
         rounding: Rounding | None = None,
     ) -> Attribute:
-        """Attribute of learned bins; in equal bins where the range has no point of this precision."""
+        """Attribute of learned bins; of equal bins if the range has no point of this precision."""
         if not bins:
             return replace(in_zone(self.plain, style), nullable=nullable, provenance="private")
-        lower, upper = ends_of(bins, lattice, style)
+        lower, upper = ends_of(bins, grid, style)
         return replace(
-            self.plain, kind=lattice.kind, nullable=nullable, provenance="private", lower=lower, upper=upper,
-            decimals=lattice.decimals, unit=lattice.unit, rounding=rounding, **style,
+            self.plain, kind=grid.kind, nullable=nullable, provenance="private", lower=lower, upper=upper,
+            decimals=grid.decimals, unit=grid.unit, rounding=rounding, **style,
         )  # fmt: skip
 
     def leads_to(self, attribute: Attribute) -> bool:
-        """Whether the bins of an attribute may have been learned in this range."""
+        """Whether an attribute's bins may have been learned in this range."""
         kind = attribute.kind
         if kind not in ("integer", "float", "datetime") or not attribute.lower:
             return False
         if (kind == "datetime") != (self.plain.kind == "datetime"):
             return False
-        lattice = ValueGrid(kind=kind, decimals=attribute.decimals)
+        grid = ValueGrid(kind=kind, decimals=attribute.decimals)
         if kind == "datetime":
-            lattice = date_lattice(attribute.unit, attribute.datetime_format)
-        points = [*self.ends(lattice), *self.special_points(lattice)]
-        number = np.int64 if kind == "datetime" else np.float64
+            grid = date_grid(attribute.unit, attribute.datetime_format)
+        points = [*self.ends(grid), *self.special_points(grid)]
+        dtype = np.int64 if kind == "datetime" else np.float64
         zone = attribute.time_zone
         first, last = (
-            lattice.index(on_clocks(np.array(ends, dtype=number), zone))
+            grid.index(on_clocks(np.array(ends, dtype=dtype), zone))
             for ends in (attribute.lower, attribute.upper)
         )
         return (
@@ -148,53 +146,53 @@ class DeclaredRange:
 
 
 def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
-    """Bounds of a declared range: what the declaration leaves open is learned."""
+    """Range of a declaration; whatever it leaves open is learned."""
     nullable = spec.get("range_is_nullable")
-    known = plain.datetime_format is not None or spec.get("resolution") is not None
+    has_resolution = plain.datetime_format is not None or spec.get("resolution") is not None
     special = tuple(v for v in spec.get("special_values") or () if not isinstance(v, str))
-    inside = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
+    bins = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
         (plain.lower[0], plain.upper[-1])
     ]
     return DeclaredRange(
         plain=plain,
-        low=_end(spec.get("range_min"), inside[0][0]),
-        high=_end(spec.get("range_max"), inside[-1][1]),
+        low=_end(spec.get("range_min"), bins[0][0]),
+        high=_end(spec.get("range_max"), bins[-1][1]),
         special=special,
-        resolution=plain.unit if plain.kind == "datetime" and known else None,
+        resolution=plain.unit if plain.kind == "datetime" and has_resolution else None,
         nullable=None if nullable is None else bool(nullable),
         may_have_digits=plain.kind == "integer" and spec.get("decimal_places") is None,
         rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
     )
 
 
-def _end(declared: Any, known: float) -> float:
-    """A declared number, which a special value may stand for in the bins; dates were read already."""
+def _end(declared: Any, default: float) -> float:
+    """A declared end as a number, or the end of the bins (for dates)."""
     is_number = isinstance(declared, (int, float, np.integer, np.floating))
-    return declared if is_number else known
+    return declared if is_number else default
 
 
 def ends_of(
-    bins: Sequence[Run], lattice: ValueGrid, style: Mapping[str, Any]
+    bins: Sequence[Run], grid: ValueGrid, style: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """First and last value of learned bins; dates of a time zone were counted as its clocks show them."""
-    found: list[tuple[float, float]] = []
+    """First and last values of learned bins, converted from local time if there is a time zone."""
+    ends: list[tuple[float, float]] = []
     for first, last in bins:
-        low, high = lattice.value(first), lattice.last(last)
-        if found and low <= found[-1][1]:  # points that doubles do not tell apart
-            low, high = found[-1][0], max(found.pop()[1], high)
-        found.append((low, high))
-    lower, upper = [low for low, _ in found], [high for _, high in found]
+        low, high = grid.value(first), grid.last(last)
+        if ends and low <= ends[-1][1]:  # points that round to the same double
+            low, high = ends[-1][0], max(ends.pop()[1], high)
+        ends.append((low, high))
+    lower, upper = [low for low, _ in ends], [high for _, high in ends]
     return bins_from_clocks(lower, upper, style.get("time_zone"))
 
 
 def in_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
-    """A declared column as its dates are written: the ends of its range are what clocks show there."""
+    """A declared column of dates with the ends of its range in the time zone of its cells."""
     lower, upper = bins_from_clocks(declared.lower, declared.upper, style.get("time_zone"))
     return replace(declared, lower=lower, upper=upper, **style)
 
 
 def is_wide(plain: Attribute) -> bool:
-    """Whether a range in equal bins has a bin of more than one value, so that learning its bins pays."""
+    """Whether some equal bin has more than one value, so that learning bins is worthwhile."""
     if plain.kind == "float":
         return any(low < high for low, high in zip(plain.lower, plain.upper, strict=True))
     return any(high - low >= plain.unit for low, high in zip(plain.lower, plain.upper, strict=True))

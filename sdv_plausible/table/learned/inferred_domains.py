@@ -1,4 +1,4 @@
-"""Domains read off the rows: convenient, and not private."""
+"""Domains inferred from the rows. Not private."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_st
 from sdv_plausible.table.columns.column_document import Kind
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 
-FEW_CELLS = 20  # of a table too small to tell a name from a category
-MOST_DISTINCT = 0.5  # of the cells of a text
+FEW_CELLS = 20  # fewer cells are too few to distinguish free text from a category
+MOST_DISTINCT = 0.5  # largest share of distinct cells in a category of text
 
 
 def infer_attribute(
@@ -25,9 +25,9 @@ def infer_attribute(
     spec: Mapping[str, Any] | None = None,
     max_bins: int = MAX_BINS,
 ) -> Attribute:
-    """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``."""
-    # ``max_bins`` is aimed at; there are up to twice as many where frequent values stand between rare ones.
-    # ``spec``: of the metadata ``range_values`` (an ordinal's order) and ``datetime_format``.
+    """Infer a domain from the rows. Not private: its provenance is ``"inferred"``."""
+    # There may be up to twice ``max_bins`` bins if frequent values alternate with rare ones.
+    # ``spec``: ``range_values`` (the order of an ordinal) and ``datetime_format`` of the metadata.
     spec, column = spec or {}, without_odd(column)
     nullable = bool(column.isna().any())
     if sdtype == "numerical":
@@ -40,17 +40,24 @@ def infer_attribute(
             decimals=decimals, provenance="inferred",
         )  # fmt: skip
     if sdtype == "datetime":
-        form = None if holds_dates(column) else spec.get("datetime_format")
-        never = [text for text in far_dates(form) if (column == text).any()]
-        column = column[~column.isin(never)]
-        stamps = as_nanoseconds(column, spec.get("datetime_format"))
-        present = stamps[~np.isnat(stamps.view("M8[ns]"))]
+        date_format = None if holds_dates(column) else spec.get("datetime_format")
+        placeholder_dates = [text for text in far_dates(date_format) if (column == text).any()]
+        column = column[~column.isin(placeholder_dates)]
+        nanoseconds = as_nanoseconds(column, spec.get("datetime_format"))
+        present = nanoseconds[~np.isnat(nanoseconds.view("M8[ns]"))]
         unit = next((u for u in NANOSECONDS.values() if not (present % u).any()), 1)
         lower, upper = quantile_bins(present, max_bins)
         return Attribute(
-            name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not (lower or never),
-            values=tuple(never), unit=unit, provenance="inferred", **date_style(column, form),
-        )  # fmt: skip
+            name=name,
+            kind="datetime",
+            lower=lower,
+            upper=upper,
+            nullable=nullable or not (lower or placeholder_dates),
+            values=tuple(placeholder_dates),
+            unit=unit,
+            provenance="inferred",
+            **date_style(column, date_format),
+        )
     _check_texts(name, column)
     values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)
     kind = "ordinal" if sdtype == "ordinal" else "categorical"
@@ -60,7 +67,7 @@ def infer_attribute(
 
 
 def _check_texts(name: str, column: pd.Series[Any]) -> None:
-    """Refuse text of which nearly every cell is somebody's own: it would come out word for word."""
+    """Reject text with mostly distinct cells: the output would repeat them verbatim."""
     present = column.dropna()
     if len(present) < FEW_CELLS or not all(isinstance(value, str) for value in present.iloc[:FEW_CELLS]):
         return
@@ -74,20 +81,19 @@ def _check_texts(name: str, column: pd.Series[Any]) -> None:
 
 
 def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins of about equal mass; a value that alone holds a bin's mass is a bin of its own."""
-    # Isolating such values (the zeros of a capital gain, a "-1 means never") keeps them exact in the output.
+    """Bins of about equal mass; a value with the mass of a bin gets a bin of its own."""
+    # Such values (zeros of a capital gain, -1 for "never") stay exact in the output.
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) <= max_bins:
         return tuple(values.tolist()), tuple(values.tolist())
     share = counts.sum() / max_bins
     heavy = counts >= share
-    # Bin number: light values share a bin by cumulative light mass; every heavy value opens a bin and closes
-    # it.
+    # Light values share bins by their cumulative mass; every heavy value is a bin.
     light_bins = max(1, max_bins - int(heavy.sum()))
     light_mass = np.cumsum(np.where(heavy, 0, counts))
-    part = np.minimum((light_mass - 1) * light_bins // max(1, light_mass[-1]), light_bins - 1)
-    run = np.cumsum(heavy + np.concatenate([[False], heavy[:-1]]))
-    new_bin = np.concatenate([[True], (np.diff(part) != 0) | (np.diff(run) != 0)])
+    light_bin = np.minimum((light_mass - 1) * light_bins // max(1, light_mass[-1]), light_bins - 1)
+    heavy_steps = np.cumsum(heavy + np.concatenate([[False], heavy[:-1]]))
+    new_bin = np.concatenate([[True], (np.diff(light_bin) != 0) | (np.diff(heavy_steps) != 0)])
     starts = np.flatnonzero(new_bin)
     ends = np.append(starts[1:], len(values)) - 1
     return tuple(values[starts].tolist()), tuple(values[ends].tolist())
@@ -96,15 +102,14 @@ def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...]
 def _distinct_as_floats(
     lower: tuple[float, ...], upper: tuple[float, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Merge bins of whole numbers beyond 2**53 that start at the same float."""
-    # The codec reads all numbers as floats.
+    """Merge bins of integers beyond 2**53 that start at the same float, as the codec reads floats."""
     first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
     last = [i - 1 for i in (*first[1:], len(lower))] if first else []
     return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
 
 
 def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
-    """Return int64 where every value is a whole number that fits, else float64."""
+    """Values as int64 if all are integers that fit, else as float64."""
     if (
         pd.api.types.is_integer_dtype(present.dtype)
         and len(present)
@@ -128,7 +133,7 @@ def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
 
 
 def _decimals(numbers: np.ndarray) -> int | None:
-    """Fewest digits after the point that show every number exactly, up to 14; else None."""
+    """Fewest decimal places, up to 14, that represent every number exactly; else None."""
     for digits in range(15):
         if (np.round(numbers, digits) == numbers).all():
             return digits
@@ -142,5 +147,5 @@ def _ordered_values(column: pd.Series[Any], order: Sequence[Hashable] | None) ->
         return tuple(sorted(present, key=lambda v: rank.get(v, len(rank))))
     try:
         return tuple(sorted(present))
-    except TypeError:  # values of several types: any fixed order will do
+    except TypeError:  # values of several types
         return tuple(sorted(present, key=lambda v: (type(v).__name__, str(v))))

@@ -1,8 +1,8 @@
-"""Categories whose values are learned under a budget: all at once, and twice where they are several.
+"""Learn the values of categorical columns under a privacy budget, in two rounds if there are several columns.
 
-The first look tells which columns hold many rows of values that it did not find; the second shares most
-of the budget by that. Both are questions for values that occur, each with its threshold
-(docs/explanation/proofs/private_domain.md, Lemma 2); how the second shares is post-processing of the first.
+The first round estimates how many rows of each column hold values that it did not find. The second round
+allocates most of the budget accordingly, which is post-processing of the first. Both rounds are partition
+selection, each with its threshold (docs/explanation/proofs/private_domain.md, Lemma 2).
 """
 
 from __future__ import annotations
@@ -16,76 +16,83 @@ from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
-from sdv_plausible.table.learned.raw_queries import PRESENT, Flagged, FrequentValues, in_public_order
-
-Noisy = tuple[float, float]
-"""A noisy count, and the variance of its noise."""
+from sdv_plausible.table.learned.raw_queries import (
+    PRESENT,
+    Flagged,
+    FrequentValues,
+    NoisyCount,
+    in_public_order,
+    weighted_mean,
+)
 
 
 class _CommonValues(NamedTuple):
-    """Values that passed, how many rows hold which, and how many cells are missing."""
+    """Values above the threshold, with noisy counts of them and of missing cells."""
 
-    values: Mapping[Flagged, Noisy]
-    missing: Noisy
+    values: Mapping[Flagged, NoisyCount]
+    missing: NoisyCount
 
     @classmethod
-    def of(cls, found: FrequentValueCounts) -> _CommonValues:
-        """What one look found."""
-        variance = found.sigma**2
-        counts = zip(found.values, found.counts.tolist(), strict=True)
-        return cls({value: (count, variance) for value, count in counts}, (float(found.public[0]), variance))
+    def of(cls, answer: FrequentValueCounts) -> _CommonValues:
+        """The result of one round."""
+        variance = answer.sigma**2
+        counts = zip(answer.values, answer.counts.tolist(), strict=True)
+        return cls({value: (count, variance) for value, count in counts}, (float(answer.public[0]), variance))
 
-    def and_again(self, other: _CommonValues) -> _CommonValues:
-        """What either look found; means of what both counted, each in proportion to how sure it is."""
-        found = {**self.values, **other.values}
-        found |= {v: _mean(self.values[v], other.values[v]) for v in self.values.keys() & other.values.keys()}
+    def average_with(self, other: _CommonValues) -> _CommonValues:
+        """Union of two rounds, with inverse-variance weighted means of counts in both."""
+        merged = {**self.values, **other.values}
+        merged |= {
+            value: weighted_mean(self.values[value], other.values[value])
+            for value in self.values.keys() & other.values.keys()
+        }
         return _CommonValues(
-            {v: found[v] for v in in_public_order(found)}, _mean(self.missing, other.missing)
+            {value: merged[value] for value in in_public_order(merged)},
+            weighted_mean(self.missing, other.missing),
         )
 
-    def others(self, size: Noisy) -> tuple[float, float]:
-        """Rows of values that did not pass, what is left of all, and the standard deviation of that."""
+    def others(self, size: NoisyCount) -> tuple[float, float]:
+        """Estimated rows with values below the threshold, and its standard deviation."""
         counts = [*self.values.values(), self.missing]
         deviation = math.sqrt(size[1] + math.fsum(variance for _, variance in counts))
         return size[0] - math.fsum(count for count, _ in counts), deviation
 
-    def attribute(self, name: str, sdtype: str, size: Noisy, *, may_miss: bool) -> Attribute:
-        """Values, rows of each and of others, and missing if there are such cells or no value was found."""
+    def attribute(self, name: str, sdtype: str, size: NoisyCount, *, may_miss: bool) -> Attribute:
+        """Attribute with the values, and with counts of each and of all others together."""
         counts: dict[Any, float] = {}
-        for (_, value), (count, _) in self.values.items():  # True and 1 are one value to pandas
-            known = sys.intern(value) if isinstance(value, str) else value  # a pickle tells one from two
-            counts[known] = counts.get(known, 0.0) + count
-        absent, variance = self.missing
+        for (_, value), (count, _) in self.values.items():  # pandas treats True and 1 as one value
+            # Equal strings become one object, so that pickles are equal.
+            interned = sys.intern(value) if isinstance(value, str) else value
+            counts[interned] = counts.get(interned, 0.0) + count
+        missing, variance = self.missing
         others, deviation = self.others(size)
-        shown = (*counts.values(), others if others > PRESENT * deviation else 0.0)
+        all_counts = (*counts.values(), others if others > PRESENT * deviation else 0.0)
         return Attribute(
             name=name, kind="ordinal" if sdtype == "ordinal" else "categorical", values=tuple(counts),
-            nullable=(may_miss and absent > PRESENT * math.sqrt(variance)) or not counts,
-            counts=tuple(max(0, round(count)) for count in shown) if counts else None,
+            nullable=(may_miss and missing > PRESENT * math.sqrt(variance)) or not counts,
+            counts=tuple(max(0, round(count)) for count in all_counts) if counts else None,
             provenance="private",
         )  # fmt: skip
 
 
-def learn_categories(rows: Queryable, plan: DomainPlan, size: Noisy) -> dict[str, Attribute]:
-    """Learn the domains of the plan's categories; ``size`` is the number of rows."""
+def learn_categories(rows: Queryable, plan: DomainPlan, size: NoisyCount) -> dict[str, Attribute]:
+    """Learn the domains of the plan's categorical columns; ``size``: noisy number of rows."""
 
-    def look(name: str, share: float) -> _CommonValues:
+    def query(name: str, share: float) -> _CommonValues:
         return _CommonValues.of(rows.ask_frequent(FrequentValues(name), share, plan.failure))
 
-    whole = {name: plan.share(name) for name in plan.categories}
-    part = FIRST if plan.looks_twice else 1.0
-    held = {name: look(name, part * share) for name, share in whole.items()}
+    shares = {name: plan.share(name) for name in plan.categories}
+    round_share = FIRST if plan.looks_twice else 1.0
+    learned = {name: query(name, round_share * share) for name, share in shares.items()}
     if plan.looks_twice:
-        # No column is left out: of one that seems learned, noise may hide as many rows as its deviation says.
-        lost = {name: math.sqrt(max(found.others(size))) for name, found in held.items()}
-        each = (1 - part) * math.fsum(whole.values()) / math.fsum(lost.values())
-        held = {name: found.and_again(look(name, each * lost[name])) for name, found in held.items()}
+        # At least the deviation: noise may hide as many rows in a column that seems complete.
+        weights = {name: math.sqrt(max(values.others(size))) for name, values in learned.items()}
+        share_per_weight = (1 - round_share) * math.fsum(shares.values()) / math.fsum(weights.values())
+        learned = {
+            name: values.average_with(query(name, share_per_weight * weights[name]))
+            for name, values in learned.items()
+        }
     return {
-        name: found.attribute(name, plan.columns[name], size, may_miss=name not in plan.never_missing)
-        for name, found in held.items()
+        name: values.attribute(name, plan.columns[name], size, may_miss=name not in plan.never_missing)
+        for name, values in learned.items()
     }
-
-
-def _mean(one: Noisy, other: Noisy) -> Noisy:
-    a, b = 1 / one[1], 1 / other[1]
-    return (one[0] * a + other[0] * b) / (a + b), 1 / (a + b)

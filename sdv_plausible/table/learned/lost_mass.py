@@ -1,6 +1,6 @@
-"""What became of a learned column's rows: kept exactly, kept as ranges, replaced, or missing.
+"""Estimate how learned domains affect rows: values kept exactly, binned, replaced, or missing.
 
-All of it is computed from released answers and the released domain, so that anyone can compute it again.
+The estimates use released answers and the released domain only, so that anyone can reproduce them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,19 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.cells.dates import on_clocks
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.raw_queries import PrecisionCounts, counts_points
+from sdv_plausible.table.learned.raw_queries import NoisyCount, PrecisionCounts, counts_points, weighted_mean
 from sdv_plausible.table.learned.value_grid import MOST_DECIMALS, TOP, Run, Shown, ValueGrid
 
-NAMED = 0.10  # share of a column's rows from which a possible loss is named
-MOST_LEVELS = 100  # of runs, each within the ones before
-LIKELY = 1.64  # standard deviations of the noise that "possible" allows for
-Noisy = tuple[float, float]
-"""A noisy count, and the variance of its noise."""
+NAMED = 0.10  # possible loss, as a share of the rows, from which a column is named in a warning
+MOST_LEVELS = 100  # largest number of RunCounts answers per column
+LIKELY = 1.64  # standard deviations of noise added to the estimate of a possible loss
 
 
 @dataclass(frozen=True, kw_only=True)
 class LostMass:
-    """Shares of a column's rows, by what became of their values.
+    """Estimated shares of a column's rows whose values are exact, binned, replaced or missing.
 
-    ``exact``, ``merged``, ``replaced`` and ``missing`` are estimates. ``uncertainty`` is the standard
-    deviation of ``replaced``, the share of values that the domain does not hold.
+    ``uncertainty`` is the standard deviation of ``replaced``, the share of out-of-domain cells.
     """
 
     column: str
@@ -45,28 +42,28 @@ class LostMass:
 
     @property
     def most(self) -> float:
-        """Share of the rows that may have lost their value."""
+        """Upper confidence limit of the share of replaced values."""
         return min(1.0, self.replaced + LIKELY * self.uncertainty)
 
 
 def masses(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[LostMass]:
-    """The ledger of mass of every column that was learned privately, where its answers are known."""
+    """Estimates for every privately learned column whose answers are available."""
     sizes = [answer for answer in answers if answer.asked.kind == "number of rows"]
     if not sizes or float(sizes[0].values.ravel()[0]) < 1:
         return []
     size = float(sizes[0].values.ravel()[0]), sizes[0].scale ** 2
-    found = []
+    estimates = []
     for attribute in domain:
-        own = [answer for answer in answers if answer.asked.columns == (attribute.name,)]
-        if attribute.provenance == "private" and own:
-            found += [_mass(attribute, own, size)]
-    return found
+        column_answers = [answer for answer in answers if answer.asked.columns == (attribute.name,)]
+        if attribute.provenance == "private" and column_answers:
+            estimates += [_lost_mass(attribute, column_answers, size)]
+    return estimates
 
 
 def fault_of(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
-    """What no honest question has, of answers that the ledger of mass would be computed from."""
-    of_rows = [answer for answer in answers if answer.asked.kind == "number of rows"]
-    if any(answer.values.size != 1 for answer in of_rows):
+    """The rule that answers read by :func:`masses` break, or None."""
+    row_counts = [answer for answer in answers if answer.asked.kind == "number of rows"]
+    if any(answer.values.size != 1 for answer in row_counts):
         return "must have one number as the number of rows"
     attributes: dict[tuple[str, ...], Attribute] = {(attribute.name,): attribute for attribute in domain}
     levels = Counter(answer.asked.columns for answer in answers if answer.asked.kind == "runs")
@@ -76,41 +73,41 @@ def fault_of(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
         attribute = attributes.get(answer.asked.columns)
         if answer.asked.kind not in _KINDS or attribute is None or attribute.provenance != "private":
             continue
-        if answer.values.ndim != 1 or not _is_honest(answer.asked, len(answer.values), attribute):
+        if answer.values.ndim != 1 or not _is_consistent(answer.asked, len(answer.values), attribute):
             return f"must have the details of a question about {answer.asked.kind}, and its values"
     return None
 
 
-def _is_honest(asked: QueryRecord, size: int, attribute: Attribute) -> bool:
-    """Whether a question about a column has the details that its kind has, and as many values."""
-    details = asked.details
-    match asked.kind:
+def _is_consistent(record: QueryRecord, size: int, attribute: Attribute) -> bool:
+    """Whether a record has the details of its kind, and as many as the values."""
+    details = record.details
+    match record.kind:
         case "present and missing":
             return size == 2
         case "precision":
-            beside = _tuple(details, "beside")
-            return beside is not None and {str}.issuperset(map(type, beside)) and size > len(beside) + 2
+            texts = _tuple_detail(details, "beside")
+            return texts is not None and {str}.issuperset(map(type, texts)) and size > len(texts) + 2
         case "frequent values":
-            public, found = _tuple(details, "public"), _tuple(details, "found")
-            return None not in (public, found) and size == len(public or ()) + len(found or ())
-    if not _is_lattice(details) or attribute.kind != details["kind"]:
+            public, values = _tuple_detail(details, "public"), _tuple_detail(details, "found")
+            return None not in (public, values) and size == len(public or ()) + len(values or ())
+    if not _is_grid(details) or attribute.kind != details["kind"]:
         return False
-    if asked.kind == "frequent points":
-        found = _tuple(details, "found")
-        return found is not None and size == len(found) and {int}.issuperset(map(type, found))
+    if record.kind == "frequent points":
+        values = _tuple_detail(details, "found")
+        return values is not None and size == len(values) and {int}.issuperset(map(type, values))
     first, last, without = (details.get(name) for name in ("first", "last", "without"))
-    arrays = all(isinstance(part, np.ndarray) for part in (first, last, without))
-    if not arrays or first is None or last is None or not size == len(first) == len(last):
+    are_arrays = all(isinstance(array, np.ndarray) for array in (first, last, without))
+    if not are_arrays or first is None or last is None or not size == len(first) == len(last):
         return False
     return bool((first <= last).all() and (first[1:] > last[:-1]).all())
 
 
-def _tuple(details: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
+def _tuple_detail(details: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
     value = details.get(name)
     return value if isinstance(value, tuple) else None
 
 
-def _is_lattice(details: Mapping[str, Any]) -> bool:
+def _is_grid(details: Mapping[str, Any]) -> bool:
     decimals, unit, shown = details.get("decimals"), details.get("unit"), details.get("shown", "moments")
     return (
         type(details.get("kind")) is str
@@ -125,19 +122,21 @@ def _is_lattice(details: Mapping[str, Any]) -> bool:
 def columns_frame(
     domain: Domain, answers: Sequence[NoisyAnswer], others: Mapping[str, float] | None = None
 ) -> pd.DataFrame:
-    """What became of every modelled column: its codes, and shares of its rows where it was learned.
+    """Table of all modelled columns: number of codes, and the shares of :class:`LostMass` if learned.
 
-    ``others``: of columns whose types were voted for, the share of cells that may be of another kind.
+    ``others``: upper limit of the share of cells of another kind, for columns with an inferred type.
     """
-    voted = others or {}
-    known = {mass.column: mass for mass in masses(domain, answers)}
+    other_kind = others or {}
+    estimates = {mass.column: mass for mass in masses(domain, answers)}
     shares = ("exact", "merged", "replaced", "uncertainty", "missing")
     rows = [
         {
             "column": attribute.name, "kind": attribute.kind, "codes": attribute.cardinality,
             "domain": attribute.provenance,
-            **{name: getattr(known.get(attribute.name), name, math.nan) for name in shares},
-            "other_kind": voted.get(attribute.name, voted.get(attribute.name.rpartition(": ")[0], math.nan)),
+            **{name: getattr(estimates.get(attribute.name), name, math.nan) for name in shares},
+            "other_kind": other_kind.get(
+                attribute.name, other_kind.get(attribute.name.rpartition(": ")[0], math.nan)
+            ),
         }
         for attribute in domain
     ]  # fmt: skip
@@ -147,11 +146,11 @@ def columns_frame(
 
 
 def of_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
-    """Name the columns that may have lost more than a tenth of their rows' values."""
-    lost = [mass for mass in masses(domain, answers) if mass.most > NAMED]
-    if not lost:
+    """Warning that names the columns whose possible loss exceeds ``NAMED``."""
+    lossy = [mass for mass in masses(domain, answers) if mass.most > NAMED]
+    if not lossy:
         return []
-    names = [f"{mass.column} (up to {mass.most:.0%})" for mass in lost]
+    names = [f"{mass.column} (up to {mass.most:.0%})" for mass in lossy]
     return [
         f"{', '.join(names)}: these shares of the values may be lost to the noise and replaced by more "
         "common ones. Declare ranges or values of these columns (domain=...), leave columns out, or give "
@@ -159,171 +158,180 @@ def of_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
     ]
 
 
-def _mass(attribute: Attribute, answers: Sequence[NoisyAnswer], size: Noisy) -> LostMass:
-    known = {kind: [a for a in answers if a.asked.kind == kind] for kind in _KINDS}
-    missing: Noisy | None = None
-    for answer in known["present and missing"]:
+def _lost_mass(attribute: Attribute, answers: Sequence[NoisyAnswer], size: NoisyCount) -> LostMass:
+    by_kind = {kind: [answer for answer in answers if answer.asked.kind == kind] for kind in _KINDS}
+    missing: NoisyCount | None = None
+    for answer in by_kind["present and missing"]:
         missing = float(answer.values[-1]), answer.scale**2
-    beside: list[Noisy] = []  # texts that the column keeps, such as dates for "never"
-    for answer in known["precision"]:
+    text_counts: list[NoisyCount] = []  # texts in the domain, such as placeholder dates
+    for answer in by_kind["precision"]:
         levels, noise = PrecisionCounts.of(answer.values, answer.asked), answer.scale**2
-        gone = (levels.missing, *levels.lost(attribute.texts, answer.scale))
-        missing = _sum((count, noise) for count in gone)
-        beside = [(count, noise) for text, count in levels.beside.items() if text in attribute.texts]
-    exact: Noisy = _sum(beside)
-    moved: Noisy = 0.0, 0.0
-    if known["frequent values"]:
-        found, missing = _of_values(known["frequent values"])
-        exact = _sum(found.values())
-        moved = _less(size, exact, missing)
-    elif known["runs"]:
-        others = None if missing is None else _sum([missing, *beside])
-        single, moved = _Runs.of(attribute, known["runs"], known["frequent points"]).shares(size, others)
-        exact = _sum([exact, single])
+        counts = (levels.missing, *levels.lost(attribute.texts, answer.scale))
+        missing = _sum((count, noise) for count in counts)
+        text_counts = [(count, noise) for text, count in levels.beside.items() if text in attribute.texts]
+    exact: NoisyCount = _sum(text_counts)
+    replaced: NoisyCount = 0.0, 0.0
+    if by_kind["frequent values"]:
+        value_counts, missing = _mean_value_counts(by_kind["frequent values"])
+        exact = _sum(value_counts.values())
+        replaced = _subtract(size, exact, missing)
+    elif by_kind["runs"]:
+        not_numbers = None if missing is None else _sum([missing, *text_counts])
+        tree = _RunTree.of(attribute, by_kind["runs"], by_kind["frequent points"])
+        single_rows, replaced = tree.shares(size, not_numbers)
+        exact = _sum([exact, single_rows])
     elif attribute.cardinality == 1 and attribute.nullable and missing is not None:
-        moved = _less(size, missing)  # no value was learned
-    if missing is not None and not attribute.nullable and known["precision"]:  # they get random values
-        moved, missing = _sum([moved, (max(missing[0], 0.0), missing[1])]), None
+        replaced = _subtract(size, missing)  # no value was learned
+    if missing is not None and not attribute.nullable and by_kind["precision"]:  # they get random values
+        replaced, missing = _sum([replaced, (max(missing[0], 0.0), missing[1])]), None
     rows = size[0]
-    absent = 0.0 if missing is None else float(np.clip(missing[0] / rows, 0, 1))
-    replaced = float(np.clip(moved[0] / rows, 0, 1 - absent))
-    alone = float(np.clip(exact[0] / rows, 0, 1 - absent - replaced))
-    if known["present and missing"]:
-        alone = 1 - absent
+    missing_share = 0.0 if missing is None else float(np.clip(missing[0] / rows, 0, 1))
+    replaced_share = float(np.clip(replaced[0] / rows, 0, 1 - missing_share))
+    exact_share = float(np.clip(exact[0] / rows, 0, 1 - missing_share - replaced_share))
+    if by_kind["present and missing"]:
+        exact_share = 1 - missing_share
     return LostMass(
-        column=attribute.name, exact=alone, merged=max(0.0, 1 - alone - replaced - absent),
-        replaced=replaced, missing=absent, uncertainty=math.sqrt(moved[1]) / rows,
-    )  # fmt: skip
+        column=attribute.name,
+        exact=exact_share,
+        merged=max(0.0, 1 - exact_share - replaced_share - missing_share),
+        replaced=replaced_share,
+        missing=missing_share,
+        uncertainty=math.sqrt(replaced[1]) / rows,
+    )
 
 
 _KINDS = ("precision", "present and missing", "frequent values", "frequent points", "runs")
 
 
-def _of_values(looks: Sequence[NoisyAnswer]) -> tuple[dict[Any, Noisy], Noisy]:
-    """Values that were found, and missing cells: means of what several looks counted."""
+def _mean_value_counts(answers: Sequence[NoisyAnswer]) -> tuple[dict[Any, NoisyCount], NoisyCount]:
+    """Weighted means of the counts of several rounds: of values, and of missing cells."""
     sums: dict[Any, tuple[float, float]] = {}
-    for look in looks:
-        weight = 1 / max(look.scale, 1e-9) ** 2
-        public = len(look.asked.details["public"])
-        names = [None] * public + [(type(v) is bool, v) for v in look.asked.details["found"]]
-        for name, count in zip(names, look.values.tolist(), strict=True):
-            counted, weights = sums.get(name, (0.0, 0.0))
-            sums[name] = counted + weight * count, weights + weight
-    means = {name: (counted / weights, 1 / weights) for name, (counted, weights) in sums.items()}
+    for answer in answers:
+        weight = 1 / max(answer.scale, 1e-9) ** 2
+        public_cells = len(answer.asked.details["public"])
+        keys = [None] * public_cells + [(type(v) is bool, v) for v in answer.asked.details["found"]]
+        for key, count in zip(keys, answer.values.tolist(), strict=True):
+            counted, weights = sums.get(key, (0.0, 0.0))
+            sums[key] = counted + weight * count, weights + weight
+    means = {key: (counted / weights, 1 / weights) for key, (counted, weights) in sums.items()}
     return means, means.pop(None, (0.0, 0.0))
 
 
-def _sum(counts: Any) -> Noisy:
-    known = list(counts)
-    return math.fsum(count for count, _ in known), math.fsum(variance for _, variance in known)
+def _sum(counts: Any) -> NoisyCount:
+    terms = list(counts)
+    return math.fsum(count for count, _ in terms), math.fsum(variance for _, variance in terms)
 
 
-def _less(whole: Noisy, *parts: Noisy) -> Noisy:
-    """What is left of a noisy count without noisy parts of it."""
+def _subtract(total: NoisyCount, *parts: NoisyCount) -> NoisyCount:
+    """A noisy count minus noisy parts of it."""
     count, variance = _sum(parts)
-    return whole[0] - count, whole[1] + variance
-
-
-def _mean(one: Noisy, other: Noisy) -> Noisy:
-    """The best of two estimates of one number."""
-    if not one[1] or not other[1]:
-        return one if not one[1] else other
-    a, b = 1 / one[1], 1 / other[1]
-    return (one[0] * a + other[0] * b) / (a + b), 1 / (a + b)
+    return total[0] - count, total[1] + variance
 
 
 @dataclass
 class _Node:
-    """A run that was counted, and the parts of it that were counted later."""
+    """A counted run, and its parts counted later."""
 
     first: int
     last: int
-    count: Noisy
+    count: NoisyCount
     parts: list[_Node] = field(default_factory=list)
-    moved: Noisy | None = None  # once it is known
+    replaced_rows: NoisyCount | None = None  # cached
 
 
 @dataclass(frozen=True)
-class _Runs:
-    """The levels of counted runs of a column of numbers or dates, and its bins."""
+class _RunTree:
+    """The counted runs of a column of numbers or dates, and its bins."""
 
     top: list[_Node]
     bins: np.ndarray  # first and last points, shape (bins, 2)
-    alone: list[Noisy] | None  # counts of the points that no level counts; None where some are not known
+    single_counts: (
+        list[NoisyCount] | None
+    )  # counts of the points excluded from all runs; None if some are unknown
 
     @classmethod
-    def of(cls, attribute: Attribute, runs: Sequence[NoisyAnswer], frequent: Sequence[NoisyAnswer]) -> _Runs:
+    def of(
+        cls, attribute: Attribute, runs: Sequence[NoisyAnswer], frequent: Sequence[NoisyAnswer]
+    ) -> _RunTree:
         details = runs[0].asked.details
-        lattice = ValueGrid(
+        grid = ValueGrid(
             kind=details["kind"], decimals=details["decimals"], unit=details["unit"],
             shown=details.get("shown", "moments"),
         )  # fmt: skip
-        number = np.int64 if lattice.kind == "datetime" else np.float64
+        dtype = np.int64 if grid.kind == "datetime" else np.float64
         ends = [
-            lattice.index(on_clocks(np.array(end, dtype=number), attribute.time_zone))
+            grid.index(on_clocks(np.array(end, dtype=dtype), attribute.time_zone))
             for end in (attribute.lower, attribute.upper)
         ]
-        counts: dict[int, Noisy] = {}
+        counts: dict[int, NoisyCount] = {}
         for answer in frequent:
-            found = zip(answer.asked.details["found"], answer.values.tolist(), strict=True)
-            counts |= {int(point): (float(count), answer.scale**2) for point, count in found}
+            frequent_points = zip(answer.asked.details["found"], answer.values.tolist(), strict=True)
+            counts |= {int(point): (float(count), answer.scale**2) for point, count in frequent_points}
         levels = list(runs)
         if len(levels) > 1 and counts_points(levels[0].asked.details):
-            first = levels.pop(0)
+            point_level = levels.pop(0)
             points = zip(
-                np.asarray(first.asked.details["first"]).tolist(), first.values.tolist(), strict=True
+                np.asarray(point_level.asked.details["first"]).tolist(),
+                point_level.values.tolist(),
+                strict=True,
             )
-            counts |= {point: (float(count), first.scale**2) for point, count in points}
-        without = [int(point) for point in np.asarray(levels[0].asked.details["without"]).tolist()]
-        alone = [counts[point] for point in without if point in counts]
-        return cls(_tree(levels), np.stack(ends, axis=1), alone if len(alone) == len(without) else None)
+            counts |= {point: (float(count), point_level.scale**2) for point, count in points}
+        excluded = [int(point) for point in np.asarray(levels[0].asked.details["without"]).tolist()]
+        excluded_counts = [counts[point] for point in excluded if point in counts]
+        return cls(
+            _build_trees(levels),
+            np.stack(ends, axis=1),
+            excluded_counts if len(excluded_counts) == len(excluded) else None,
+        )
 
-    def shares(self, size: Noisy, missing: Noisy | None) -> tuple[Noisy, Noisy]:
-        """Rows of single values that stand alone, and rows whose values are in no bin."""
-        exact = _sum(self.alone or [])
-        moved = self._moved(self.top)
+    def shares(self, size: NoisyCount, missing: NoisyCount | None) -> tuple[NoisyCount, NoisyCount]:
+        """Rows with a single-value bin, and rows whose values are in no bin."""
+        exact = _sum(self.single_counts or [])
+        replaced = self._replaced(self.top)
         for node in self._leaves(self.top):
-            if node.first == node.last and self._holds(node.first, node.last):
+            if node.first == node.last and self._overlaps(node.first, node.last):
                 exact = _sum([exact, node.count])
-        if self.alone is not None and missing is not None:
-            inside = [node.count for node in self.top if self._holds(node.first, node.last)]
-            deeper = self._moved([n for n in self.top if self._holds(n.first, n.last)])
-            beyond = _less(size, missing, *self.alone, *inside)
-            moved = _mean(moved, _sum([beyond, deeper]))
-        return exact, moved
+        if self.single_counts is not None and missing is not None:
+            inside = [node.count for node in self.top if self._overlaps(node.first, node.last)]
+            replaced_inside = self._replaced(
+                [node for node in self.top if self._overlaps(node.first, node.last)]
+            )
+            outside = _subtract(size, missing, *self.single_counts, *inside)
+            replaced = weighted_mean(replaced, _sum([outside, replaced_inside]))
+        return exact, replaced
 
-    def _holds(self, first: int, last: int) -> bool:
-        """Whether a bin has a point of this run."""
-        place = int(np.searchsorted(self.bins[:, 0], last, side="right")) - 1
-        return place >= 0 and int(self.bins[place, 1]) >= first
+    def _overlaps(self, first: int, last: int) -> bool:
+        """Whether a bin overlaps the run."""
+        index = int(np.searchsorted(self.bins[:, 0], last, side="right")) - 1
+        return index >= 0 and int(self.bins[index, 1]) >= first
 
-    def _moved(self, nodes: Sequence[_Node]) -> Noisy:
-        """Rows of these runs whose values are in no bin."""
-        return _sum(map(self._moved_of, nodes))
+    def _replaced(self, nodes: Sequence[_Node]) -> NoisyCount:
+        """Rows in these runs whose values are in no bin."""
+        return _sum(map(self._cached_replaced, nodes))
 
-    def _moved_of(self, node: _Node) -> Noisy:
-        """The same of one run; asked for twice where a run has parts, and computed once."""
-        if node.moved is None:
-            node.moved = self._new_moved(node)
-        return node.moved
+    def _cached_replaced(self, node: _Node) -> NoisyCount:
+        """Rows in a run whose values are in no bin, cached."""
+        if node.replaced_rows is None:
+            node.replaced_rows = self._compute_replaced(node)
+        return node.replaced_rows
 
-    def _new_moved(self, node: _Node) -> Noisy:
-        if not self._holds(node.first, node.last):
+    def _compute_replaced(self, node: _Node) -> NoisyCount:
+        if not self._overlaps(node.first, node.last):
             return node.count
         if not node.parts:
             return 0.0, 0.0
-        inside = [part for part in node.parts if self._holds(part.first, part.last)]
+        inside = [part for part in node.parts if self._overlaps(part.first, part.last)]
         if len(inside) == len(node.parts):
-            return self._moved(node.parts)
-        rest = _less(node.count, *(part.count for part in inside))
-        return _mean(self._moved(node.parts), _sum([rest, self._moved(inside)]))
+            return self._replaced(node.parts)
+        rest = _subtract(node.count, *(part.count for part in inside))
+        return weighted_mean(self._replaced(node.parts), _sum([rest, self._replaced(inside)]))
 
     def _leaves(self, nodes: Sequence[_Node]) -> list[_Node]:
         return [leaf for node in nodes for leaf in (self._leaves(node.parts) if node.parts else [node])]
 
 
-def _tree(levels: Sequence[NoisyAnswer]) -> list[_Node]:
-    """The runs of the first level, each with its parts."""
+def _build_trees(levels: Sequence[NoisyAnswer]) -> list[_Node]:
+    """The runs of the first level as trees of parts."""
     top: list[_Node] = []
     leaves: list[_Node] = []
     for level in levels:
@@ -338,16 +346,18 @@ def _tree(levels: Sequence[NoisyAnswer]) -> list[_Node]:
             top = leaves = nodes
             continue
         starts = [leaf.first for leaf in leaves]
-        split, new = set(), list[_Node]()
+        split, fresh = set(), list[_Node]()
         for node in nodes:
-            place = int(np.searchsorted(starts, node.first, side="right")) - 1
-            if place >= 0 and (leaves[place].first, leaves[place].last) == (node.first, node.last):
-                leaves[place].count = _mean(leaves[place].count, node.count)  # counted again
+            index = int(np.searchsorted(starts, node.first, side="right")) - 1
+            if index >= 0 and (leaves[index].first, leaves[index].last) == (node.first, node.last):
+                leaves[index].count = weighted_mean(
+                    leaves[index].count, node.count
+                )  # the same run, counted again
                 continue
-            new.append(node)
-            if place >= 0 and leaves[place].last >= node.last:
-                leaves[place].parts.append(node)
-                split.add(place)
-        stay = [leaf for i, leaf in enumerate(leaves) if i not in split]
-        leaves = sorted([*stay, *new], key=lambda node: node.first)
+            fresh.append(node)
+            if index >= 0 and leaves[index].last >= node.last:
+                leaves[index].parts.append(node)
+                split.add(index)
+        unsplit = [leaf for i, leaf in enumerate(leaves) if i not in split]
+        leaves = sorted([*unsplit, *fresh], key=lambda node: node.first)
     return top

@@ -1,15 +1,13 @@
-"""Looks at columns whose domains are learned under a budget (docs/explanation/proofs/private_domain.md).
+"""Domains learned column by column under a privacy budget (docs/explanation/proofs/private_domain.md).
 
-Everything about the rows is an answer of the door to one of two kinds of questions
-(:mod:`~sdv_plausible.table.learned.raw_queries`), all out of one Gaussian budget; what is done with the noisy
-counts is post-processing (:mod:`sdv_plausible.table.learned.value_grid`):
+Two kinds of queries read the rows (:mod:`~sdv_plausible.table.learned.raw_queries`). They share one Gaussian
+budget. Everything else is post-processing of noisy counts (:mod:`sdv_plausible.table.learned.value_grid`).
 
-- *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells):
-  every cell
-  gets noise, whether a row is in it or not;
-- *values that occur* (categories, single numbers): at least ``LEAST_HOLDERS`` rows, or people, must hold a
-  value, and its noisy count must reach a threshold that noise alone passes with a probability that is charged
-  to delta.
+- *Public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells):
+  every cell gets noise, including empty ones.
+- *Partition selection* (categories, single numbers): a value needs at least ``LEAST_HOLDERS`` rows (or
+  people) and a noisy count above a threshold. The probability that noise alone passes the threshold is
+  charged to delta.
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.learned.declared_ranges import FEW_POINTS, DeclaredRange, ends_of
 from sdv_plausible.table.learned.learned_categories import learn_categories
 from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
-from sdv_plausible.table.learned.patterns import has_patterns, kept_to, pattern_of
-from sdv_plausible.table.learned.private_domain import LOOKS, DomainPlan
+from sdv_plausible.table.learned.patterns import has_patterns, pattern_of, restrict_to
+from sdv_plausible.table.learned.private_domain import BUDGET_SHARES, DomainPlan
 from sdv_plausible.table.learned.raw_queries import (
     PRESENT,
     STANDS_OUT,
@@ -50,29 +48,26 @@ from sdv_plausible.table.learned.value_grid import (
     GridRuns,
     Run,
     ValueGrid,
-    around,
-    between,
-    date_lattice,
+    bins_around,
+    bins_between,
+    date_grid,
     make_bins,
-    refined,
+    reconcile_parts,
     split_heavy,
 )
 
-# Of a column with bounds: single values, and cells in rounds; the precision where it is not declared, and how
-# round numbers are. What is not asked leaves its share to the others, here and above.
+# Budget shares of a column with a declared range. Unneeded queries leave their share to the others.
 BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1, "pattern": 0.04}
 BOUNDED_ROUNDS = 2
-FEW = 0.1  # of the rows: cells of a declared range are left out where they surely hold fewer
-SURELY = 2.0  # standard deviations of noise that this allows for
-DECLARED = 1.0  # of the width of what stands out, how far beyond it a declared range is kept
-MOST_POINTS = 2500  # bins of a column of which single values are learned, at most
-POINT_FLOOR = 5.0  # standard deviations that the count of each of them has, beyond max_bins
-FINER = 4.0  # standard deviations of noise that finer levels of precision must have
-BY_CHANCE = 0.3  # single values of a range that noise alone is expected to lift over their threshold
-WORTH = 0.5  # of a bin's even share of the rows: a point that holds less gets no bin of its own
-FEW_BESIDE = (
-    8.0  # standard deviations that the rows must have for "beside the single values" to mean anything
-)
+FEW = 0.1  # share of the rows below which outer cells of a declared range are dropped
+SURELY = 2.0  # standard deviations of noise added in that comparison
+DECLARED = 1.0  # margin kept around the significant cells of a declared range, as a share of their width
+MOST_POINTS = 2500  # largest number of bins of a column with single-value bins
+POINT_FLOOR = 5.0  # standard deviations that the count of a single-value bin needs beyond max_bins
+FINER = 4.0  # standard deviations of noise that the count of a finer precision needs
+BY_CHANCE = 0.3  # expected number of single values in a range that pass the threshold by noise alone
+WORTH = 0.5  # share of the mean rows per bin that a single-value bin needs
+MIN_ROWS_SIGMAS = 8.0  # least row count, in standard deviations, to estimate the rows without frequent values
 
 
 def learn_attributes(
@@ -83,39 +78,41 @@ def learn_attributes(
     max_bins: int,
 ) -> dict[str, Attribute]:
     """Learn the domain of every planned column."""
-    # Of ``specs`` only ``datetime_format`` is used; ``date_styles`` is what the table's schema tells of
-    # dates.
+    # Only ``datetime_format`` of ``specs`` is used. ``date_styles`` comes from the table's schema.
     if not plan.columns:
         return {}
     size = rows.ask(NumberOfRows(), plan.share())
-    known = learn_categories(rows, plan, (float(size.values[0]), size.sigma**2))
-    found = {}
+    categories = learn_categories(rows, plan, (float(size.values[0]), size.sigma**2))
+    attributes = {}
     for name, sdtype in plan.columns.items():
-        look = _Column(
+        column = _ColumnLearner(
             rows=rows, share=plan.share(name), failure=plan.failure, size=float(size.values[0]),
             size_sigma=size.sigma,
             may_miss=name not in plan.never_missing,
         )  # fmt: skip
         if sdtype == "boolean":
-            found[name] = look.flags(name)
-        elif name in known:
-            found[name] = known[name]
+            attributes[name] = column.learn_boolean(name)
+        elif name in categories:
+            attributes[name] = categories[name]
         else:
-            form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
-            stated = plan.stated.get(name, PartialDeclaration())
+            date_format, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
+            partial = plan.stated.get(name, PartialDeclaration())
             if name in plan.bounds:
                 bounds = plan.bounds[name]
-                form, zone = bounds.plain.datetime_format or form, style.get("time_zone")
-                reading = NumberReading(name, sdtype, form, bounds.plain.texts, zone)
-                found[name] = look.bounded(reading, bounds, max_bins, style)
+                date_format, zone = bounds.plain.datetime_format or date_format, style.get("time_zone")
+                reading = NumberReading(name, sdtype, date_format, bounds.plain.texts, zone)
+                attributes[name] = column.learn_in_range(reading, bounds, max_bins, style)
             else:
-                reading = NumberReading(name, sdtype, form, stated.texts, style.get("time_zone"))
-                found[name] = look.numbers(reading, max_bins, style, stated.lattice)
-    return {n: plan.stated[n].kept(one) if n in plan.stated else one for n, one in found.items()}
+                reading = NumberReading(name, sdtype, date_format, partial.texts, style.get("time_zone"))
+                attributes[name] = column.learn_numbers(reading, max_bins, style, partial.grid)
+    return {
+        name: plan.stated[name].apply_to(attribute) if name in plan.stated else attribute
+        for name, attribute in attributes.items()
+    }
 
 
-class _Singles(NamedTuple):
-    """Single values that many rows hold, and what is known of how many hold which."""
+class _FrequentPoints(NamedTuple):
+    """Frequent grid points, and noisy counts of points."""
 
     points: list[int]
     counts: dict[int, float]
@@ -123,8 +120,8 @@ class _Singles(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Column:
-    """Looks at one column, within its share."""
+class _ColumnLearner:
+    """Queries about one column within its budget share."""
 
     rows: Queryable
     share: float
@@ -133,281 +130,302 @@ class _Column:
     size_sigma: float
     may_miss: bool
 
-    def flags(self, name: str) -> Attribute:
-        """False and True are known; whether there are missing values is not."""
+    def learn_boolean(self, name: str) -> Attribute:
+        """Attribute of a boolean column: only whether cells are missing is learned."""
         answer = self.rows.ask(MissingCount(name), self.share)
         nullable = self.may_miss and bool(answer.values[1] > PRESENT * answer.sigma)
         return Attribute(
             name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private"
         )
 
-    def numbers(
-        self, reading: NumberReading, max_bins: int, style: Mapping[str, Any], known: ValueGrid | None = None
-    ) -> Attribute:
-        """Precision, frequent values, orders of magnitude, then ever finer parts of what holds many rows."""
-        power = self.size / self.rows.sigma(self.share) if self.rows.sigma(self.share) else math.inf
-        shares = [shares for least, shares in LOOKS if power >= least or not least][-1]
-        found, sigma = self._precision(reading, self.share * shares.precision)
-        nullable = self.may_miss and found.is_missing(sigma)
-        never = tuple(text for text in found.beside if text not in reading.texts)
-        lattice = known or _lattice(reading, _finest(found.levels, sigma))
-        singles = self._frequent_points(reading, lattice, self.share * shares.values, max_bins)
-        spikes = singles.points
-        first = GridRuns(*lattice.grid(), np.zeros(0), np.zeros(0)).cut_at(spikes)
-        pattern, levels = self.share * shares.pattern, [self.share * share for share in shares.levels]
-        if not has_patterns(lattice):
-            levels = [share * (1 + pattern / math.fsum(levels)) for share in levels]
-        alone = self._are_all(singles, found, sigma, self.rows.sigma(levels[0]))
-        runs = (first.first, first.last)
-        cells = self._levels(reading, lattice, runs, spikes, levels, max_bins, alone=alone)
-        bins = make_bins(cells, spikes, max_bins)
-        bins = self._possible(reading, lattice, bins, pattern)
-        lower, upper = ends_of(bins, lattice, style)
-        return Attribute(
-            name=reading.name, kind=lattice.kind, nullable=nullable or not (bins or never),
-            decimals=lattice.decimals, values=never,
-            lower=lower, upper=upper, unit=lattice.unit, provenance="private", **style,
-        )  # fmt: skip
-
-    def _precision(self, reading: NumberReading, share: float) -> tuple[PrecisionCounts, float]:
-        """How fine the numbers are, and what is beside them: of dates for "never" those that stand out."""
-        question = PrecisionQuery(reading)
-        answer = self.rows.ask(question, share)
-        found = PrecisionCounts.of(answer.values, question.asked())
-        least = STANDS_OUT * answer.sigma
-        beside = {t: count for t, count in found.beside.items() if t in reading.texts or count > least}
-        return found._replace(beside=beside), answer.sigma
-
-    def bounded(
-        self, reading: NumberReading, bounds: DeclaredRange, max_bins: int, style: Mapping[str, Any]
-    ) -> Attribute:
-        """Single values of a declared range, then parts of it, finer where there are many rows."""
-        nullable, lattice = bool(bounds.nullable), bounds.lattice
-        absent = 0.0, math.inf if nullable else 0.0  # missing cells, which are not counted where declared
-        spent = 0.0
-        if bounds.asks_precision:
-            spent = self._precision_share(bounds)
-            precision, sigma = self._precision(reading, spent)
-            never = [count for text, count in precision.beside.items() if text not in reading.texts]
-            beside = (precision.missing, precision.unread, *precision.beside.values())
-            absent = math.fsum(beside), len(beside) * sigma**2
-            if bounds.nullable is None:
-                nullable = bool(never) or precision.is_missing(sigma)
-            if lattice is None:
-                lattice = _lattice(reading, _finest(precision.levels, sigma))
-            elif bounds.may_have_digits and sigma:
-                found = _lattice(reading, _finest(precision.levels, sigma))
-                lattice = found if found.kind == "float" else lattice
-        assert lattice is not None
-        shares = self._bounded_shares(bounds, lattice, self.share - spent)
-        known = bounds.special_points(lattice)
-        # So that there is a bin between any two; multiples of declared steps need no bins of their own.
-        # What a user asks for stays; by default single values may be more than other bins.
-        room = MOST_POINTS if max_bins == MAX_BINS and not bounds.rounding else max_bins
-        most = max(0, (room - 1) // (4 if bounds.rounding else 2) - len(known))
-        singles = self._single_points(reading, lattice, bounds, shares.get("values", 0.0), most)
-        worth = min(self._worth(max_bins), max(self._worth(room), POINT_FLOOR * singles.sigma))
-        spikes = sorted({*known, *(point for point in singles.points if singles.counts[point] >= worth)})
-
-        first, last = bounds.grid(lattice)
-        if not len(first):
-            return bounds.attribute(lattice, [], nullable=nullable, style=style)
-        known_counts = [singles.counts[point] for point in spikes if point in singles.counts]
-        held = (
-            self.size - absent[0] - sum(known_counts),
-            self.size_sigma**2 + absent[1] + len(known_counts) * singles.sigma**2,
-        )
-        levels = [shares["cells"] / BOUNDED_ROUNDS] * BOUNDED_ROUNDS
-        hidden = PRESENT * math.sqrt(held[1])
-        alone = bool(known_counts) and held[0] <= max(hidden, ALONE * self.rows.sigma(levels[0]))
-        cells = self._levels(
-            reading, lattice, (first, last), spikes, levels, max_bins, declared=held, alone=alone
-        )
-        if room > max_bins:  # a bin between any two of the points, and as many as before beside them
-            max_bins = min(max_bins + 2 * len(spikes), room)
-        if known_counts and self.size > FEW_BESIDE * math.sqrt(held[1]) and held[0] <= hidden:
-            # So few rows are beside the single values that noise hides them. Several of these tell how far
-            # the others may be; of one, nothing does, and they may be of any size.
-            inside = [*spikes, *cells.first.tolist(), *cells.last.tolist()]
-            ends = min(inside), max(inside)
-            bins = between(spikes, *ends) if len(spikes) > 1 else around(spikes[0], *bounds.ends(lattice))
-        else:
-            bins = make_bins(cells, spikes, max_bins)
-        bins = self._possible(reading, lattice, bins, shares.get("pattern", 0.0))
-        rounding = (
-            self._rounding(reading, lattice, bounds.steps, spikes, shares) if "rounding" in shares else None
-        )
-        return bounds.attribute(lattice, bins, nullable=nullable, style=style, rounding=rounding)
-
-    def _precision_share(self, bounds: DeclaredRange) -> float:
-        """Share of the look that comes before the points of the range are known."""
-        whole = math.fsum(share for what, share in BOUNDED.items() if what != "rounding" or bounds.steps)
-        return self.share * BOUNDED["precision"] / whole
-
-    def _bounded_shares(self, bounds: DeclaredRange, lattice: ValueGrid, left: float) -> dict[str, float]:
-        """Shares of the looks that are worth it for these points."""
-        asks = {
-            "values": _asks_points(bounds, lattice),
-            "cells": True,
-            "rounding": bool(bounds.steps) and lattice == bounds.lattice,
-            "pattern": has_patterns(lattice),
-        }
-        whole = math.fsum(BOUNDED[what] for what, is_asked in asks.items() if is_asked)
-        return {what: left * BOUNDED[what] / whole for what, is_asked in asks.items() if is_asked}
-
-    def _rounding(
+    def learn_numbers(
         self,
         reading: NumberReading,
-        lattice: ValueGrid,
+        max_bins: int,
+        style: Mapping[str, Any],
+        declared_grid: ValueGrid | None = None,
+    ) -> Attribute:
+        """Learn precision, frequent values, then counts of cells and of parts of heavy cells."""
+        signal = self.size / self.rows.sigma(self.share) if self.rows.sigma(self.share) else math.inf
+        shares = [
+            shares for least_signal, shares in BUDGET_SHARES if signal >= least_signal or not least_signal
+        ][-1]
+        precision, sigma = self._query_precision(reading, self.share * shares.precision)
+        nullable = self.may_miss and precision.is_missing(sigma)
+        placeholder_dates = tuple(text for text in precision.beside if text not in reading.texts)
+        grid = declared_grid or _grid_of(reading, _finest_level(precision.levels, sigma))
+        frequent = self._frequent_points(reading, grid, self.share * shares.values, max_bins)
+        spikes = frequent.points
+        cells = GridRuns(*grid.grid(), np.zeros(0), np.zeros(0)).cut_at(spikes)
+        pattern, levels = self.share * shares.pattern, [self.share * share for share in shares.levels]
+        if not has_patterns(grid):
+            levels = [share * (1 + pattern / math.fsum(levels)) for share in levels]
+        spikes_only = self._spikes_hold_all(frequent, precision, sigma, self.rows.sigma(levels[0]))
+        runs = (cells.first, cells.last)
+        cells = self._count_cells(reading, grid, runs, spikes, levels, max_bins, spikes_only=spikes_only)
+        bins = make_bins(cells, spikes, max_bins)
+        bins = self._apply_pattern(reading, grid, bins, pattern)
+        lower, upper = ends_of(bins, grid, style)
+        return Attribute(
+            name=reading.name, kind=grid.kind, nullable=nullable or not (bins or placeholder_dates),
+            decimals=grid.decimals, values=placeholder_dates,
+            lower=lower, upper=upper, unit=grid.unit, provenance="private", **style,
+        )  # fmt: skip
+
+    def _query_precision(self, reading: NumberReading, share: float) -> tuple[PrecisionCounts, float]:
+        """Counts by precision, with the declared texts and the significant placeholder dates."""
+        query = PrecisionQuery(reading)
+        answer = self.rows.ask(query, share)
+        counts = PrecisionCounts.of(answer.values, query.asked())
+        threshold = STANDS_OUT * answer.sigma
+        texts = {
+            text: count for text, count in counts.beside.items() if text in reading.texts or count > threshold
+        }
+        return counts._replace(beside=texts), answer.sigma
+
+    def learn_in_range(
+        self, reading: NumberReading, bounds: DeclaredRange, max_bins: int, style: Mapping[str, Any]
+    ) -> Attribute:
+        """Learn single values of a declared range, then counts of cells and of parts of heavy cells."""
+        nullable, grid = bool(bounds.nullable), bounds.grid
+        # Missing cells and their variance; not counted if their presence is declared.
+        missing = 0.0, math.inf if nullable else 0.0
+        spent = 0.0
+        if bounds.learns_precision:
+            spent = self._precision_budget(bounds)
+            precision, sigma = self._query_precision(reading, spent)
+            placeholders = [count for text, count in precision.beside.items() if text not in reading.texts]
+            outside = (precision.missing, precision.unread, *precision.beside.values())
+            missing = math.fsum(outside), len(outside) * sigma**2
+            if bounds.nullable is None:
+                nullable = bool(placeholders) or precision.is_missing(sigma)
+            if grid is None:
+                grid = _grid_of(reading, _finest_level(precision.levels, sigma))
+            elif bounds.may_have_digits and sigma:
+                learned_grid = _grid_of(reading, _finest_level(precision.levels, sigma))
+                grid = learned_grid if learned_grid.kind == "float" else grid
+        assert grid is not None
+        shares = self._bounded_shares(bounds, grid, self.share - spent)
+        special_points = bounds.special_points(grid)
+        # Leave room for a bin between any two points. Multiples of declared steps need no bins of their own.
+        # Only the default max_bins may be exceeded by single-value bins.
+        limit = MOST_POINTS if max_bins == MAX_BINS and not bounds.rounding else max_bins
+        max_points = max(0, (limit - 1) // (4 if bounds.rounding else 2) - len(special_points))
+        frequent = self._single_points(reading, grid, bounds, shares.get("values", 0.0), max_points)
+        min_count = min(self._min_count(max_bins), max(self._min_count(limit), POINT_FLOOR * frequent.sigma))
+        spikes = sorted(
+            {*special_points, *(point for point in frequent.points if frequent.counts[point] >= min_count)}
+        )
+
+        first, last = bounds.coarse_cells(grid)
+        if not len(first):
+            return bounds.attribute(grid, [], nullable=nullable, style=style)
+        spike_counts = [frequent.counts[point] for point in spikes if point in frequent.counts]
+        in_cells = (
+            self.size - missing[0] - sum(spike_counts),
+            self.size_sigma**2 + missing[1] + len(spike_counts) * frequent.sigma**2,
+        )
+        levels = [shares["cells"] / BOUNDED_ROUNDS] * BOUNDED_ROUNDS
+        hidden = PRESENT * math.sqrt(in_cells[1])
+        spikes_only = bool(spike_counts) and in_cells[0] <= max(hidden, ALONE * self.rows.sigma(levels[0]))
+        cells = self._count_cells(
+            reading, grid, (first, last), spikes, levels, max_bins, declared=in_cells, spikes_only=spikes_only
+        )
+        if limit > max_bins:  # a bin between any two points, and max_bins others
+            max_bins = min(max_bins + 2 * len(spikes), limit)
+        if spike_counts and self.size > MIN_ROWS_SIGMAS * math.sqrt(in_cells[1]) and in_cells[0] <= hidden:
+            # Noise hides the few rows without a frequent value. Several frequent values indicate where these
+            # rows may be; a single one does not.
+            known_points = [*spikes, *cells.first.tolist(), *cells.last.tolist()]
+            ends = min(known_points), max(known_points)
+            bins = (
+                bins_between(spikes, *ends) if len(spikes) > 1 else bins_around(spikes[0], *bounds.ends(grid))
+            )
+        else:
+            bins = make_bins(cells, spikes, max_bins)
+        bins = self._apply_pattern(reading, grid, bins, shares.get("pattern", 0.0))
+        rounding = (
+            self._estimate_rounding(reading, grid, bounds.steps, spikes, shares)
+            if "rounding" in shares
+            else None
+        )
+        return bounds.attribute(grid, bins, nullable=nullable, style=style, rounding=rounding)
+
+    def _precision_budget(self, bounds: DeclaredRange) -> float:
+        """Budget share of the precision query, which comes before the grid is known."""
+        total = math.fsum(share for query, share in BOUNDED.items() if query != "rounding" or bounds.steps)
+        return self.share * BOUNDED["precision"] / total
+
+    def _bounded_shares(self, bounds: DeclaredRange, grid: ValueGrid, budget: float) -> dict[str, float]:
+        """Budget shares of the queries that this grid needs."""
+        needed = {
+            "values": _queries_points(bounds, grid),
+            "cells": True,
+            "rounding": bool(bounds.steps) and grid == bounds.grid,
+            "pattern": has_patterns(grid),
+        }
+        total = math.fsum(BOUNDED[query] for query, is_needed in needed.items() if is_needed)
+        return {query: budget * BOUNDED[query] / total for query, is_needed in needed.items() if is_needed}
+
+    def _estimate_rounding(
+        self,
+        reading: NumberReading,
+        grid: ValueGrid,
         steps: tuple[int, ...],
         spikes: list[int],
         shares: Mapping[str, float],
     ) -> Rounding:
-        """How round the numbers are that do not stand alone."""
-        answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
+        """Estimate how often values without a bin of their own are rounded."""
+        answer = self.rows.ask(RoundingCounts(reading, grid, steps, tuple(spikes)), shares["rounding"])
         return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
-    def _possible(
-        self, reading: NumberReading, lattice: ValueGrid, bins: list[Run], share: float
+    def _apply_pattern(
+        self, reading: NumberReading, grid: ValueGrid, bins: list[Run], share: float
     ) -> list[Run]:
-        """Bins of possible points alone, where the column keeps to a pattern."""
-        if not has_patterns(lattice):
+        """Restrict bins to the points that the column's pattern allows."""
+        if not has_patterns(grid):
             return bins
-        answer = self.rows.ask(PatternCounts(reading, lattice), share)
-        pattern = pattern_of(answer.values, answer.sigma, lattice)
-        return bins if pattern is None or len(bins) < 2 else kept_to(pattern, bins, lattice)
+        answer = self.rows.ask(PatternCounts(reading, grid), share)
+        pattern = pattern_of(answer.values, answer.sigma, grid)
+        return bins if pattern is None or len(bins) < 2 else restrict_to(pattern, bins, grid)
 
-    def _are_all(self, singles: _Singles, found: PrecisionCounts, sigma: float, cell_sigma: float) -> bool:
-        """Whether so few rows are beside the single values that no cell could stand out by them."""
-        # Else the cell that noise lifts most, wherever it is, would be taken for the rest of the column.
-        known = [singles.counts[point] for point in singles.points]
-        beside = (found.missing, found.unread, *found.beside.values())
+    def _spikes_hold_all(
+        self, frequent: _FrequentPoints, precision: PrecisionCounts, sigma: float, cell_sigma: float
+    ) -> bool:
+        """Whether the rows without a frequent value are too few to make any cell significant."""
+        # Otherwise the cell with the largest noise would pass for the rest of the column.
+        spike_counts = [frequent.counts[point] for point in frequent.points]
+        outside = (precision.missing, precision.unread, *precision.beside.values())
         deviation = math.hypot(
-            self.size_sigma, math.sqrt(len(beside)) * sigma, math.sqrt(len(known)) * singles.sigma
+            self.size_sigma, math.sqrt(len(outside)) * sigma, math.sqrt(len(spike_counts)) * frequent.sigma
         )
-        rest = self.size - math.fsum(beside) - sum(known)
-        hidden = max(PRESENT * deviation, ALONE * cell_sigma if known else 0.0)
-        return self.size > FEW_BESIDE * deviation > 0 and rest <= hidden
+        rest = self.size - math.fsum(outside) - sum(spike_counts)
+        hidden = max(PRESENT * deviation, ALONE * cell_sigma if spike_counts else 0.0)
+        return self.size > MIN_ROWS_SIGMAS * deviation > 0 and rest <= hidden
 
     def _single_points(
-        self, reading: NumberReading, lattice: ValueGrid, bounds: DeclaredRange, share: float, most: int
-    ) -> _Singles:
-        """Points of a range that many rows hold: of all where they are few, else of those that occur."""
-        low, high = bounds.ends(lattice)
-        if not _asks_points(bounds, lattice):
-            return _Singles([], {}, 0.0)
+        self, reading: NumberReading, grid: ValueGrid, bounds: DeclaredRange, share: float, max_points: int
+    ) -> _FrequentPoints:
+        """Frequent points of a declared range: all points if few, else by partition selection."""
+        low, high = bounds.ends(grid)
+        if not _queries_points(bounds, grid):
+            return _FrequentPoints([], {}, 0.0)
         if high - low >= FEW_POINTS:
-            found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
-            counts = dict(zip(found.values, found.counts.tolist(), strict=True))
-            heavy = sorted(counts, key=lambda point: -counts[point])[:most]
-            return _Singles([p for p in heavy if low <= p <= high], counts, found.sigma)
+            selected = self.rows.ask_frequent(FrequentPoints(reading, grid), share, self.failure)
+            counts = dict(zip(selected.values, selected.counts.tolist(), strict=True))
+            heavy = sorted(counts, key=lambda point: -counts[point])[:max_points]
+            return _FrequentPoints([p for p in heavy if low <= p <= high], counts, selected.sigma)
         points = np.arange(low, high + 1)
-        answer = self.rows.ask(RunCounts(reading, lattice, points, points), share)
-        least = answer.sigma * float(norm.isf(BY_CHANCE / len(points)))
-        heaviest = np.argsort(-answer.values, kind="stable")[:most]
+        answer = self.rows.ask(RunCounts(reading, grid, points, points), share)
+        threshold = answer.sigma * float(norm.isf(BY_CHANCE / len(points)))
+        heaviest = np.argsort(-answer.values, kind="stable")[:max_points]
         counts = dict(zip(points.tolist(), answer.values.tolist(), strict=True))
-        chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
-        return _Singles(chosen, counts, answer.sigma)
+        chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > threshold)
+        return _FrequentPoints(chosen, counts, answer.sigma)
 
     def _frequent_points(
-        self, reading: NumberReading, lattice: ValueGrid, share: float, max_bins: int
-    ) -> _Singles:
-        """Lattice points that many rows hold, at most half as many as bins."""
-        most, worth = max_bins // 2, self._worth(max_bins)
-        found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
-        heaviest = np.argsort(-found.counts, kind="stable")[:most]
-        points = [found.values[i] for i in heaviest if found.counts[i] >= worth]
-        return _Singles(points, dict(zip(found.values, found.counts.tolist(), strict=True)), found.sigma)
+        self, reading: NumberReading, grid: ValueGrid, share: float, max_bins: int
+    ) -> _FrequentPoints:
+        """Frequent grid points, at most ``max_bins // 2``."""
+        max_points, min_count = max_bins // 2, self._min_count(max_bins)
+        selected = self.rows.ask_frequent(FrequentPoints(reading, grid), share, self.failure)
+        heaviest = np.argsort(-selected.counts, kind="stable")[:max_points]
+        points = [selected.values[i] for i in heaviest if selected.counts[i] >= min_count]
+        return _FrequentPoints(
+            points, dict(zip(selected.values, selected.counts.tolist(), strict=True)), selected.sigma
+        )
 
-    def _worth(self, max_bins: int) -> float:
-        """Rows that a point must hold: with little noise, chance repeats points of a smooth column."""
+    def _min_count(self, max_bins: int) -> float:
+        """Rows that a single-value bin needs: chance repeats points of a smooth column."""
         return WORTH * self.size / max_bins
 
-    def _levels(
+    def _count_cells(
         self,
         reading: NumberReading,
-        lattice: ValueGrid,
+        grid: ValueGrid,
         runs: tuple[np.ndarray, np.ndarray],
         spikes: list[int],
         shares: Sequence[float],
         max_bins: int,
         *,
         declared: tuple[float, float] | None = None,
-        alone: bool = False,
+        spikes_only: bool = False,
     ) -> GridRuns:
-        """Noisy counts of cells, of which those that stand out and hold many rows are counted in parts."""
-        # ``declared``, of a declared range: the noisy number of rows in all cells, and its variance. There a
-        # cell is left out only if it surely holds few rows. ``alone``: single values seem to hold all rows.
+        """Noisy counts of cells; heavy significant cells are counted again in parts."""
+        # ``declared``, for a declared range: noisy number of rows in all cells, and its variance. Such cells
+        # are dropped only if they surely hold few rows. ``spikes_only``: the spikes seem to hold all rows.
 
         def count(first: np.ndarray, last: np.ndarray, share: float) -> GridRuns:
-            answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)
+            answer = self.rows.ask(RunCounts(reading, grid, first, last, tuple(spikes)), share)
             return GridRuns(first, last, answer.values, np.full(len(first), answer.sigma))
 
-        whole = count(*runs, shares[0])
-        most, left = math.inf if declared is None else FEW * self.size, 0.0
+        all_cells = count(*runs, shares[0])
+        max_dropped, unspent = math.inf if declared is None else FEW * self.size, 0.0
         if declared is None:
-            cells = whole.settled(alone=alone)
+            cells = all_cells.occupied(spikes_only=spikes_only)
         else:
-            cells = _trimmed(whole, lattice, spikes, *declared, most, alone=alone)
+            cells = _drop_light_ends(all_cells, grid, spikes, *declared, max_dropped, spikes_only=spikes_only)
         for share in shares[1:]:
-            left += share  # a round that has nothing to count leaves its share to the next
-            target = max(self.size / max_bins, 4 * self.rows.sigma(left))
-            stay, parts, numbers = split_heavy(cells, target, lattice, spikes)
+            unspent += share  # a round without heavy cells leaves its share to the next
+            target = max(self.size / max_bins, 4 * self.rows.sigma(unspent))
+            light, parts, parts_per_cell = split_heavy(cells, target, grid, spikes)
             if not parts:
                 continue
-            cut = cells.take((cells.counts >= 2 * target) & (cells.last > cells.first))
+            heavy = cells.take((cells.counts >= 2 * target) & (cells.last > cells.first))
             first, last = np.array(parts, dtype=np.int64).T
-            finer = refined(count(first, last, left), cut, numbers, spikes, most)
-            cells, left = stay.join(finer), 0.0
-        if not left or not self.rows.sigma(left):
+            finer = reconcile_parts(count(first, last, unspent), heavy, parts_per_cell, spikes, max_dropped)
+            cells, unspent = light.join(finer), 0.0
+        if not unspent or not self.rows.sigma(unspent):
             return cells
-        # No cell is worth parts: they are counted again, or all of them where none stood out.
+        # No cell is heavy: count the cells again, or all cells if none was significant.
         if len(cells.first):
-            return cells.and_again(count(cells.first, cells.last, left))
-        return whole.and_again(count(whole.first, whole.last, left)).settled(alone=alone)
+            return cells.average_with(count(cells.first, cells.last, unspent))
+        return all_cells.average_with(count(all_cells.first, all_cells.last, unspent)).occupied(
+            spikes_only=spikes_only
+        )
 
 
-def _asks_points(bounds: DeclaredRange, lattice: ValueGrid) -> bool:
-    """Whether points of a range are looked at by themselves."""
-    low, high = bounds.ends(lattice)  # of digits that nobody declared there may be too many points
+def _queries_points(bounds: DeclaredRange, grid: ValueGrid) -> bool:
+    """Whether single points of a range are queried."""
+    low, high = bounds.ends(grid)  # undeclared digits may make too many points
     return high >= low and (high - low < FEW_POINTS or bounds.may_be_long)
 
 
-def _trimmed(
+def _drop_light_ends(
     cells: GridRuns,
-    lattice: ValueGrid,
+    grid: ValueGrid,
     spikes: list[int],
-    held: float,
+    total: float,
     variance: float,
-    most: float,
+    max_dropped: float,
     *,
-    alone: bool,
+    spikes_only: bool,
 ) -> GridRuns:
-    """Cells of a declared range without those far out, where these surely hold few rows."""
-    inner = cells.within(spikes, DECLARED, alone=alone, farthest=lattice.farthest)
+    """Drop the outer cells of a declared range if they hold few rows for certain."""
+    inner = cells.within(spikes, DECLARED, spikes_only=spikes_only, max_margin=grid.max_margin)
     outside = ~np.isin(cells.first, inner.first) & ~np.isin(cells.last, inner.last)
-    ways = [
+    estimates = [
         (float(cells.counts[outside].sum()), float((cells.deviations[outside] ** 2).sum())),
-        (held - float(inner.counts.sum()), variance + float((inner.deviations**2).sum())),
+        (total - float(inner.counts.sum()), variance + float((inner.deviations**2).sum())),
     ]
-    count, spread = min(ways, key=lambda way: way[1])
+    count, spread = min(estimates, key=lambda estimate: estimate[1])
     noise = SURELY * math.sqrt(spread)
-    is_empty = count <= noise <= 2 * most  # as far as can be seen; with more noise nothing can be
-    return inner if is_empty or count + noise <= most else cells
+    is_empty = count <= noise <= 2 * max_dropped  # undecidable with more noise
+    return inner if is_empty or count + noise <= max_dropped else cells
 
 
-def _finest(counts: np.ndarray, sigma: float) -> int:
-    """Coarsest precision level beyond which no level stands out from the noise, nor all together do."""
+def _finest_level(counts: np.ndarray, sigma: float) -> int:
+    """Coarsest level beyond which no finer level is significant, alone or together."""
     for level in range(len(counts) - 1):
-        beyond = counts[level + 1 :]
-        if beyond.max() <= FINER * sigma and beyond.sum() <= FINER * sigma * math.sqrt(len(beyond)):
+        finer = counts[level + 1 :]
+        if finer.max() <= FINER * sigma and finer.sum() <= FINER * sigma * math.sqrt(len(finer)):
             return level if counts.max() > 3 * sigma or not sigma else int(np.argmax(counts))
     return len(counts) - 1
 
 
-def _lattice(reading: NumberReading, level: int) -> ValueGrid:
+def _grid_of(reading: NumberReading, level: int) -> ValueGrid:
     if reading.sdtype == "datetime":
-        return date_lattice(DATE_UNITS[level], reading.datetime_format)
+        return date_grid(DATE_UNITS[level], reading.datetime_format)
     if level == 0:
         return ValueGrid(kind="integer")
     return ValueGrid(kind="float", decimals=level if level <= MOST_DECIMALS else None)

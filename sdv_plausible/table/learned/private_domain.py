@@ -1,4 +1,4 @@
-"""The budget of learning columns' domains from the rows (docs/explanation/proofs/private_domain.md)."""
+"""Budget for learning domains from the rows (docs/explanation/proofs/private_domain.md)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sdv_plausible.table.learned.declared_ranges import DeclaredRange
 from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
 from sdv_plausible.table.learned.value_grid import SURE
 
-DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
-FAILURE_SHARE = 0.1  # of delta: all thresholds together
+DOMAIN_SHARE = 0.35  # share of mu**2 for the domain if every column is learned; the model gets the rest
+FAILURE_SHARE = 0.1  # share of delta for all thresholds
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
-BOUNDED_WEIGHT = 1.5  # of one whose bounds are declared: it takes power to find single values of a wide range
+BOUNDED_WEIGHT = 1.5  # weight of a declared range: finding single values of a wide range is costly
 SIZE_WEIGHT = 0.25
-MOST_BINS = 5_000  # of a learned column: noise on more takes minutes, and verification computes no more anew
-MANY = 4  # categories from which on they are looked at twice
-FIRST = 0.15  # of their budget for the first look; the second is shared by what the first one left unlearned
-SEEN = 0.1  # share of the rows: what so many share must be seen for a column not to be lost
+MOST_BINS = 5_000  # largest max_bins for learned columns, for run time and verification
+MANY = 4  # number of categorical columns from which they are learned in two rounds
+FIRST = 0.15  # share of the first round; the second is allocated by the rows that the first did not find
+SEEN = 0.1  # a value or cell with this share of the rows must be found for a column to be usable
 NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
-Names = Mapping[str, str]
+Sdtypes = Mapping[str, str]
 
 
 class BudgetShares(NamedTuple):
@@ -40,17 +40,17 @@ class BudgetShares(NamedTuple):
     levels: tuple[float, ...]
 
 
-# Shares of a number's or date's budget: levels of ever finer cells, as many as the rows are worth.
-# From so many rows per standard deviation on, at a column's whole budget: precision, values, pattern, levels.
-LOOKS = (
+# Budget shares of numbers and dates, by the least ratio of rows to the noise that the column's budget allows.
+# More rows allow more levels of finer cells.
+BUDGET_SHARES = (
     (0.0, BudgetShares(0.12, 0.12, 0.04, (0.43, 0.29))),
     (60.0, BudgetShares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
     (500.0, BudgetShares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
 )
 
 
-def check_bins(max_bins: int, columns: Names, unknown: Sequence[str] = ()) -> None:
-    """Refuse more bins than a learned column may have; ``unknown`` columns may turn out to be numbers."""
+def check_bins(max_bins: int, columns: Sdtypes, unknown: Sequence[str] = ()) -> None:
+    """Reject a ``max_bins`` too large for learned columns; ``unknown`` columns may be numbers."""
     learned = [name for name, sdtype in columns.items() if sdtype in ("numerical", "datetime")]
     names = [*dict.fromkeys([*learned, *unknown])]
     if names and max_bins > MOST_BINS:
@@ -59,21 +59,21 @@ def check_bins(max_bins: int, columns: Names, unknown: Sequence[str] = ()) -> No
 
 
 class LearningBudget(NamedTuple):
-    """What domain and model have together."""
+    """Privacy budget of domain and model together."""
 
-    mu: float  # Gaussian parameter; infinity for no noise
-    failure: float  # probability that thresholds may fail with, all together
+    mu: float  # Gaussian DP parameter; infinity for no noise
+    failure: float  # failure probability of all thresholds together
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> LearningBudget:
-        """Within (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        """Largest budget within (epsilon, delta); an infinite epsilon means no noise."""
         if not math.isfinite(epsilon):
             return cls(math.inf, 0.0)
         return cls(calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), FAILURE_SHARE * delta)
 
     @classmethod
     def within(cls, envelope: Sequence[Loss]) -> LearningBudget:
-        """Of what stands for both: Gaussian noise and failures, the thresholds' first, or one pair."""
+        """Budget of a worst-case charge: Gaussian noise and failures, or one (epsilon, delta) pair."""
         noise = squares(envelope)
         pairs = [loss for loss in envelope if isinstance(loss, ApproxDP)]
         if not noise:
@@ -82,93 +82,93 @@ class LearningBudget(NamedTuple):
 
     @property
     def most(self) -> tuple[Loss, ...]:
-        """What learning domains costs of it at most, whatever the columns."""
+        """Largest cost of learning the domains of any columns."""
         mu = self.mu * math.sqrt(DOMAIN_SHARE * max(BOUNDED_WEIGHT, *WEIGHTS.values()))
         return *gaussian_noise(mu), ApproxDP(epsilon=0.0, delta=self.failure)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DomainPlan:
-    """Budget of learning the domains of some columns, decided from their semantic types alone."""
+    """Budget for learning the domains of some columns, from their semantic types alone."""
 
-    columns: Names  # SDV's semantic type of each column to be learned
-    # Gaussian privacy parameter of all looks together; infinity looks without noise, and without a claim
+    columns: Sdtypes  # SDV's semantic type of each column to be learned
+    # Gaussian DP parameter of all queries together; infinity means no noise and no guarantee.
     mu: float
-    # Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table
+    # Per thresholded query: probability that noise lifts a value of one unit over the threshold.
     failure: float
-    never_missing: frozenset[str] = frozenset()  # columns for which the user ruled out missing values
-    neighbours: Neighbours = ONE_ROW  # whom the total protects
-    bounds: Mapping[str, DeclaredRange] = field(
-        default_factory=dict
-    )  # those of the columns whose range is declared
-    stated: Mapping[str, PartialDeclaration] = field(default_factory=dict)  # and what is declared of others
+    never_missing: frozenset[str] = frozenset()  # columns declared without missing values
+    neighbours: Neighbours = ONE_ROW  # the protected unit
+    bounds: Mapping[str, DeclaredRange] = field(default_factory=dict)  # declared ranges
+    stated: Mapping[str, PartialDeclaration] = field(default_factory=dict)  # of other columns
 
     @classmethod
     def make(
-        cls, columns: Names, whole: LearningBudget, *, declared: int = 0,
+        cls, columns: Sdtypes, budget: LearningBudget, *, declared: int = 0,
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
-        bounds: Mapping[str, DeclaredRange] | None = None, stated: Mapping[str, PartialDeclaration] | None = None,
+        bounds: Mapping[str, DeclaredRange] | None = None,
+        stated: Mapping[str, PartialDeclaration] | None = None,
     ) -> DomainPlan:  # fmt: skip
-        """Plan within a share of what domain and model have together."""
-        # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
-        # other ones, the smaller the domain's share.
+        """Plan within the domain's share of the budget of domain and model."""
+        # The share grows with the learned columns among all columns; ``declared`` counts the others.
         bounds = dict(bounds or {})
         if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
         weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
         share = DOMAIN_SHARE * weights / (len(columns) + declared)
-        mu, failure = whole.mu * math.sqrt(share), whole.failure / max(1, _thresholded(columns, bounds))
         return cls(
-            columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
-            neighbours=neighbours, bounds=bounds, stated=dict(stated or {}),
-        )  # fmt: skip
+            columns=dict(columns),
+            mu=budget.mu * math.sqrt(share),
+            failure=budget.failure / max(1, _count_thresholded(columns, bounds)),
+            never_missing=never_missing,
+            neighbours=neighbours,
+            bounds=bounds,
+            stated=dict(stated or {}),
+        )
 
     @property
     def is_private(self) -> bool:
-        """Whether there is noise at all."""
+        """Whether the counts are noisy."""
         return math.isfinite(self.mu)
 
     @property
     def digits(self) -> list[str]:
-        """Numbers whose digits after the point are learned."""
+        """Numerical columns whose decimal places are learned."""
         numbers = [name for name, sdtype in self.columns.items() if sdtype == "numerical"]
-        known: dict[str, PartialDeclaration | DeclaredRange] = {**self.stated, **self.bounds}
-        return [n for n in numbers if n not in known or known[n].lattice is None]
+        declared: dict[str, PartialDeclaration | DeclaredRange] = {**self.stated, **self.bounds}
+        return [name for name in numbers if name not in declared or declared[name].grid is None]
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What all looks cost."""
+        """Privacy loss of all queries."""
         if not self.columns:
             return ()
         if not self.is_private:
             return (InfiniteLoss(),)
-        tables = _thresholded(self.columns, self.bounds)
+        tables = _count_thresholded(self.columns, self.bounds)
         thresholds = (ApproxDP(epsilon=0.0, delta=self.failure, count=tables),) if tables else ()
         return (*gaussian_noise(self.mu), *thresholds)
 
     def entries(self) -> list[LedgerEntry]:
-        """One ledger entry, or none."""
+        """The ledger entry, if any column is learned."""
         if not self.columns:
             return []
         bounded = [name for name in self.columns if name in self.bounds]
-        whole = [name for name in self.columns if name not in self.bounds]
-        columns = "; ".join(
-            f"{what}: {listed(names)}"
-            for what, names in (("learned", whole), ("learned within declared bounds", bounded))
+        unbounded = [name for name in self.columns if name not in self.bounds]
+        description = "; ".join(
+            f"{heading}: {listed(names)}"
+            for heading, names in (("learned", unbounded), ("learned within declared bounds", bounded))
             if names
         )
-        rows = (
+        threshold_note = (
             f"; a category held by fewer than about {self.least_count:,} rows is not learned"
             if self.least_count
             else ""
         )
-        how = "exact counts"
-        if self.is_private:
-            how = "noisy and thresholded counts"
+        counts = "noisy and thresholded counts" if self.is_private else "exact counts"
         return [
             LedgerEntry(
                 name="domain",
-                mechanism=f"{columns}; {how}{rows}",
+                mechanism=f"{description}; {counts}{threshold_note}",
                 losses=self.losses,
                 scope="the domain",
                 parts=("domain",),
@@ -177,7 +177,7 @@ class DomainPlan:
         ]
 
     def warnings(self, table_rows: int | None) -> list[str]:
-        """What to expect of a table of about so many rows."""
+        """Warnings for a table of about ``table_rows`` rows."""
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
@@ -188,17 +188,17 @@ class DomainPlan:
 
     @property
     def categories(self) -> list[str]:
-        """Columns of which the values that many rows hold are learned."""
+        """Categorical columns, whose frequent values are learned."""
         return _categories(self.columns)
 
     @property
     def looks_twice(self) -> bool:
-        """Whether what a first look at all categories leaves unlearned shares most of their budget."""
-        return self.is_private and bool(_seen_twice(self.columns))
+        """Whether categories are learned in two rounds, the second allocated by the first."""
+        return self.is_private and bool(_two_round_columns(self.columns))
 
     @property
     def least_count(self) -> int:
-        """Rows that a category needs to be found about every other time; 0 without categories."""
+        """Rows that a category needs to be found with probability of about 1/2; 0 without categories."""
         if not self.categories:
             return 0
         if not self.is_private:
@@ -209,28 +209,33 @@ class DomainPlan:
 
     @property
     def open(self) -> list[str]:
-        """Columns that few rows may lose: whose range is not declared, and no truth values."""
-        return [n for n, sdtype in self.columns.items() if sdtype != "boolean" and n not in self.bounds]
+        """Columns that need many rows: neither booleans nor declared ranges."""
+        return [
+            name for name, sdtype in self.columns.items() if sdtype != "boolean" and name not in self.bounds
+        ]
 
     @property
     def rows_needed(self) -> dict[str, int]:
-        """Rows at which what ``SEEN`` of them share stands out of the noise, by column that is open.
+        """Rows per open column from which a cell with a share ``SEEN`` of them exceeds the noise.
 
-        Below, most of what it holds is not learned.
+        With fewer rows, most of the column's values are not learned.
         """
         if not self.is_private:
             return {}
-        cells = {n: self.least_count if n in self.categories else self._cell(n) for n in self.open}
+        cells = {
+            name: self.least_count if name in self.categories else self._significant_cell(name)
+            for name in self.open
+        }
         return {name: math.ceil(cell / SEEN) for name, cell in cells.items()}
 
-    def _cell(self, name: str) -> float:
-        """Rows of a cell of numbers or dates that stands out on every level."""
-        share = self.share(name) * min(LOOKS[0][1].levels)
+    def _significant_cell(self, name: str) -> float:
+        """Rows that a cell of numbers or dates needs to be significant on every level."""
+        share = self.share(name) * min(BUDGET_SHARES[0][1].levels)
         return SURE * QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
 
     def share(self, name: str | None = None) -> float:
-        """Share of mu**2 for a column, or (None) for the number of rows."""
-        weights = {n: _weight(n, sdtype, self.bounds) for n, sdtype in self.columns.items()}
+        """Share of mu**2 for a column, or for the number of rows (None)."""
+        weights = {column: _weight(column, sdtype, self.bounds) for column, sdtype in self.columns.items()}
         return (SIZE_WEIGHT if name is None else weights[name]) / (SIZE_WEIGHT + sum(weights.values()))
 
 
@@ -238,19 +243,19 @@ def _weight(name: str, sdtype: str, bounds: Mapping[str, DeclaredRange]) -> floa
     return BOUNDED_WEIGHT if name in bounds else WEIGHTS[sdtype]
 
 
-def _thresholded(columns: Names, bounds: Mapping[str, DeclaredRange]) -> int:
-    """Number of times that values that occur may be asked for."""
-    return len(_seen_twice(columns)) + sum(
+def _count_thresholded(columns: Sdtypes, bounds: Mapping[str, DeclaredRange]) -> int:
+    """Largest number of partition selection queries."""
+    return len(_two_round_columns(columns)) + sum(
         sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
         for name, sdtype in columns.items()
     )
 
 
-def _seen_twice(columns: Names) -> list[str]:
-    """Columns that a private plan looks at a second time."""
-    found = _categories(columns)
-    return found if len(found) >= MANY else []
+def _two_round_columns(columns: Sdtypes) -> list[str]:
+    """Columns that a private plan learns in two rounds."""
+    categories = _categories(columns)
+    return categories if len(categories) >= MANY else []
 
 
-def _categories(columns: Names) -> list[str]:
+def _categories(columns: Sdtypes) -> list[str]:
     return [name for name, sdtype in columns.items() if sdtype in ("categorical", "ordinal")]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
-from sdv_plausible.evaluation.page.guarantee import MOST, Intervals
+from sdv_plausible.evaluation.page.guarantee import MAX_LINES, Intervals
 
 
 def margins(values, names=("ward",)):
@@ -24,7 +24,7 @@ def test_lines_are_the_largest_counts_with_both_intervals():
     [table] = section.tables
     assert table.title == "ward"
     assert table.lines[0] == ("w19", "19,000", "18,988 to 19,012", "9.50% to 38.00%")
-    assert (len(table.lines), table.left_out) == (MOST, "and 5 more")
+    assert (len(table.lines), table.left_out) == (MAX_LINES, "and 5 more")
     # Pairs, bounds and what is not identified.
     frame = margins([("a", 1), ("a", 2), ("b", 1)], ("ward", "sex"))
     frame.iloc[1, 0] = np.nan  # bounds have no estimate

@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     RelativeScore,
-    Scores,
+    ScoreSection,
     overall,
     relative_scores,
     summarise_comparison,
@@ -60,7 +60,7 @@ def test_a_score_at_the_ceiling_is_no_loss_and_overall_is_the_mean_of_what_there
     found = [score(*both).relative for both in ((0.9, 0.8), (0.0, 0.0), (0.898, 0.899))]
     assert found == pytest.approx([1.0, 1.0, 0.9989], abs=1e-4)
     assert math.isnan(score(0.9, math.nan).relative)
-    scores = Scores.of([score(0.4, 0.8), score(1.0, 1.0), score(math.nan, 1.0)])
+    scores = ScoreSection.of([score(0.4, 0.8), score(1.0, 1.0), score(math.nan, 1.0)])
     assert (scores.overall, scores.scores[0]) == (0.75, ("x", 0.5, 0.4, 0.8))
     assert math.isnan(overall([]))
 

@@ -139,7 +139,7 @@ def test_models_without_likelihoods_and_of_several_tables_are_refused_with_the_a
 
 def test_the_page_names_every_model_of_sdv_and_whether_it_is_refused():
     """One line each: refused, or what is promised; and what works in its place."""
-    page = (Path(__file__).parents[2] / "docs/explanation/sdv_models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/explanation/sdv_models.md").read_text(encoding="utf-8")
     told = {
         name: [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()

@@ -56,16 +56,16 @@ def test_no_pair_beside_is_asked_for_and_children_come_last(monkeypatch):
     assert {*network.order[:4]} == BESIDE
     singles = {next(iter(c)) for c in columns_of(answers) if len(c) == 1}
     assert singles == {0, 1, 4, 5}  # the parents' are known
-    monkeypatch.setattr(module.ConditioningColumns, "is_pair", lambda self, m: np.zeros((m, m), dtype=bool))
+    monkeypatch.setattr(module.ConditioningColumns, "pair_mask", lambda self, m: np.zeros((m, m), dtype=bool))
     assert asked_amiss(learned()[1])
 
 
 def test_shares_are_spent_whatever_stands_beside():
     pairs, shares = np.array([[0, 1], [0, 4], [2, 5]]), np.array([0.2, 0.2, 0.1])
-    weighed = ConditioningColumns(columns=frozenset({4, 5})).weighed(shares, pairs)
+    weighed = ConditioningColumns(columns=frozenset({4, 5})).reweighted(shares, pairs)
     assert weighed.sum() == pytest.approx(shares.sum())
     assert weighed[0] / weighed[1] == pytest.approx(1 / module.LIGHT_PAIR)
-    assert np.array_equal(ConditioningColumns().weighed(shares, pairs), shares)
+    assert np.array_equal(ConditioningColumns().reweighted(shares, pairs), shares)
 
 
 def test_one_way_counts_share_what_they_are_given():
@@ -78,7 +78,7 @@ def test_one_way_counts_share_what_they_are_given():
             return [answer() for _ in sets]
 
     beside = ConditioningColumns(columns=frozenset({1, 2}), margins={2: np.array([0.5, 0.5, 0.0])})
-    counts, sigmas, total = beside.ask(Door(), (3, 3, 3), 0.4)
+    counts, sigmas, total = beside.measure(Door(), (3, 3, 3), 0.4)
     ((sets, shares),) = given
     assert [axes[0].column for axes in sets] == [0, 1]
     assert sum(shares) == pytest.approx(0.4)

@@ -12,8 +12,8 @@ import pytest
 from sentences import NO_CLAIM
 
 from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source, verify
-from sdv_plausible.models.adaptive import reconciliation
 from sdv_plausible.extensions.standards.registry import to_registry
+from sdv_plausible.models.adaptive import reconciliation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules import Forbidden, Sum
 

@@ -130,6 +130,6 @@ def test_no_frame_too_many_cells_and_holders_of_other_cells_are_refused(monkeypa
     ):
         with pytest.raises(ValueError, match=words):
             stated().added(other)
-    monkeypatch.setattr("sdv_plausible.extensions.published_counts.stated_counts.MOST_CELLS", 3)
+    monkeypatch.setattr("sdv_plausible.extensions.published_counts.stated_counts.MAX_CELLS", 3)
     with pytest.raises(ValueError, match="have 4 cells, of at most 3"):
         stated().answer(DOMAIN)

@@ -20,7 +20,7 @@ import releases
 from sdv_plausible import fit_source, to_standard
 from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
 from sdv_plausible.extensions.standards import croissant, dcat, sdv_metadata, table_schema
-from sdv_plausible.extensions.standards.release_description import KNOWN, described
+from sdv_plausible.extensions.standards.release_description import KNOWN, describe_release
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
@@ -85,7 +85,7 @@ def tool(name: str) -> Any:
 def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standard):
     release, rows = declared
     text = to_standard(release, standard, rows=rows, **FULL)
-    for name in STANDARDS[standard].asks:
+    for name in STANDARDS[standard].facts:
         said = FULL[name] if isinstance(FULL[name], list) else [FULL[name]]
         assert all(json.dumps(one, ensure_ascii=False)[1:-1] in text for one in said), name
     if standard != "sdv":
@@ -98,7 +98,7 @@ def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standar
 
 
 def test_every_field_has_a_place_in_a_standard():
-    assert {name for standard in STANDARDS.values() for name in standard.asks} == set(KNOWN) == set(FULL)
+    assert {name for standard in STANDARDS.values() for name in standard.facts} == set(KNOWN) == set(FULL)
 
 
 def test_what_no_standard_takes(declared, tmp_path):
@@ -226,7 +226,7 @@ def test_sdv_takes_its_metadata(case):
     release, _ = case
     found = Metadata.load_from_dict(made(release, "sdv"))
     found.validate()
-    for sdtype, words in sdv_metadata.WORDS.items():
+    for sdtype, words in sdv_metadata.FIELDS.items():
         assert set(words) <= set(_SingleTableMetadata._SDTYPE_KWARGS[sdtype])
     columns = found.to_dict()["tables"][release.schema.table]["columns"]
     for attribute in release.rules.whole(release.domain):
@@ -306,7 +306,9 @@ def test_every_value_is_told_of_somewhere(declared):
     """Fields of the shared reading that no standard uses would be dead."""
     modules = (croissant, dcat, sdv_metadata, table_schema)
     sources = "".join(Path(module.__file__).read_text() for module in modules)
-    unused = {f.name for f in fields(described(declared[0], {})) if f"found.{f.name}" not in sources}
+    unused = {
+        f.name for f in fields(describe_release(declared[0], {})) if f"description.{f.name}" not in sources
+    }
     assert unused <= {"record", "file", "made_with"}
 
 

@@ -33,7 +33,7 @@ from tests import ruled
 from tests.digests import others
 from tests.releases import CASES, shared
 
-STORED = Path(__file__).parents[1] / "release/file/stored"
+STORED = Path(__file__).parents[2] / "release/file/stored"
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -134,17 +134,19 @@ def test_raking_meets_both_margins_and_keeps_odds_ratios():
 
 
 def test_categories_that_noise_emptied_keep_a_little():
-    """Nothing where nothing is faint or there is no noise; the total stays; ALIVE bounds all of them together."""
+    """Nothing where nothing is faint or there is no noise; the total stays; MAX_REVIVED bounds all of them together."""
     counts = np.array([900.0, 100.0, 0.0, 0.0])
     kept = denoising.keep_alive(counts, 10.0)
     assert np.isclose(kept.sum(), 1000.0)
     assert (kept[2:] > 0).all()
-    assert kept[2:].sum() <= denoising.ALIVE * 1000.0 * (1 + 1e-9)
+    assert kept[2:].sum() <= denoising.MAX_REVIVED * 1000.0 * (1 + 1e-9)
     assert kept[0] > 897
     assert (denoising.keep_alive(counts, 0.0) == counts).all()
     solid = np.array([500.0, 500.0])
     assert denoising.keep_alive(solid, 10.0) is solid
-    assert np.allclose(denoising.keep_alive(np.array([1e6, 0.0]), 10.0)[1], denoising.FAINT * 10.0, rtol=1e-4)
+    assert np.allclose(
+        denoising.keep_alive(np.array([1e6, 0.0]), 10.0)[1], denoising.EMPTIED * 10.0, rtol=1e-4
+    )
 
 
 def noisy(cells, alive, sigma=20.0):
@@ -201,7 +203,7 @@ def test_ends_go_only_as_far_as_they_hold_little(monkeypatch):
     counts = np.full(40, 5.0)
     counts[20] = 400
     assert (project_all(counts, 60.0) == 0).sum() == 22, "a tenth at each end"
-    monkeypatch.setattr(denoising, "LITTLE", 1.0)
+    monkeypatch.setattr(denoising, "MAX_CLEARED", 1.0)
     assert (project_all(counts, 60.0) == 0).sum() == 39, "planted: no bound"
 
 
@@ -210,7 +212,7 @@ def test_what_borders_on_many_rows_holds_some_too(monkeypatch):
     monkeypatch.setattr(denoising, "TAIL", 1e9)
     counts = np.concatenate([np.full(50, 200.0), np.full(7, 95.0), np.zeros(30)])
     for seen, holds in ((2.0, True), (math.inf, False)):
-        monkeypatch.setattr(denoising, "SEEN", seen)
+        monkeypatch.setattr(denoising, "SIGNIFICANT_RUN", seen)
         found = project_all(counts, 42.0)
         assert (found[51:56] > 0).all() == holds
         assert not found[57:].any()
@@ -284,7 +286,7 @@ def test_a_generous_range_bends_no_deviation(monkeypatch):
         return abs(np.mean(spreads) / np.sqrt(np.cov(codes, aweights=true, ddof=0)) - 1)
 
     assert bent() < 0.05
-    monkeypatch.setattr(denoising, "BENT", math.inf)  # planted: no end is too far out
+    monkeypatch.setattr(denoising, "MAX_VARIANCE_BIAS", math.inf)  # planted: no end is too far out
     assert bent() > 0.05
 
 
@@ -337,8 +339,10 @@ def by_loops(noisy, prior, rows, columns, sigma):
     for i, j in itertools.product(range(a), range(b)):
         seen = noisy[i][j] + (rows[i] - sums[0][i]) / b + (columns[j] - sums[1][j]) / a - over / (a * b)
         most = min(rows[i], columns[j])
-        means = [min(t * prior[i][j], most) for t in denoising.TIMES] + [s * most for s in denoising.SHARES]
-        fits = [stats.norm.pdf(seen, m, math.hypot(denoising.BREADTH * m, left)) for m in means]
+        means = [min(t * prior[i][j], most) for t in denoising.PRIOR_FACTORS] + [
+            s * most for s in denoising.BOUND_FACTORS
+        ]
+        fits = [stats.norm.pdf(seen, m, math.hypot(denoising.RELATIVE_WIDTH * m, left)) for m in means]
         cells.append((seen, means, fits, rows[i] * columns[j] / total))
     weights = [1 / len(cells[0][1])] * len(cells[0][1])
 
@@ -353,10 +357,13 @@ def by_loops(noisy, prior, rows, columns, sigma):
     found = []
     for seen, means, fits, apart in cells:
         of_cell = list(zip(chances(fits), means, strict=True))
-        if sum(c for c, m in of_cell if m < min(denoising.EMPTY * left, denoising.LACKS * apart)) > 0.5:
+        if sum(c for c, m in of_cell if m < min(denoising.EMPTY * left, denoising.EMPTY_RATIO * apart)) > 0.5:
             found.append(denoising.TRACE * apart)
             continue
-        pulls = [(denoising.BREADTH * m) ** 2 / ((denoising.BREADTH * m) ** 2 + left**2) for m in means]
+        pulls = [
+            (denoising.RELATIVE_WIDTH * m) ** 2 / ((denoising.RELATIVE_WIDTH * m) ** 2 + left**2)
+            for m in means
+        ]
         found.append(sum(c * (m + p * (seen - m)) for (c, m), p in zip(of_cell, pulls, strict=True)))
     return np.array(found).reshape(a, b)
 
@@ -384,8 +391,8 @@ def test_what_one_value_tells_of_another_is_kept(monkeypatch):
     assert off(rake(prior + shrunk, rows, columns), table) > 4 * found
     monkeypatch.setattr(denoising, "EMPTY", -1.0)
     assert off(cleaned(told), table) > 1.5 * found
-    monkeypatch.setattr(denoising, "SHARES", np.zeros(1))
-    monkeypatch.setattr(denoising, "TIMES", np.array([0.0, 1.0]))
+    monkeypatch.setattr(denoising, "BOUND_FACTORS", np.zeros(1))
+    monkeypatch.setattr(denoising, "PRIOR_FACTORS", np.array([0.0, 1.0]))
     assert off(cleaned(told), table) > 4 * found
 
 
@@ -428,7 +435,7 @@ def test_empty_cells_keep_a_trace_and_others_do_not_become_empty(monkeypatch):
     faint = (told[1] < denoising.EMPTY * SIGMA) & (told[1] > 0)
     everything = np.ones(rare.shape, dtype=bool)
     assert denoise_pair(*told, SIGMA, everything).counts[faint].sum() > 0.5 * rare[faint].sum()
-    monkeypatch.setattr(denoising, "LACKS", np.inf)
+    monkeypatch.setattr(denoising, "EMPTY_RATIO", np.inf)
     assert denoise_pair(*told, SIGMA, everything).counts[faint].sum() < 0.5 * rare[faint].sum()
 
 

@@ -11,7 +11,12 @@ from doors import door, learn
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.higher_marginals import SetTables, candidates, make_levels, with_sets
+from sdv_plausible.models.adaptive.higher_marginals import (
+    SetTables,
+    candidate_sets,
+    make_levels,
+    with_higher_marginals,
+)
 from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -99,18 +104,18 @@ def strength(i, j):
 
 def test_all_sets_are_scored_where_there_is_room_else_those_that_hold_the_strongest_links():
     threes, fours = (list(itertools.combinations(range(6), size)) for size in (3, 4))
-    assert candidates(range(6), 35, strength) == threes + fours
-    assert candidates(range(6), 34, strength) == threes
-    assert candidates([1, 4], 10, strength) == []
+    assert candidate_sets(range(6), 35, strength) == threes + fours
+    assert candidate_sets(range(6), 34, strength) == threes
+    assert candidate_sets([1, 4], 10, strength) == []
     strongest = [(0, 2, 5), (1, 2, 5), (2, 3, 5), (2, 4, 5), (0, 1, 2), (0, 1, 3)]
-    assert candidates(range(6), 6, strength) == strongest
-    assert len(set(candidates(range(400), 5000, strength))) == 5000
+    assert candidate_sets(range(6), 6, strength) == strongest
+    assert len(set(candidate_sets(range(400), 5000, strength))) == 5000
 
 
 def test_of_sets_within_one_another_one_is_measured():
     """The exclusive or is in every set that holds its three columns: the smallest table goes first."""
     found = tables(parity(5000), 1.0, independent(50_000))
-    assert found.measure(candidates(range(5), 100, strength), ROUND)
+    assert found.measure(candidate_sets(range(5), 100, strength), ROUND)
     assert list(found._measured) == [(0, 1, 4)]
     assert found._rows._meter.share == pytest.approx(ROUND.score_share + ROUND.table_share)
 
@@ -120,7 +125,7 @@ def test_nothing_is_measured_where_the_model_is_right():
     found = tables(parity(5000), 1.0)
     assert not found.measure([], ROUND)
     assert found._rows._meter.share == 0  # nothing is asked where there is no set
-    assert not found.measure(candidates(range(5), 100, strength), ROUND)
+    assert not found.measure(candidate_sets(range(5), 100, strength), ROUND)
     assert found._rows._meter.share == pytest.approx(ROUND.score_share)
     assert found.cleaned(lambda part: None) == {}
 
@@ -135,7 +140,7 @@ def test_without_noise_the_tables_are_the_rows_and_a_measured_pair_stays():
     codes = parity(5000)
     found = tables(codes, math.inf, independent(50_000))
     found.measure([(0, 1, 4)], ROUND)
-    made = with_sets(estimates(codes), found)
+    made = with_higher_marginals(estimates(codes), found)
     counts = np.zeros((2, 2, 2))
     np.add.at(counts, tuple(codes[:, [0, 1, 4]].T), 1 / len(codes))
     np.testing.assert_allclose(made.sets[0, 1, 4], counts, atol=1e-6)
@@ -143,7 +148,7 @@ def test_without_noise_the_tables_are_the_rows_and_a_measured_pair_stays():
     found, known = tables(codes, 0.5, independent(50_000)), estimates(codes)
     found.measure([(0, 1, 4)], ROUND)
     pair = np.outer(known.coarse[0], known.coarse[4])
-    made = with_sets(replace(known, pairs={(0, 4): pair, (4, 0): pair.T}), found)
+    made = with_higher_marginals(replace(known, pairs={(0, 4): pair, (4, 0): pair.T}), found)
     np.testing.assert_allclose(made.sets[0, 1, 4].sum(1), pair, atol=1e-6)
 
 

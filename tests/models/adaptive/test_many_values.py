@@ -50,13 +50,13 @@ def distance(epsilon, codes=None, **columns):
 def test_values_without_an_order_are_told_apart(monkeypatch):
     """Over 12 other seeds .042, deviation .002; with groups .082 (.004), without .234 (.019)."""
     assert distance(10.0) < 0.07
-    monkeypatch.setattr(schedule, "MOST_ALONE", 16)
+    monkeypatch.setattr(schedule, "MAX_OWN_BUCKETS", 16)
     assert distance(10.0) > 0.3
     monkeypatch.undo()
     value = np.random.default_rng(3).integers(0, 400, 40_000)
     codes = np.stack([value, value // 2 % STATES], axis=1).astype(np.int32)
     assert distance(50.0, codes, number=400) < 0.1
-    monkeypatch.setattr(schedule, "MOST_ALONE", 128)
+    monkeypatch.setattr(schedule, "MAX_OWN_BUCKETS", 128)
     assert distance(50.0, codes, number=400) > 0.3
     monkeypatch.undo()
     assert distance(0.3, grouped=True) < 0.12
@@ -66,9 +66,9 @@ def test_values_without_an_order_are_told_apart(monkeypatch):
 def test_tables_of_all_pairs_fit_into_memory():
     """Of that many categories of as many values as you like: their cells, summed over all pairs."""
     for columns in (1, 2, 6, 7, 18, 46, 47, 300, 10_000):
-        alone = Schedule.make(1e6, QueryBudget(mu=1.0), columns).most_alone
-        assert schedule.ALONE <= alone <= 1024
-        assert alone == schedule.ALONE or (columns * alone) ** 2 / 2 <= 18_000_000
+        alone = Schedule.make(1e6, QueryBudget(mu=1.0), columns).most_own_buckets
+        assert schedule.MIN_OWN_BUCKETS <= alone <= 1024
+        assert alone == schedule.MIN_OWN_BUCKETS or (columns * alone) ** 2 / 2 <= 18_000_000
 
 
 class Replayed:

@@ -9,7 +9,7 @@ import pytest
 from sdv_plausible.models.adaptive import maximum_entropy
 from sdv_plausible.models.adaptive.denoising import rake
 from sdv_plausible.models.adaptive.estimates import Estimates, FitPrecision
-from sdv_plausible.models.adaptive.maximum_entropy import KnownJoint, elimination_order, fit_network
+from sdv_plausible.models.adaptive.maximum_entropy import TargetMarginal, elimination_order, fit_network
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
@@ -108,9 +108,9 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds):
     rows = np.repeat(np.indices((4, 3)).reshape(2, -1).T, np.rint(law.ravel() * 30_000).astype(int), axis=0)
     own = {"strength": 1.0, "scatter": 0.0}
     known = [
-        KnownJoint(parents=(0,), levels=(np.arange(4),), child=np.arange(3), joint=truth.sum(1), **own),
-        KnownJoint(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
-        KnownJoint(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
+        TargetMarginal(parents=(0,), levels=(np.arange(4),), child=np.arange(3), joint=truth.sum(1), **own),
+        TargetMarginal(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
+        TargetMarginal(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
     ]
     p = fitted(truth.sum((0, 1)), known, rows, rounds)
     apart = []
@@ -129,7 +129,7 @@ def far_from(tables, strengths, rounds, **own):
     rows, codes = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1), np.arange(20)
     shape = {"levels": (codes,), "child": codes, **own}
     told = enumerate(zip(tables, strengths, strict=True))
-    known = [KnownJoint(parents=(q,), joint=t, strength=s, **shape) for q, (t, s) in told]
+    known = [TargetMarginal(parents=(q,), joint=t, strength=s, **shape) for q, (t, s) in told]
     law = fitted(np.full(20, 1 / 20), known, rows, rounds).reshape(20, 500, 20).sum(axis=1)
     return [np.abs(table - TRUE).sum() / 2 for table in (law, *tables)]
 

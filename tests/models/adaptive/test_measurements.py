@@ -137,12 +137,12 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
     cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
     made._fuse()
-    assert made._raw
+    assert made._noisy_pairs
     for j, bucket in enumerate(made.buckets):
         for b in range(bucket.max() + 1):
             codes = np.flatnonzero(bucket == b)
             seen = [(made._counts[j][codes].sum(), len(codes) * made._sigmas[j] ** 2)]
-            for e, (pair, _, sigma) in made._raw.items():
+            for e, (pair, _, sigma) in made._noisy_pairs.items():
                 if j in e:
                     line = pair[b] if e[0] == j else pair[:, b]
                     seen.append((line.sum(), len(line) * sigma**2))
@@ -184,7 +184,7 @@ def test_pairs_are_chosen_by_the_largest_gain(seed, monkeypatch):
         chance = sum(x if x < 0.5 else 0.8 * math.sqrt(x) for x in estimate[e].ravel())
         most = made.total * min(2.0, *(4 * (1 - max(made.coarse[j])) for j in e))
         scores.append(min(value - chance, most))
-        prices.append(float(made._price(np.array([e]))[0]))
+        prices.append(float(made._noise_cost(np.array([e]))[0]))
     best, wanted = 0.0, []
     for k in range(1, len(PAIRS) + 1):
         deviation = made._rows.sigma(this.pair_share / k)
@@ -212,4 +212,4 @@ def test_a_forest_takes_the_best_pairs_that_close_no_circle(columns, seed):
         if a != b:
             wanted.append(i)
             tree = [a if t == b else t for t in tree]
-    assert measurements._forest(ranked, np.array(pairs), columns).tolist() == wanted
+    assert measurements._spanning_forest(ranked, np.array(pairs), columns).tolist() == wanted

@@ -8,7 +8,12 @@ import pytest
 
 from sdv_plausible.models.adaptive import measurements
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, share_of, shrunk
+from sdv_plausible.models.adaptive.public_prior import (
+    PriorWeight,
+    PublicCodes,
+    dependence_share,
+    shrink_to_prior,
+)
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -101,17 +106,17 @@ def test_shrinkage_follows_the_fit():
     rng = np.random.default_rng(0)
     truth, sigma = np.full(50, 1000.0), 100.0
     noisy, spread = truth + rng.normal(0, sigma, 50), np.full(50, 20.0**2)
-    near, left, fits = shrunk(noisy, sigma, truth + rng.normal(0, 20, 50), spread)
+    near, left, fits = shrink_to_prior(noisy, sigma, truth + rng.normal(0, 20, 50), spread)
     assert np.abs(near - truth).mean() < 0.4 * np.abs(noisy - truth).mean()
     assert left < 0.5 * sigma
     assert fits
-    far, left, fits = shrunk(noisy, sigma, truth + rng.normal(0, 2000, 50), spread)
+    far, left, fits = shrink_to_prior(noisy, sigma, truth + rng.normal(0, 2000, 50), spread)
     assert np.abs(far - noisy).max() < 0.2 * sigma
     assert left > 0.95 * sigma
     assert not fits
     one = truth.copy()
     one[0] += 5000  # a single value that the published table lacks
-    assert shrunk(one, sigma, truth, spread)[0][0] > one[0] - sigma
+    assert shrink_to_prior(one, sigma, truth, spread)[0][0] > one[0] - sigma
 
 
 def test_a_column_of_one_value_takes_nothing_from_the_published_table():
@@ -125,7 +130,7 @@ def test_a_column_of_one_value_takes_nothing_from_the_published_table():
 def test_trust_is_the_share_that_measured_pairs_show():
     apart = np.full((4, 4), 100.0)
     published = apart + 50 * (np.eye(4) - 0.25)
-    share, deviation = share_of(apart + 0.5 * (published - apart), apart, published, 10.0)
+    share, deviation = dependence_share(apart + 0.5 * (published - apart), apart, published, 10.0)
     assert share == pytest.approx(0.5)
     assert deviation == pytest.approx(10 / np.linalg.norm(published - apart))
     pairs = [(0, j) for j in range(1, 9)]

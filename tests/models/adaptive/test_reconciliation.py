@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.reconciliation import CountsWithVariance, reconciled
+from sdv_plausible.models.adaptive.reconciliation import CountsWithVariance, reconcile
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import SCALES, SOURCE, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -29,13 +29,13 @@ def answer(*columns, scale=1.0, noise="discrete gaussian", off=0.0, buckets=None
 
 
 def tables(*answers):
-    found = reconciled(answers, DOMAIN)
+    found = reconcile(answers, DOMAIN)
     return {tuple(axis.column for axis in a.asked.tables[0]): a for a in found}
 
 
 def test_answers_of_one_fit_stay_as_they_are_and_those_of_two_are_averaged():
     own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1), (0, 1, 2))]
-    assert reconciled(own, DOMAIN) == own  # the very objects
+    assert reconcile(own, DOMAIN) == own  # the very objects
     own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
     found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
     assert [*found] == [(0,), (1,), (2,), (0, 1)]
@@ -60,7 +60,7 @@ def test_columns_without_counts_get_those_that_a_table_adds_up_to():
     assert found[0,].scale == pytest.approx(1 / math.sqrt(1 / 2 + 1 / 4))
     np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 8)
     with pytest.raises(ValueError, match="say nothing of column 'c': give counts over it"):
-        reconciled([answer(0, 1)], DOMAIN)
+        reconcile([answer(0, 1)], DOMAIN)
 
 
 def test_a_set_gives_its_pairs_where_others_made_it():
@@ -96,7 +96,7 @@ def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else():
     found = tables(guess, answer(0, scale=0.1), answer(1, scale=0.1), answer(2))[0, 1]
     np.testing.assert_allclose(found.values, CELLS.sum(2), atol=0.1)
     assert found.scale < 10
-    alike = CountsWithVariance.of(replace(guess, asked=known.asked)).moved_to(
+    alike = CountsWithVariance.of(replace(guess, asked=known.asked)).adjusted_to(
         [CountsWithVariance.of(answer(j)) for j in (0, 1)]
     )
     assert np.abs(alike.counts - CELLS.sum(2))[:3].max() > 50
@@ -106,7 +106,7 @@ def test_totals_that_contradict_are_scaled_to_the_mean():
     half = answer(2, scale=3.0)
     half = replace(half, values=half.values // 2)
     with pytest.warns(UserWarning, match="over c.*: the model scales"):
-        found = reconciled([answer(0), answer(1), half], DOMAIN, tell=True)
+        found = reconcile([answer(0), answer(1), half], DOMAIN, warn=True)
     assert [a.values.sum() for a in found] == pytest.approx([found[0].values.sum()] * 3, rel=0.15)
     assert found[2].scale == pytest.approx(half.scale * found[2].values.sum() / half.values.sum())
     np.testing.assert_allclose(found[2].values / found[2].values.sum(), CELLS.sum((0, 1)) / CELLS.sum())
@@ -116,5 +116,5 @@ def test_scores_stay_between_the_pairs_of_their_rounds():
     own = [answer(j, stated=False) for j in range(3)]
     score = answer(0, 1, stated=False, kind="distances")
     given = [*own, score, answer(0, 1, stated=False), score, answer(0, 2, stated=False), answer(1, 2)]
-    kinds = [a.asked.kind for a in reconciled(given, DOMAIN)]
+    kinds = [a.asked.kind for a in reconcile(given, DOMAIN)]
     assert kinds == ["counts"] * 3 + ["distances", "counts", "distances", "counts", "counts"]

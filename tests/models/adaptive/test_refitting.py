@@ -94,8 +94,8 @@ def test_what_was_measured_again_is_known_to_a_refit(monkeypatch, forgets, linke
     asked = [tuple(axis.column for axis in a.asked.tables[0]) for a in answers if a.asked.kind == "counts"]
     assert max(map(asked.count, asked)) == 2
     if forgets:
-        monkeypatch.setattr(refitting.Remeasured, "take_again", lambda *_: None)
-        monkeypatch.setattr(Measurements, "name_of_fit", (0,))
+        monkeypatch.setattr(refitting.ReplayedMeasurements, "replay_again", lambda *_: None)
+        monkeypatch.setattr(Measurements, "stream_name", (0,))
     again = AdaptiveNetwork().refit(answers, DOMAIN, KeyedRNG.from_os_entropy())
     drawn = network.sample(2_000, KeyedRNG.from_seed(1))
     apart = np.abs(again.log_suffix(drawn) - network.log_suffix(drawn)).max()
@@ -119,7 +119,7 @@ def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, f
     honest = Measurements.estimates
 
     def seen(self):
-        kept.append(set(self._kept))
+        kept.append(set(self._modelled_pairs))
         return honest(self)
 
     monkeypatch.setattr(Measurements, "estimates", seen)
@@ -128,7 +128,7 @@ def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, f
     assert kept[-1], "the case has a kept pair"
     at_fit = kept[-1]
     if forgets:
-        monkeypatch.setattr(refitting.Remeasured, "_keep", lambda *_: None)
+        monkeypatch.setattr(refitting.ReplayedMeasurements, "_keep_modelled", lambda *_: None)
     again = AdaptiveNetwork().refit(answers, domain, KeyedRNG.from_os_entropy())
     drawn = network.sample(2_000, KeyedRNG.from_seed(1))
     apart = np.abs(np.exp(again.log_suffix(drawn)) - np.exp(network.log_suffix(drawn))).max()

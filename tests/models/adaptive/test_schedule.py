@@ -31,7 +31,7 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
 
 def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     """Power is rows per unit of noise: more rows at less budget give the same shares."""
-    powers = (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
+    powers = (30, 300, schedule.RICH_POWER, 3 * schedule.RICH_POWER, 1e5)
     made = [Schedule.make(power, QueryBudget(mu=1.0), 10) for power in powers]
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
     assert margins == sorted(margins, reverse=True)
@@ -53,7 +53,7 @@ def test_sets_are_scored_where_that_can_pay():
         assert (made.sets is not None) == sets
         if made.sets:
             noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
-            assert noise <= schedule.DIM * rows
+            assert noise <= schedule.MAX_SCORE_NOISE * rows
             assert made.sets.most >= 4 * columns
 
 

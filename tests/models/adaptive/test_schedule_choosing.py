@@ -56,4 +56,4 @@ def test_ranking_no_more_than_needed_is_ranking_all():
 
         for keep, k in itertools.product((np.asarray, one_of_each), (1, 2, 7, 39, 40, 41, 299, 300)):
             wanted = keep(np.argsort(value, kind="stable"))[:k]
-            assert schedule._first_kept(value, k, keep).tolist() == wanted.tolist()
+            assert schedule._best_accepted(value, k, keep).tolist() == wanted.tolist()

@@ -55,7 +55,7 @@ def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...], gamm
 class WithoutSmallPartitions(CheckedRows):
     """Planted bug: small partitions are not charged."""
 
-    def _small(self) -> float:
+    def _small_partition_probability(self) -> float:
         return 0.0
 
 
@@ -200,7 +200,7 @@ def test_the_claim_is_the_theorem_recomputed(s: int, monkeypatch: pytest.MonkeyP
     )  # fmt: skip
     rows._pairs(0.01)
     (found,) = asked
-    assert rows._small() == pytest.approx(small, rel=1e-9)
+    assert rows._small_partition_probability() == pytest.approx(small, rel=1e-9)
     assert found == pytest.approx((math.log(r), v), rel=1e-9)
     for wrong in (kappa / (n + 2), 0.0):  # of eta
         assert found[0] != pytest.approx(math.log(r * (1 - eta) / (1 - wrong)), rel=1e-9)

@@ -26,7 +26,7 @@ EPSILON0 = math.log(5)
 class WithoutSmallPartitions(ReleasedRows):
     """Planted bug: small partitions are not charged."""
 
-    def _small(self) -> float:
+    def _small_partition_probability(self) -> float:
         return 0.0
 
 

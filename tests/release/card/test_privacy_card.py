@@ -124,7 +124,7 @@ def test_a_card_holds_nothing_that_the_release_file_does_not(case):
         *card_contents.ERROR_BARS,
     }
     known |= {
-        card_contents.INVENTED,
+        card_contents.PLACEHOLDERS,
         card_contents.NO_ERROR_BARS,
         f"any {release.ledger.neighbours.unit}",
         "True",
@@ -248,7 +248,7 @@ def test_audits_of_public_tables_alone():
 
 def test_columns_say_where_their_values_are_from():
     values = {line["column"]: line["values"] for line in shared().release().card().columns}
-    assert values["email"] == values["key"] == card_contents.INVENTED
+    assert values["email"] == values["key"] == card_contents.PLACEHOLDERS
     assert values["city"] == "declared, without the rows"
     private = shared("private").release().card()
     assert {line["values"] for line in private.columns} >= {"learned from the rows, charged in the ledger"}

@@ -213,7 +213,7 @@ def looked_at(method: str) -> Iterator[bytes]:
         places: list[str] = []
 
         def noted(part: DocumentNode, *how: Any, places: list[str] = places, **more: Any) -> Any:
-            places.append(part.place)
+            places.append(part.path)
             return honest(part, *how, **more)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -262,12 +262,17 @@ def damaged_entries() -> Iterator[bytes]:
 
 PARTS_OF = {
     "ranges of whole numbers": "whole", "finite numbers": "number", "texts": "text", "choices": "choice",
-    "flags": "flag",
+    "flags": "boolean",
 }  # fmt: skip
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
-    "what the entries add up to": (ledger_section, "_recount", lambda *document_nodes: None, damaged_entries),
+    "what the entries add up to": (
+        ledger_section,
+        "_recompute",
+        lambda *document_nodes: None,
+        damaged_entries,
+    ),
     "codes of the seeds": (seeds_section, "_read", any_codes, code_too_large),
-    "rules": (rules_section, "_check", lambda *document_nodes: None, rule_of_another_type),
+    "rules": (rules_section, "_check_rule", lambda *document_nodes: None, rule_of_another_type),
     **{check: (DocumentNode, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 

@@ -141,7 +141,7 @@ def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path,
         "sdv_plausible.table.cells.cell_documents.is_text", lambda text, most=1_000: len(text) <= most
     )
     if late:
-        monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_written", lambda _: None)
+        monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_writable_rules", lambda _: None)
 
     def paid_and_read():
         domain = {"age": AGE, "c": {"sdtype": "categorical"}}

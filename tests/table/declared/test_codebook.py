@@ -2,42 +2,49 @@
 
 import pytest
 
-from sdv_plausible.table.declared.codebook import Codebook, labelled, number, plain, ranged, read_text
+from sdv_plausible.table.declared.codebook import (
+    Codebook,
+    labelled_declaration,
+    numerical_declaration,
+    parse_codes,
+    parse_number,
+    read_text,
+)
 
 
 def test_codes_are_as_in_a_table():
-    assert plain(["1", 2, " -3 "]) == [1, 2, -3]
-    assert plain(["1", "01"]) == ["1", "01"]
-    assert plain(["1", "N"]) == ["1", "N"]
-    assert plain(["1", "2.5"]) == ["1", "2.5"]
+    assert parse_codes(["1", 2, " -3 "]) == [1, 2, -3]
+    assert parse_codes(["1", "01"]) == ["1", "01"]
+    assert parse_codes(["1", "N"]) == ["1", "N"]
+    assert parse_codes(["1", "2.5"]) == ["1", "2.5"]
 
 
 def test_numbers_stay_whole():
     for text, found in (("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)):
-        assert number(text) == found
-        assert type(number(text)) is type(found)
+        assert parse_number(text) == found
+        assert type(parse_number(text)) is type(found)
     for text in ("", "N", "1,5", True, None, "nan", "inf", "1 2", "٣", "0x1"):
-        assert number(text) is None
+        assert parse_number(text) is None
 
 
 def test_codes_beside_a_range():
     whole = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
-    assert ranged("pay", 0, 99, ["-1"]) == ({**whole, "special_values": [-1]}, [])
-    words, messages = ranged("pay", None, 99)
+    assert numerical_declaration("pay", 0, 99, ["-1"]) == ({**whole, "special_values": [-1]}, [])
+    words, messages = numerical_declaration("pay", None, 99)
     assert words == {"sdtype": "numerical", "range_max": 99}
     assert (messages[0][0], messages[0][1].startswith("no range")) == ("pay", True)
-    assert "codes -1" in ranged("pay", None, None, [-1])[1][0][1]
-    words, messages = ranged("pay", 0, 99, ["N"])  # a special value, or named
+    assert "codes -1" in numerical_declaration("pay", None, None, [-1])[1][0][1]
+    words, messages = numerical_declaration("pay", 0, 99, ["N"])  # a special value, or named
     assert words.get("special_values") == ["N"] or "no numbers" in messages[0][1]
 
 
 def test_values_with_labels():
-    words, messages = labelled("sex", ["1", "2"], ["9"])
+    words, messages = labelled_declaration("sex", ["1", "2"], ["9"])
     assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
     assert "are these all" in messages[0][1]
-    assert labelled("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
-    assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical", "special_values": [99]}
-    assert labelled("name", [], [], is_text=True)[0] == {"sdtype": None}
+    assert labelled_declaration("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
+    assert labelled_declaration("age", ["99"], ["99"])[0] == {"sdtype": "numerical", "special_values": [99]}
+    assert labelled_declaration("name", [], [], is_text=True)[0] == {"sdtype": None}
 
 
 def test_blanks_cite_nothing():

@@ -171,7 +171,7 @@ def refused_by_name(read, name):
 
 
 def test_a_reader_without_checks_would_be_caught(monkeypatch):
-    monkeypatch.setattr(specifications, "read_words", lambda name, spec: spec)
+    monkeypatch.setattr(specifications, "read_spec", lambda name, spec: spec)
     with pytest.raises(TypeError):
         refused_by_name(lambda: Domain.from_declarations({"x": {"range_values": 5}}), "x")
 

@@ -28,10 +28,10 @@ from sdv_plausible.table.learned.declared_ranges import (
     ends_of,
     is_wide,
 )
-from sdv_plausible.table.learned.private_columns import FEW, _trimmed, learn_attributes
+from sdv_plausible.table.learned.private_columns import FEW, _drop_light_ends, learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import FrameColumns, RunCounts
-from sdv_plausible.table.learned.value_grid import GridRuns, ValueGrid, around
+from sdv_plausible.table.learned.value_grid import GridRuns, ValueGrid, bins_around
 
 RANGES = {
     "whole": {"range_min": 0, "range_max": 999},
@@ -83,9 +83,9 @@ def test_ranges_of_few_values_are_single_values_and_need_no_learning(spec, wide)
 @given(st.integers(-(2**40), 2**40), st.integers(0, 2**41), st.sampled_from([None, 1, 2]))
 def test_the_grid_covers_the_range_once(low, width, decimals):
     spec = {"range_min": low / 4, "range_max": (low + width) / 4, "decimal_places": decimals}
-    lattice = bounds(spec).lattice or ValueGrid(kind="float")
+    lattice = bounds(spec).grid or ValueGrid(kind="float")
     known = bounds(spec)
-    first, last = known.grid(lattice)
+    first, last = known.coarse_cells(lattice)
     low_point, high_point = known.ends(lattice)
     assert spec["range_min"] <= lattice.value(low_point) or high_point < low_point
     assert lattice.value(high_point) <= spec["range_max"] or high_point < low_point
@@ -101,7 +101,7 @@ def test_a_range_of_months_ends_on_the_last_ones_last_day():
     known, months = bounds(spec), np.arange("2000-01", "2014-01", dtype="M8[M]")
     last = int(np.datetime64("2013-12-31", "ns").view(np.int64))
     assert known.plain.upper[-1] == last
-    assert known.ends(known.lattice) == (12 * 30, 12 * 43 + 11)
+    assert known.ends(known.grid) == (12 * 30, 12 * 43 + 11)
     found = learn(np.repeat(months.astype(str), 20).astype(object), spec)
     assert found.upper[-1] == last
     assert known.leads_to(found)
@@ -111,11 +111,11 @@ def test_a_range_of_months_ends_on_the_last_ones_last_day():
 
 def test_the_grid_begins_a_cell_at_every_power_of_two_and_year():
     known = bounds({"range_min": 0, "range_max": 1024})
-    first, last = known.grid(ValueGrid(kind="integer"))
+    first, last = known.coarse_cells(ValueGrid(kind="integer"))
     assert {2**i for i in range(11)} <= set(first.tolist())
     assert last[-1] == 1024
     days = bounds(RANGES["dates"])
-    first, _ = days.grid(days.lattice)
+    first, _ = days.coarse_cells(days.grid)
     years = [np.datetime64(f"{year}-01-01", "D").astype(int) for year in range(2020, 2025)]
     assert set(years) <= set(first.tolist())
 
@@ -124,17 +124,17 @@ def test_a_range_of_one_point_is_one_cell_and_one_of_none_has_none():
     for low, high, cells in ((2.5, 2.5, [25]), (2.51, 2.59, []), (2.41, 2.59, [25])):
         spec = {"range_min": low, "range_max": high, "decimal_places": 1}
         plain = replace(bounds(RANGES["cents"]).plain, lower=(low,), upper=(high,), decimals=1)
-        first, last = bounds_of(plain, spec).grid(ValueGrid(kind="float", decimals=1))
+        first, last = bounds_of(plain, spec).coarse_cells(ValueGrid(kind="float", decimals=1))
         assert (first.tolist(), last.tolist()) == (cells, cells)
 
 
 def test_what_the_declaration_leaves_open_is_asked():
     day = 86_400 * 10**9
     dates = RANGES["dates"]
-    assert bounds(dates).lattice == ValueGrid(kind="datetime", unit=day)
+    assert bounds(dates).grid == ValueGrid(kind="datetime", unit=day)
     assert bounds(RANGES["whole"]).resolution is None
     found = bounds_of(replace(bounds(dates).plain, datetime_format=None), dates)
-    assert (found.resolution, found.lattice) == (None, None)
+    assert (found.resolution, found.grid) == (None, None)
     told = {"range_is_nullable": True}
     asked = [
         RANGES["whole"],
@@ -142,7 +142,7 @@ def test_what_the_declaration_leaves_open_is_asked():
         RANGES["unknown digits"],
         {**RANGES["unknown digits"], **told},
     ]
-    assert [bounds(spec).asks_precision for spec in asked] == [True, False, True, True]
+    assert [bounds(spec).learns_precision for spec in asked] == [True, False, True, True]
     assert bounds({**RANGES["whole"], **told}).nullable is True
 
 
@@ -216,7 +216,7 @@ def test_what_is_drawn_is_what_was_charged(spec):
     assert 0.5 * made.mu**2 < spent <= made.mu**2 * (1 + 1e-9)
     known = bounds(spec)
     if not known.may_be_long:  # every single value got noise, whether a row holds it or not
-        low, high = known.ends(known.lattice)
+        low, high = known.ends(known.grid)
         assert any(c.shape == (high - low + 1,) for c in calls) or known.may_have_digits
 
 
@@ -335,7 +335,7 @@ def test_special_values_stay_single_whatever_the_noise_says():
     """Bank's pdays: -1 is "never", beside a range of days. Nobody holds 500."""
     spec = {"range_min": 0, "range_max": 900, "special_values": [-1, 500], "range_is_nullable": False}
     known = bounds(spec)
-    assert known.ends(known.lattice) == (0, 900)
+    assert known.ends(known.grid) == (0, 900)
     found = learn(np.where(np.arange(20_000) % 5 > 0, -1, np.arange(20_000) % 900), spec)
     singles = {low for low, high in zip(found.lower, found.upper, strict=True) if low == high}
     assert {-1, 500} <= singles
@@ -384,7 +384,7 @@ def test_one_value_that_is_all_has_bins_of_every_size_about_it():
 
 @given(st.integers(-1000, 1000), st.integers(0, 10**12), st.integers(0, 10**12))
 def test_runs_about_a_point_cover_the_range_once(point, below, above):
-    runs = around(point, point - below, point + above)
+    runs = bins_around(point, point - below, point + above)
     assert (point, point) in runs
     assert runs[0][0] == point - below
     assert runs[-1][1] == point + above
@@ -418,7 +418,9 @@ def test_a_declared_range_stays_where_noise_hides_a_good_part_of_the_rows(rows, 
     first = np.arange(0, 100, 10)
     counts = np.where(first == 0, rows, 0.0)
     cells = GridRuns(first, first + 9, counts, np.full(10, 34.0))
-    kept = _trimmed(cells, ValueGrid(kind="integer"), [], rows, 100.0**2, FEW * rows, alone=False)
+    kept = _drop_light_ends(
+        cells, ValueGrid(kind="integer"), [], rows, 100.0**2, FEW * rows, spikes_only=False
+    )
     assert kept.last[-1] == last
 
 

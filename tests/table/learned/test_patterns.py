@@ -15,8 +15,8 @@ from sdv_plausible.table.learned.patterns import (
     YEAR_MONTHS,
     class_of,
     has_patterns,
-    kept_to,
     pattern_of,
+    restrict_to,
 )
 from sdv_plausible.table.learned.value_grid import ValueGrid
 
@@ -55,7 +55,7 @@ def test_a_pattern_is_seen_where_it_is_and_no_bin_then_holds_another_value(colum
         return
     low, high = int(points.min()), int(points.max())
     middle = (low + high) // 2
-    bins = kept_to(pattern, [(low, middle), (middle + 1, high)], lattice)
+    bins = restrict_to(pattern, [(low, middle), (middle + 1, high)], lattice)
     held = {point for first, last in bins for point in range(first, last + 1)}
     assert {*points.tolist()} <= held
     possible = class_of(np.array(sorted(held)), lattice)
@@ -75,9 +75,9 @@ def test_one_noisy_class_beside_a_pattern_ends_it() -> None:
 def test_bins_stay_where_a_pattern_has_too_many_points() -> None:
     first, last = (int(np.datetime64(day, "D").astype(int)) for day in ("1700-01-01", "2250-12-31"))
     assert (last - first) / 30 > MOST_POINTS
-    assert kept_to((STARTS, 1), [(first, last)], DAYS) == [(first, last)]
-    assert kept_to((CLOCK, 1), [(0, 10**6)], WHOLE) == [(0, 10**6)]
-    assert kept_to((STARTS, 1), [], DAYS) == []
+    assert restrict_to((STARTS, 1), [(first, last)], DAYS) == [(first, last)]
+    assert restrict_to((CLOCK, 1), [(0, 10**6)], WHOLE) == [(0, 10**6)]
+    assert restrict_to((STARTS, 1), [], DAYS) == []
 
 
 def test_points_that_are_no_days_and_no_whole_numbers_have_none() -> None:

@@ -253,7 +253,7 @@ def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
 
 
 def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
-    monkeypatch.setattr(private_domain, "_thresholded", lambda columns, bounds: len(columns))
+    monkeypatch.setattr(private_domain, "_count_thresholded", lambda columns, bounds: len(columns))
     with pytest.raises(BudgetExceededError):
         learned_from(several())
 
@@ -275,7 +275,7 @@ def test_what_one_look_found_and_the_other_did_not_is_kept():
     other = learned_categories._CommonValues(
         {(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0)
     )
-    both = one.and_again(other)
+    both = one.average_with(other)
     assert list(both.values) == [(False, "a"), (False, "b"), (False, "c")]
     assert both.values[False, "b"] == pytest.approx((110.0, 100 / 3))
     assert both.missing == pytest.approx((4.0, 100 / 3))

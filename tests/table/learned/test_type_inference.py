@@ -30,9 +30,9 @@ from sdv_plausible.table.learned.type_inference import (
     NoisyShare,
     VoteRowCount,
     family_of,
-    length_range,
+    has_repeats,
+    length_limits,
     others_of,
-    repeats,
     vote_entry,
     vote_failure,
     vote_types,
@@ -198,19 +198,19 @@ def test_values_that_repeat_are_seen_where_noise_hides_which(rows: int, values: 
     The rate is below .01 in 2,000 draws of each, so that one in 10,000 runs of other seeds would fail.
     """
     holders = np.full(values, rows / values)
-    found = [repeats(float(rows), spread(holders, seed, 80.0), 80.0) for seed in range(100)]
+    found = [has_repeats(float(rows), spread(holders, seed, 80.0), 80.0) for seed in range(100)]
     assert abs(sum(found) - 100 * expected) <= 4
 
 
 def test_a_frequent_value_beside_free_text_makes_no_category_of_a_large_table() -> None:
     """A tenth of 100,000 cells say "none", all others differ: invented, not a column of "none" alone."""
     holders = np.array([10_000, *[1] * 90_000])
-    assert not any(repeats(1e5, spread(holders, seed, 80.0), 80.0) for seed in range(20))
+    assert not any(has_repeats(1e5, spread(holders, seed, 80.0), 80.0) for seed in range(20))
 
 
 def test_what_noise_hides_altogether_is_a_category() -> None:
     """Noise of 400 cells of 4,000: twelve values and 4,000 look alike."""
-    assert all(repeats(4e3, spread(np.ones(4_000), seed, 400.0), 400.0) for seed in range(5))
+    assert all(has_repeats(4e3, spread(np.ones(4_000), seed, 400.0), 400.0) for seed in range(5))
 
 
 def test_a_dozen_values_of_a_small_table_are_a_category() -> None:
@@ -414,9 +414,9 @@ def test_codes_among_numbers_are_seen():
 def test_lengths_but_for_one_in_a_hundred():
     counts = np.zeros(64)
     counts[[0, 3, 7, 40]] = 1, 500, 500, 2
-    assert length_range(counts) == (4, 8)
-    assert length_range(np.full(64, -3.0)) == (1, 16)
-    assert length_range(counts, sigma=100) == (4, 8)
+    assert length_limits(counts) == (4, 8)
+    assert length_limits(np.full(64, -3.0)) == (1, 16)
+    assert length_limits(counts, sigma=100) == (4, 8)
 
 
 class Spending:

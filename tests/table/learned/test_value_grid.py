@@ -14,8 +14,8 @@ from sdv_plausible.table.learned.value_grid import (
     GridRuns,
     ValueGrid,
     _trim,
-    between,
-    date_lattice,
+    bins_between,
+    date_grid,
     equal_parts,
     make_bins,
     split_heavy,
@@ -71,7 +71,7 @@ def test_bins_are_disjoint_few_and_keep_spikes_alone(seed):
 
 def test_points_of_months_are_months():
     """The last moment of a point is the month's last day; ends are what 64 bits hold."""
-    months = date_lattice(1, "%Y-%m")
+    months = date_grid(1, "%Y-%m")
     starts = np.arange("1678-01", "2262-04", dtype="M8[M]")
     moments = starts.astype("M8[ns]").view(np.int64)
     points = months.index(moments)
@@ -92,7 +92,7 @@ def test_points_of_months_are_months():
 def test_the_grid_of_a_clock_is_one_day(form, finest):
     """Midnights alone are no clock: then its points are what the format shows."""
     for name, unit in NANOSECONDS.items():
-        clock = date_lattice(unit, form)
+        clock = date_grid(unit, form)
         assert clock.unit == (unit if name != "D" else NANOSECONDS[finest])
         first, last = clock.grid()
         start = np.datetime64("1900-01-01", "ns").view(np.int64)
@@ -192,14 +192,14 @@ def test_bins_far_out_are_few_and_doubles_tell_them_apart():
 
 
 def test_runs_between_points():
-    assert between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
-    assert between([9], 0, 5) == [(0, 5), (9, 9)]
+    assert bins_between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
+    assert bins_between([9], 0, 5) == [(0, 5), (9, 9)]
 
 
 def standing_out(*counts: float) -> list[int]:
     """Which of these cells, of noise 1, stand out."""
     first = np.arange(len(counts))
-    found = GridRuns(first, first, np.array(counts, dtype=float), np.ones(len(counts))).standing_out()
+    found = GridRuns(first, first, np.array(counts, dtype=float), np.ones(len(counts))).significant()
     return np.flatnonzero(found).tolist()
 
 

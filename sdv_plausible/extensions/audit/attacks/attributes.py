@@ -1,8 +1,8 @@
-"""Attribute inference: what synthetic rows tell of one cell of a person whose other cells are known.
+"""Attribute inference: guessing one cell of a person from synthetic rows and the person's other cells.
 
-Guesses about people who were in the table are compared with guesses about people of the same population who
-were not. What both have in common is knowledge of the population, which synthetic rows are made to give; only
-the difference is a leak.
+Guesses about people in the table are compared with guesses about other people of the same population.
+Knowledge of the population, which synthetic rows are meant to convey, helps with both. Only the difference is
+a leak.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from sdv_plausible.extensions.audit.attacks.frames import TableCoder
 from sdv_plausible.extensions.audit.membership import clopper_pearson
 
-CLOSE = 0.02  # in shares of the other rows: a guessed number this near counts as right
+CLOSE = 0.02  # in rank shares: a numerical guess this close counts as right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +26,15 @@ class AttributeBound:
     Attributes
     ----------
     secret : str
-        The column.
+        The guessed column.
     members, others : float
-        Share of right guesses about rows that were in the table, and about others.
+        Share of right guesses for rows in the table, and for other rows.
     excess : float
-        Lower bound on the difference of the two, above 0 only where there is a leak.
+        Lower bound on the difference; positive only if there is a leak.
     false_alarm : float
         Probability that the bound is too high.
     number_of_members, number_of_others : int
-        Rows that were guessed.
+        Numbers of guessed rows.
     """
 
     secret: str
@@ -69,42 +69,52 @@ def attribute_inference(
     Parameters
     ----------
     members : DataFrame
-        Rows that were fitted.
+        Fitted rows.
     others : DataFrame
-        Rows of the same population that were not.
+        Rows of the same population that were not fitted.
     synthetic : DataFrame
-        What was made.
+        Synthetic rows.
     secret : str
         Column to guess.
     false_alarm : float
-        In (0, 1).
+        Error probability of the bound, in (0, 1).
+
+    Returns
+    -------
+    AttributeBound
+        Shares of right guesses and the bound.
+
+    Raises
+    ------
+    ValueError
+        If `secret` is not a column, or is the only one.
     """
     if secret not in members.columns or len(members.columns) < 2:
         raise ValueError(f"secret ({secret!r}) must be one of at least two columns: {list(members.columns)}")
-    known = [name for name in members.columns if name != secret]
-    near, cells = TableCoder(others[known]), TableCoder(others[[secret]])
-    at = near.ranks(synthetic[known])
-    told = cells.ranks(synthetic[[secret]])[:, 0]
-    right, number = [], []
+    other_columns = [name for name in members.columns if name != secret]
+    known_coder, secret_coder = TableCoder(others[other_columns]), TableCoder(others[[secret]])
+    synthetic_ranks = known_coder.ranks(synthetic[other_columns])
+    synthetic_secrets = secret_coder.ranks(synthetic[[secret]])[:, 0]
+    num_right, num_guesses = [], []
     for rows in (members, others):
-        _, which = near.nearest(near.ranks(rows[known]), at)
-        truth, guess = cells.ranks(rows[[secret]])[:, 0], told[which]
-        hit = np.abs(truth - guess) <= CLOSE if cells.is_number[0] else truth == guess
-        right.append(int((hit | (np.isnan(truth) & np.isnan(guess))).sum()))
-        number.append(len(rows))
-    least, _ = clopper_pearson(right[0], number[0], false_alarm / 2)
-    _, most = clopper_pearson(right[1], number[1], false_alarm / 2)
+        _, nearest = known_coder.nearest(known_coder.ranks(rows[other_columns]), synthetic_ranks)
+        truth, guess = secret_coder.ranks(rows[[secret]])[:, 0], synthetic_secrets[nearest]
+        hit = np.abs(truth - guess) <= CLOSE if secret_coder.is_number[0] else truth == guess
+        num_right.append(int((hit | (np.isnan(truth) & np.isnan(guess))).sum()))
+        num_guesses.append(len(rows))
+    lower, _ = clopper_pearson(num_right[0], num_guesses[0], false_alarm / 2)
+    _, upper = clopper_pearson(num_right[1], num_guesses[1], false_alarm / 2)
     return AttributeBound(
-        secret=secret, members=right[0] / number[0], others=right[1] / number[1],
-        excess=max(0.0, float(least) - float(most)), false_alarm=false_alarm,
-        number_of_members=number[0], number_of_others=number[1],
+        secret=secret, members=num_right[0] / num_guesses[0], others=num_right[1] / num_guesses[1],
+        excess=max(0.0, float(lower) - float(upper)), false_alarm=false_alarm,
+        number_of_members=num_guesses[0], number_of_others=num_guesses[1],
     )  # fmt: skip
 
 
 def worst_attribute(
     members: pd.DataFrame, others: pd.DataFrame, synthetic: pd.DataFrame, *, false_alarm: float = 0.05
 ) -> tuple[AttributeBound, ...]:
-    """Every column as the secret, each with its part of the false alarm; the largest excess first."""
-    names, each = members.columns, false_alarm / len(members.columns)
-    found = [attribute_inference(members, others, synthetic, str(n), false_alarm=each) for n in names]
-    return tuple(sorted(found, key=lambda bound: (-bound.excess, bound.others - bound.members)))
+    """Try every column as the secret, splitting the false alarm; largest excess first."""
+    names, alarm = members.columns, false_alarm / len(members.columns)
+    bounds = [attribute_inference(members, others, synthetic, str(n), false_alarm=alarm) for n in names]
+    return tuple(sorted(bounds, key=lambda bound: (-bound.excess, bound.others - bound.members)))

@@ -1,4 +1,4 @@
-"""A claimed privacy curve against the exact one, over all neighbours of a small universe."""
+"""Comparison of a claimed privacy curve with the exact one, over all neighbours of a small universe."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
-ROUNDING = 1e-9  # relative: the accountant computes with doubles
-UNSEEN = 1e-13  # absolute: what exact laws cut off
+ROUNDING = 1e-9  # relative tolerance: the accountant uses floats
+UNSEEN = 1e-13  # absolute tolerance: mass truncated from exact distributions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """Claimed and exact delta at some epsilons.
+    """Claimed and exact delta at several epsilons.
 
     Attributes
     ----------
     epsilons : ndarray of float, shape (e,)
-        Where they are compared.
+        Compared epsilons.
     claimed : ndarray of float, shape (e,)
         Delta of the ledger.
     exact : ndarray of float, shape (e,)
         Largest exact delta over all neighbours.
     worst_pairs : tuple of (table, table)
-        For every epsilon the neighbours, likelier and rarer, that reach it.
+        The neighbours, likelier and rarer, that attain it, for every epsilon.
     """
 
     epsilons: FloatArray
@@ -42,8 +42,8 @@ class Comparison:
     @property
     def broken(self) -> npt.NDArray[np.bool_]:
         """Where the claim is below the exact curve, shape (e,)."""
-        found: npt.NDArray[np.bool_] = self.exact > self.claimed * (1 + ROUNDING) + UNSEEN
-        return found
+        is_broken: npt.NDArray[np.bool_] = self.exact > self.claimed * (1 + ROUNDING) + UNSEEN
+        return is_broken
 
     @property
     def holds(self) -> bool:
@@ -51,41 +51,52 @@ class Comparison:
         return not self.broken.any()
 
     def __str__(self) -> str:
-        share = (self.exact - self.claimed) / np.maximum(self.claimed, UNSEEN)
-        at = int(np.where(self.exact > UNSEEN, share, -2.0).argmax())
-        one, other = self.worst_pairs[at]
+        relative_excess = (self.exact - self.claimed) / np.maximum(self.claimed, UNSEEN)
+        worst = int(np.where(self.exact > UNSEEN, relative_excess, -2.0).argmax())
+        first, second = self.worst_pairs[worst]
         return (
-            f"the claim {'holds' if self.holds else 'is BROKEN'}: at epsilon {self.epsilons[at]:.4g} claimed "
-            f"delta {self.claimed[at]:.6g}, exact {self.exact[at]:.6g}, between tables {one} and {other}"
+            f"the claim {'holds' if self.holds else 'is BROKEN'}: at epsilon {self.epsilons[worst]:.4g} "
+            f"claimed delta {self.claimed[worst]:.6g}, exact {self.exact[worst]:.6g}, between tables "
+            f"{first} and {second}"
         )
 
 
 def compare(
     matrix: TransitionMatrix, claim: PrivacyLedger | Iterable[Loss], epsilons: npt.ArrayLike
 ) -> Comparison:
-    """Hold the exact curve of a transition matrix against a claim.
+    """Compare the exact curve of a transition matrix with a claim.
 
     Parameters
     ----------
     matrix : TransitionMatrix
-        Of the mechanism, with the neighbours that the claim speaks of.
+        Matrix of the mechanism, with the claim's neighbouring relation.
     claim : PrivacyLedger or iterable of Loss
-        A ledger, all of it, or the losses that were charged for this mechanism.
+        A whole ledger, or the losses charged for this mechanism.
     epsilons : array of float
-        Where to compare, each >= 0.
+        Epsilons to compare, each >= 0.
+
+    Returns
+    -------
+    Comparison
+        Both curves.
+
+    Raises
+    ------
+    ValueError
+        If an epsilon is negative or not finite.
     """
-    at = checked_epsilons(epsilons)
-    found = [matrix.worst_pair(float(epsilon)) for epsilon in at]
+    checked = checked_epsilons(epsilons)
+    worst = [matrix.worst_pair(float(epsilon)) for epsilon in checked]
     return Comparison(
-        epsilons=at,
-        claimed=claimed_deltas(claim, at),
-        exact=np.array([delta for delta, _, _ in found]),
-        worst_pairs=tuple((one, other) for _, one, other in found),
+        epsilons=checked,
+        claimed=claimed_deltas(claim, checked),
+        exact=np.array([delta for delta, _, _ in worst]),
+        worst_pairs=tuple((likelier, rarer) for _, likelier, rarer in worst),
     )
 
 
 def claimed_deltas(claim: PrivacyLedger | Iterable[Loss], epsilons: FloatArray) -> FloatArray:
-    """Composed delta of a claim at every epsilon."""
+    """Return the composed delta of a claim at every epsilon."""
     if isinstance(claim, PrivacyLedger):
         claim = claim.losses if claim.claims_privacy else [InfiniteLoss()]
     delta = composed_delta(claim)
@@ -93,8 +104,8 @@ def claimed_deltas(claim: PrivacyLedger | Iterable[Loss], epsilons: FloatArray) 
 
 
 def checked_epsilons(epsilons: npt.ArrayLike) -> FloatArray:
-    """Return them as an array, or say what is wrong."""
-    found = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
-    if found.ndim != 1 or not found.size or not np.isfinite(found).all() or (found < 0).any():
+    """Return the epsilons as an array; raise ValueError if they are invalid."""
+    values = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"epsilons ({epsilons!r}) must be finite numbers >= 0; try np.linspace(0, 4, 41)")
-    return found
+    return values

@@ -1,4 +1,4 @@
-"""Small tables as counts of their categories: all of a size, and which are neighbours."""
+"""Small tables as counts of their categories: enumeration and neighbours."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sdv_plausible.privacy.neighbours import Relation
 
 Counts = tuple[int, ...]
-MOST_CELLS = 20_000_000  # of a matrix: 160 MB, and the same again for its neighbours
+MOST_CELLS = 20_000_000  # cells of a matrix: 160 MB, and as much again for its neighbours
 
 
 def check_cells(rows: int, columns: int) -> None:
-    """Raise unless a matrix of this size can be held."""
+    """Raise ValueError if a matrix of this size is too large."""
     if rows * columns > MOST_CELLS:
         raise ValueError(
             f"the matrix would have {rows:,} rows and {columns:,} columns, more than {MOST_CELLS:,} cells: "
@@ -24,7 +24,7 @@ def check_cells(rows: int, columns: int) -> None:
 
 
 def tables_of_counts(n: int, categories: int) -> Iterator[Counts]:
-    """All tables of n rows over so many categories, the first count rising last."""
+    """Yield all tables of n rows over the categories, in lexicographic order of their counts."""
     if categories == 1:
         yield (n,)
         return
@@ -34,22 +34,22 @@ def tables_of_counts(n: int, categories: int) -> Iterator[Counts]:
 
 
 def neighbouring(tables: Sequence[Counts], relation: Relation) -> npt.NDArray[np.int64]:
-    """Positions of all neighbours among some tables, (pairs, 2), each pair once, in order."""
-    place = {n: i for i, n in enumerate(tables)}
-    near = (
-        sorted((i, place[other]))
-        for n, i in place.items()
+    """Return the positions of all neighbouring tables, (pairs, 2), each pair once, in order."""
+    position = {n: i for i, n in enumerate(tables)}
+    pairs = (
+        sorted((i, position[other]))
+        for n, i in position.items()
         for other in _neighbours(n, relation)
-        if other in place and (relation == "add_remove" or place[other] > i)
+        if other in position and (relation == "add_remove" or position[other] > i)
     )
-    found = np.array(list(near), dtype=np.int64).reshape(-1, 2)
-    if not len(found):
+    pair_array = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    if not len(pair_array):
         raise ValueError(f"tables ({len(tables)}) must hold neighbours ({relation}); add some")
-    return found
+    return pair_array
 
 
 def _neighbours(n: Sequence[int], relation: Relation) -> Iterable[Counts]:
-    """Tables with one row changed, or one row more."""
+    """Yield the tables with one row changed, or with one more row."""
     if relation == "add_remove":
         return (tuple(c + (i == to) for i, c in enumerate(n)) for to in range(len(n)))
     return (

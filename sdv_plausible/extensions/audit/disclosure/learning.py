@@ -1,8 +1,8 @@
-"""The exact privacy curve of a noisy learner on a small universe, against what its plan charges.
+"""The exact privacy curve of a noisy learner on a small universe, compared with its planned charges.
 
-A learner's model is made of noisy answers alone. So it is enough to know what was asked, the noise that was
-really drawn, and how far the exact answers of two neighbouring tables are apart: the exact law of the privacy
-loss is then a convolution of integer noises.
+A learner's model depends on the rows through noisy answers only. The queries, the noise that was drawn, and
+the differences of the exact answers of two neighbouring tables therefore determine the exact distribution of
+the privacy loss: a convolution of integer noises.
 """
 
 from __future__ import annotations
@@ -20,127 +20,142 @@ from sdv_plausible.extensions.audit.disclosure.claims import Comparison, checked
 from sdv_plausible.extensions.audit.disclosure.count_tables import Counts, neighbouring
 from sdv_plausible.extensions.audit.disclosure.small_universe import universe
 from sdv_plausible.extensions.audit.disclosure.transition_matrix import FloatArray
-from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, check_heard
+from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, check_recorded
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 
-REACH = 9.0  # standard deviations of a Gaussian that are enumerated; what is beyond is added to delta
-SAME = 10  # decimals of a loss that tell it from another
-NEGLIGIBLE = 1e-19  # probability of a loss that is added to delta
+REACH = 9.0  # enumerated standard deviations of a Gaussian; the tails are added to delta
+SAME = 10  # decimals to which losses are rounded
+NEGLIGIBLE = 1e-19  # losses with less probability are added to delta
 MOST_LOSSES = 20_000_000
-FINE = 1000.0  # scale from which on Gaussian noise is taken as continuous: delta moves by about 1e-6
+FINE = 1000.0  # scale above which Gaussian noise counts as continuous: delta changes by about 1e-6
 
-Moves = tuple[tuple[str, float, int], ...]
-"""Noise, its scale, and by how much the exact value changes: for every value that does."""
+ValueChanges = tuple[tuple[str, float, int], ...]
+"""Noise distribution, scale, and change of the exact value, for every value that changes."""
 
 
 def compare_learner(
     learner: Learner, domain: Any, budget: ModelBudget, tables: Iterable[Counts], epsilons: npt.ArrayLike
 ) -> Comparison:
-    """Hold the exact curve of a learner against what its plan charges, over all neighbours.
+    """Compare the exact curve of a learner with its planned charges, over all neighbours.
 
-    The learner runs once on every table. One that chooses questions by earlier answers is audited along the
-    questions that it chose there; one that does not, wholly.
+    The learner runs once on every table. An adaptive learner is audited along the queries that it chose
+    there; a non-adaptive one completely.
 
     Parameters
     ----------
     learner : Learner
-        Any that asks by ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
+        Any learner that only uses ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
     domain : Domain
-        Of few columns and codes.
+        A domain of few columns and codes.
     budget : ModelBudget
-        What it may spend, for which neighbours: single rows, added and removed or replaced.
+        Budget of the learner; its neighbours are single rows, added and removed or replaced.
     tables : iterable of tuple of int
-        Tables as counts of all records of the universe, such as :func:`tables_of_sizes` gives.
+        Tables as counts of all records of the universe, such as those of :func:`tables_of_sizes`.
     epsilons : array of float
-        Where to compare, each >= 0.
+        Epsilons to compare, each >= 0.
+
+    Returns
+    -------
+    Comparison
+        Both curves.
 
     Raises
     ------
     NotImplementedError
-        If the learner asks in another way: a choice, a sum over a sample.
+        If the learner makes other queries, such as a choice or a sum over a sample.
     ValueError
-        If nothing was heard of it: no claim holds by silence.
+        If the learner made no query: silence proves no claim.
     """
-    who = budget.neighbours
-    if who.rows != 1:
-        raise ValueError(f"budget.neighbours.rows ({who.rows}) must be 1: tables here have no people")
-    at, known = checked_epsilons(epsilons), tuple(tables)
-    engines = {table: CodeArray(_codes(table, domain), domain.cardinalities) for table in known}
+    neighbours = budget.neighbours
+    if neighbours.rows != 1:
+        raise ValueError(f"budget.neighbours.rows ({neighbours.rows}) must be 1: tables here have no people")
+    checked, table_list = checked_epsilons(epsilons), tuple(tables)
+    records = universe(domain.cardinalities)
+    engines = {
+        table: CodeArray(np.asfortranarray(np.repeat(records, table, axis=0)), domain.cardinalities)
+        for table in table_list
+    }
     entries = planned_entries(learner, domain, budget)
-    best, worst = np.full(len(at), -1.0), [(known[0], known[0])] * len(at)
-    pairs = neighbouring(known, "replace_one" if who.replace else "add_remove")
-    watched: dict[Counts, RecordingQueryable] = {}
-    for one, other in ((known[i], known[j]) for i, j in pairs):
-        for table, near in ((one, other), (other, one)):
-            if table not in watched:
-                ledger = PrivacyLedger(delta=budget.delta, neighbours=who)
-                coins = KeyedRNG.from_os_entropy()
-                watched[table] = RecordingQueryable(engines[table], ledger, entries, coins)
-                learner.fit(watched[table], domain, budget, coins)
-            found = _deltas(watched[table], engines[table], engines[near], at)
-            for e in np.flatnonzero(found > best):
-                best[e], worst[e] = found[e], (table, near)
-    check_heard(learner, heard=any(door.heard or door.raw for door in watched.values()))
-    claimed = claimed_deltas([loss for entry in entries for loss in entry.losses], at)
-    return Comparison(epsilons=at, claimed=claimed, exact=best, worst_pairs=tuple(worst))
-
-
-def _codes(table: Counts, domain: Any) -> np.ndarray:
-    return np.asfortranarray(np.repeat(universe(domain.cardinalities), table, axis=0))
+    best, worst = np.full(len(checked), -1.0), [(table_list[0], table_list[0])] * len(checked)
+    pairs = neighbouring(table_list, "replace_one" if neighbours.replace else "add_remove")
+    queryables: dict[Counts, RecordingQueryable] = {}
+    for first, second in ((table_list[i], table_list[j]) for i, j in pairs):
+        for table, neighbour in ((first, second), (second, first)):
+            if table not in queryables:
+                ledger = PrivacyLedger(delta=budget.delta, neighbours=neighbours)
+                rng = KeyedRNG.from_os_entropy()
+                queryables[table] = RecordingQueryable(engines[table], ledger, entries, rng)
+                learner.fit(queryables[table], domain, budget, rng)
+            deltas = _deltas(queryables[table], engines[table], engines[neighbour], checked)
+            for index in np.flatnonzero(deltas > best):
+                best[index], worst[index] = deltas[index], (table, neighbour)
+    check_recorded(
+        learner, recorded=any(queryable.recorded or queryable.raw for queryable in queryables.values())
+    )
+    claimed = claimed_deltas([loss for entry in entries for loss in entry.losses], checked)
+    return Comparison(epsilons=checked, claimed=claimed, exact=best, worst_pairs=tuple(worst))
 
 
 def _deltas(
-    rows: RecordingQueryable, engine: CodeArray, other: CodeArray, epsilons: FloatArray
+    queryable: RecordingQueryable, engine: CodeArray, other: CodeArray, epsilons: FloatArray
 ) -> FloatArray:
-    """Exact delta of the answers to all questions, between two tables."""
-    moves: list[tuple[str, float, int]] = []
-    for one in rows.heard:
+    """Return the exact delta of all answers together, between two tables."""
+    changes: list[tuple[str, float, int]] = []
+    for query in queryable.recorded:
         change = np.abs(
-            np.asarray(one.question.exact(engine)) - np.asarray(one.question.exact(other))
+            np.asarray(query.question.exact(engine)) - np.asarray(query.question.exact(other))
         ).ravel()
-        if change.any() and one.drawn is None:
+        if change.any() and query.drawn is None:
             return np.ones(len(epsilons))
-        if one.drawn is not None:
-            step = one.drawn.granularity  # whole numbers of steps: noise on whole numbers
-            moves += [
-                (one.drawn.name, one.drawn.scale / step, int(size / step)) for size in change[change > 0]
+        if query.drawn is not None:
+            step = query.drawn.granularity  # noise is on integer multiples of the step
+            changes += [
+                (query.drawn.name, query.drawn.scale / step, int(size / step)) for size in change[change > 0]
             ]
-    if rows.raw:
+    if queryable.raw:
         return np.ones(len(epsilons))
-    fine = [move for move in moves if move[0] == "discrete_gaussian" and move[1] > FINE]
-    losses, masses = _loss_law(tuple(sorted(move for move in moves if move not in fine)))
-    left = epsilons[:, None] - losses[None, :]
-    gain = _gaussian(math.sqrt(sum((change / scale) ** 2 for _, scale, change in fine)), left)
-    found: FloatArray = gain @ masses + max(0.0, 1.0 - float(masses.sum()))
-    return found
+    continuous = [
+        value_change
+        for value_change in changes
+        if value_change[0] == "discrete_gaussian" and value_change[1] > FINE
+    ]
+    losses, masses = _loss_law(
+        tuple(sorted(value_change for value_change in changes if value_change not in continuous))
+    )
+    remaining_epsilons = epsilons[:, None] - losses[None, :]
+    gain = _gaussian(
+        math.sqrt(sum((change / scale) ** 2 for _, scale, change in continuous)), remaining_epsilons
+    )
+    deltas: FloatArray = gain @ masses + max(0.0, 1.0 - float(masses.sum()))
+    return deltas
 
 
 def _gaussian(mu: float, epsilon: FloatArray) -> FloatArray:
-    """Delta of the Gaussian mechanism at any epsilon, below 0 too; of mu 0, nothing more than a shift."""
+    """Return delta of the Gaussian mechanism at any epsilon, including negative ones; mu 0 is allowed."""
     if mu == 0:
         return -np.expm1(np.minimum(epsilon, 0.0))
-    found: FloatArray = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
-    return np.maximum(found, 0.0)
+    delta: FloatArray = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    return np.maximum(delta, 0.0)
 
 
 @lru_cache(maxsize=4096)
-def _loss_law(moves: Moves) -> tuple[FloatArray, FloatArray]:
-    """Privacy losses of independent noisy values together, and their probabilities."""
+def _loss_law(changes: ValueChanges) -> tuple[FloatArray, FloatArray]:
+    """Return the privacy losses of independent noisy values together, and their probabilities."""
     losses: FloatArray = np.zeros(1)
     masses: FloatArray = np.ones(1)
-    for move in moves:
-        more, weights = _one_loss(*move)
-        _check_few(len(losses) * len(more))
-        sums = np.round((losses[:, None] + more[None, :]).ravel(), SAME)
-        losses, where = np.unique(sums, return_inverse=True)
+    for change in changes:
+        next_losses, weights = _one_loss(*change)
+        _check_few(len(losses) * len(next_losses))
+        sums = np.round((losses[:, None] + next_losses[None, :]).ravel(), SAME)
+        losses, index = np.unique(sums, return_inverse=True)
         joint = (masses[:, None] * weights[None, :]).ravel()
-        masses = np.asarray(np.bincount(where, weights=joint), dtype=np.float64)
-        kept = masses > NEGLIGIBLE
-        losses, masses = losses[kept], masses[kept]
+        masses = np.asarray(np.bincount(index, weights=joint), dtype=np.float64)
+        is_kept = masses > NEGLIGIBLE
+        losses, masses = losses[is_kept], masses[is_kept]
     return losses, masses
 
 
@@ -154,9 +169,9 @@ def _check_few(losses: int) -> None:
 
 @lru_cache(maxsize=4096)
 def _one_loss(name: str, scale: float, change: int) -> tuple[FloatArray, FloatArray]:
-    """``ln p(z) - ln p(z - change)`` and p(z), for the noise z of one value."""
+    """Return ``ln p(z) - ln p(z - change)`` and p(z), for the noise z of one value."""
     _check_few(change)
-    if name == "discrete_laplace":  # all z <= 0 have one loss, and all z >= change
+    if name == "discrete_laplace":  # all z <= 0 have the same loss, and so have all z >= change
         z = np.arange(change + 1, dtype=np.float64)
         step = math.exp(-1 / scale)
         mass = -math.expm1(-1 / scale) * np.exp(-z / scale)

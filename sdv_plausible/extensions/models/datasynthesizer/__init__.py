@@ -1,1 +1,1 @@
-"""DataSynthesizer's correlated attribute mode [DS]: GreedyBayes, with a proof for every look at the rows."""
+"""DataSynthesizer's correlated attribute mode [DS]: GreedyBayes, with a privacy proof for every query."""

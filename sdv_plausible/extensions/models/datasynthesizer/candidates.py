@@ -1,4 +1,4 @@
-"""Which attributes and parent sets GreedyBayes may choose from in one step: nothing here looks at rows."""
+"""Candidate attributes and parent sets of a GreedyBayes step, and their mutual information."""
 
 from __future__ import annotations
 
@@ -18,29 +18,32 @@ from sdv_plausible.queries.count_queries import Axes, Axis, ExactCounts, QueryRe
 from sdv_plausible.table.columns.domain import Domain
 
 LEVELS = (20, 14, 10, 7, 5, 4, 3, 2)  # numbers of buckets, fine to coarse
-LISTED = 20_000  # so many are listed before they are drawn from
+LISTED = 20_000  # largest number of candidates that are enumerated before sampling
 Pair = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeLevels:
-    """Every attribute at every level of detail, from noisy margins."""
+    """Axes of every attribute at every level of detail, from noisy margins."""
 
     axes: Sequence[Axes]  # by level, then by attribute
-    most_cells: float  # bound on the cells of a conditional table, so that noise leaves something of it
+    most_cells: float  # largest number of cells of a conditional table with acceptable noise
 
     @classmethod
     def make(cls, domain: Domain, margins: Sequence[np.ndarray], most_cells: float) -> AttributeLevels:
         """Cut every attribute into buckets of about equal noisy mass."""
-        known = list(zip(domain, margins, strict=True))
+        attributes = list(zip(domain, margins, strict=True))
         axes = [
-            [Axis(j, default_buckets(attribute, margin, most)) for j, (attribute, margin) in enumerate(known)]
+            [
+                Axis(j, default_buckets(attribute, margin, most))
+                for j, (attribute, margin) in enumerate(attributes)
+            ]
             for most in LEVELS
         ]
         return cls(axes=axes, most_cells=most_cells)
 
     def finest(self, child: int, parents: Sequence[int]) -> tuple[Axis, Axes] | None:
-        """Return the finest level at which the table of a child and its parents is small enough."""
+        """Return the axes at the finest level at which the table of a child and its parents fits."""
         for level in self.axes:
             if math.prod(level[j].size for j in (child, *parents)) <= self.most_cells:
                 return level[child], [level[j] for j in parents]
@@ -48,30 +51,32 @@ class AttributeLevels:
 
 
 def candidates(
-    visited: Sequence[int], rest: Sequence[int], max_parents: int, most: int, coins: KeyedRNG
+    visited: Sequence[int], remaining: Sequence[int], max_parents: int, most: int, coins: KeyedRNG
 ) -> list[Pair]:
-    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot."""
-    # Beyond ``most`` a random subset is drawn, which sees no row, so the choice costs what it costs for any
-    # fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
+    """Return attributes with 1 to ``max_parents`` visited parents: all, or a random sample of ``most``."""
+    # The sample does not depend on the rows, so the choice costs as much as with a fixed set
+    # (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
     sizes = range(1, min(max_parents, len(visited)) + 1)
-    number = len(rest) * sum(math.comb(len(visited), size) for size in sizes)
+    number = len(remaining) * sum(math.comb(len(visited), size) for size in sizes)
     if number > max(LISTED, 4 * most):
-        return list(itertools.islice(_drawn(visited, rest, max_parents, coins), most))
-    everything = [
+        return list(itertools.islice(_sample_candidates(visited, remaining, max_parents, coins), most))
+    pairs = [
         (child, parents)
         for size in sizes
         for parents in itertools.combinations(visited, size)
-        for child in rest
+        for child in remaining
     ]
-    return everything if number <= most else [everything[i] for i in coins.permutation(number)[:most]]
+    return pairs if number <= most else [pairs[i] for i in coins.permutation(number)[:most]]
 
 
-def _drawn(visited: Sequence[int], rest: Sequence[int], max_parents: int, coins: KeyedRNG) -> Iterator[Pair]:
-    """Draw candidates, each once, without an end: every size is as likely as any other."""
+def _sample_candidates(
+    visited: Sequence[int], remaining: Sequence[int], max_parents: int, coins: KeyedRNG
+) -> Iterator[Pair]:
+    """Sample distinct candidates without end; every number of parents is equally likely."""
     seen = set()
     largest = min(max_parents, len(visited))
     while True:
-        child = rest[coins.integers(len(rest))]
+        child = remaining[coins.integers(len(remaining))]
         size = 1 + coins.integers(largest)
         parents = tuple(sorted(visited[i] for i in coins.permutation(len(visited))[:size]))
         if (child, parents) not in seen:
@@ -79,31 +84,31 @@ def _drawn(visited: Sequence[int], rest: Sequence[int], max_parents: int, coins:
             yield child, parents
 
 
-GRID = 2.0**-10  # bits; computed scores are exact to half a step of it up to 2**34 rows
+GRID = 2.0**-10  # bits; computed scores are exact to half a step up to 2**34 rows
 
 
 @dataclass(frozen=True)
 class MutualInformation:
-    """``n I(X; parents)`` of every candidate, in whole steps of ``GRID``."""
+    """``n I(X; parents)`` of every candidate, in integer steps of ``GRID``."""
 
-    # Attribute and parents; buckets are public or from earlier answers
+    # Attribute and parents. Buckets are public or from earlier answers
     candidates: Sequence[tuple[Axis, Axes]]
-    most_rows: int  # upper bound on the rows of the larger of two neighbours, from an earlier answer
+    most_rows: int  # upper bound on the rows of the larger of two neighbouring tables, from an earlier answer
     proof = "docs/explanation/proofs/greedy_bayes.md, Theorems 1 and 2"
 
     def asked(self) -> QueryRecord:
-        """Say what is asked."""
+        """Return the record of the query."""
         tables = tuple((*parents, child) for child, parents in self.candidates)
         return QueryRecord(kind="mutual information", tables=tables, details={"most_rows": self.most_rows})
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
-        """Return one score for each candidate, shape (number of candidates,)."""
+        """Return one score per candidate, shape (number of candidates,)."""
         sets = [(*parents, child) for child, parents in self.candidates]
         bits = [rows_times_information(table) for table in rows.tables(sets)]
         return np.rint(np.array(bits) / GRID).astype(np.int64)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Return the most that any one score moves; whoever is replaced leaves first and comes back then."""
+        """Return the sensitivity of a score; a replacement counts as a removal and an addition."""
         steps = information_sensitivity_in_steps(self.most_rows, GRID, neighbours.rows)
         return float(2 * steps if neighbours.replace else steps)
 

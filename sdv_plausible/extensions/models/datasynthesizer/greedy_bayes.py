@@ -1,4 +1,4 @@
-"""GreedyBayes ([DS], Algorithm 1): a random root, then again and again the most informative parents."""
+"""GreedyBayes ([DS], Algorithm 1): a random root, then repeatedly the most informative parents."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sdv_plausible.extensions.models.datasynthesizer.candidates import (
     candidates,
 )
 from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
-from sdv_plausible.models.adaptive.conditioning_columns import mean_of
+from sdv_plausible.models.adaptive.conditioning_columns import inverse_variance_mean
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -32,19 +32,19 @@ Node = tuple[Axis, Axes]
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyBayes(Learner):
-    """DataSynthesizer's correlated attribute mode: a Bayesian network by GreedyBayes, all of it private.
+    """DataSynthesizer's correlated attribute mode: a Bayesian network by GreedyBayes, fully private.
 
     Parameters
     ----------
     max_parents : int
-        The paper's k: parents of an attribute, at most.
+        The paper's k: largest number of parents of an attribute, at least 1.
     usefulness : float
-        Rows per cell of a conditional table, in deviations of its noise, at least; parents are coarsened or
-        left out to keep to it. ``0`` takes tables of any size up to ``max_cells``.
+        Smallest mean count of a conditional table's cells, in standard deviations of their noise, >= 0.
+        Parents are coarsened or dropped to reach it. ``0`` allows tables of any size up to ``max_cells``.
     max_cells : int
-        Cells of a conditional table, at most.
+        Largest number of cells of a conditional table, at least 4.
     max_candidates : int
-        Candidates of one step; of more, so many are drawn by lot.
+        Largest number of candidates of a step, at least 1. Of more candidates a random sample is scored.
     """
 
     max_parents: int = 4
@@ -60,59 +60,63 @@ class GreedyBayes(Learner):
         check.whole("max_candidates", self.max_candidates, 1, "it bounds the time of a step; try 1000")
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning."""
+        """Return the ledger entries of learning."""
         return GreedyPlan.make(domain, budget).entries()
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
-        """Learn a network: number of rows, margins, structure, then the tables of that structure."""
+        """Learn a network: number of rows, margins, structure, then the tables of this structure."""
         plan = GreedyPlan.make(domain, budget)
-        counted, m = rows.part("parameters"), len(domain)
-        codes = [Axis.of_codes(j, c) for j, c in enumerate(domain.cardinalities)]
-        answers = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        parameter_rows, m = rows.part("parameters"), len(domain)
+        answers, total, margins = measure_margins(
+            parameter_rows, domain.cardinalities, plan.release_shares("margins")
+        )
         if m < 2:
             return BayesianNetwork([_margin(j, margins) for j in range(m)])
-        chosen = rows.part("structure")
-        most_rows = _most_rows(chosen, plan)
-        levels = AttributeLevels.make(domain, margins, self._most_cells(total, counted, plan))
-        nodes = self._network(chosen, levels, most_rows, m, coins)
-        # Where there are no parents, the table is the column's own counts once more.
-        sets = [[*parents, child] if parents else [codes[child.column]] for child, parents in nodes[1:]]
-        tables = counted.ask_tables(sets, plan.each("tables"))
+        structure_rows = rows.part("structure")
+        most_rows = _most_rows(structure_rows, plan)
+        levels = AttributeLevels.make(domain, margins, self._most_cells(total, parameter_rows, plan))
+        nodes = self._network(structure_rows, levels, most_rows, m, coins)
+        # The table of an attribute without parents measures its one-way counts again.
+        sets = [
+            [*parents, child] if parents else [Axis.of_codes(child.column, len(margins[child.column]))]
+            for child, parents in nodes[1:]
+        ]
+        tables = parameter_rows.ask_tables(sets, plan.release_shares("tables"))
         for (child, parents), answer in zip(nodes[1:], tables, strict=True):
             if not parents and answer.sigma:
-                both = [(one.values, one.sigma) for one in (answers[child.column], answer)]
-                margins[child.column] = clean_margin(mean_of(*both)[0], total)
-        found = {
+                noisy_counts = [(a.values, a.sigma) for a in (answers[child.column], answer)]
+                margins[child.column] = clean_margin(inverse_variance_mean(*noisy_counts)[0], total)
+        conditionals = {
             child.column: _table(child, parents, answer.values, answer.sigma, margins, total)
             for (child, parents), answer in zip(nodes[1:], tables, strict=True)
             if parents
         }
         return BayesianNetwork(
-            [found.get(child.column) or _margin(child.column, margins) for child, _ in nodes]
+            [conditionals.get(child.column) or _margin(child.column, margins) for child, _ in nodes]
         )
 
     def _most_cells(self, total: float, rows: Queryable, plan: GreedyPlan) -> float:
-        """Bound on the cells of a table: theta-usefulness of PrivBayes, with the noise that it will get."""
-        sigma = rows.sigma(plan.each("tables")[0])
+        """Return the largest number of cells of a table: theta-usefulness of PrivBayes."""
+        sigma = rows.sigma(plan.release_shares("tables")[0])
         noise = self.usefulness * sigma
         return float(self.max_cells) if not noise else min(self.max_cells, max(total, 1.0) / noise)
 
     def _network(
         self, rows: Queryable, levels: AttributeLevels, most_rows: int, m: int, coins: KeyedRNG
     ) -> list[Node]:
-        """Attributes with their parents, parents first (Algorithm 1)."""
+        """Return attributes with their parents, in topological order (Algorithm 1)."""
         coins = coins.spawn("GreedyBayes")
         root = int(coins.integers(m))
         nodes: list[Node] = [(levels.axes[0][root], ())]
         visited, rest = [root], [j for j in range(m) if j != root]
         while rest:
-            drawn = candidates(visited, rest, self.max_parents, self.max_candidates, coins)
-            small = [node for node in (levels.finest(*pair) for pair in drawn) if node is not None]
+            candidate_pairs = candidates(visited, rest, self.max_parents, self.max_candidates, coins)
+            feasible = [
+                node for node in (levels.finest(*pair) for pair in candidate_pairs) if node is not None
+            ]
             node: Node = (levels.axes[0][rest[0]], ())
-            if small:  # no table is small enough where there are too few rows: independent then
-                node = small[rows.choose(MutualInformation(small, most_rows))]
+            if feasible:  # with too few rows no table is small enough, and the attribute has no parents
+                node = feasible[rows.choose(MutualInformation(feasible, most_rows))]
             nodes.append(node)
             visited.append(node[0].column)
             rest.remove(node[0].column)
@@ -120,7 +124,7 @@ class GreedyBayes(Learner):
 
 
 def _most_rows(rows: Queryable, plan: GreedyPlan) -> int:
-    """Upper bound on the larger neighbour's rows (docs/explanation/proofs/greedy_bayes.md, Theorem 3)."""
+    """Return an upper bound on the number of rows (docs/explanation/proofs/greedy_bayes.md, Theorem 3)."""
     number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
     # The discrete Gaussian is sub-Gaussian: Pr[z <= -t sigma] <= exp(-t**2 / 2).
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
@@ -134,7 +138,7 @@ def _margin(j: int, margins: Sequence[np.ndarray]) -> ConditionalTable:
 def _table(
     child: Axis, parents: Axes, noisy: np.ndarray, sigma: float, margins: Sequence[np.ndarray], total: float
 ) -> ConditionalTable:
-    """Conditional table from noisy counts; within a bucket of the child its margin decides."""
+    """Return the conditional table of noisy counts; within a bucket the child follows its margin."""
     margin = margins[child.column]
     mass = np.bincount(child.buckets, margin, minlength=child.size)
     counts = clean_counts(noisy.reshape(-1, child.size), total)

@@ -1,4 +1,4 @@
-"""How GreedyBayes shares out its budget, from the domain and the budget alone."""
+"""Budget shares of GreedyBayes, from the domain and the budget alone."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.budget_stages import BudgetStages, Told, stage_entry
+from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs, stage_entry
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
 
-STRUCTURE = 0.2  # of what a Gaussian budget could buy, for the choices; they are charged as what they are
-SHARES = {"size": 0.02, "margins": 0.18, "tables": 0.80}  # of mu**2 that is left
+STRUCTURE = 0.2  # share of the budget for structure, converted to the exponential mechanism's own loss
+SHARES = {"size": 0.02, "margins": 0.18, "tables": 0.80}  # shares of the remaining mu**2
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy upper bound on n is too low
 
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyPlan(BudgetStages):
-    """What every stage may spend."""
+    """Budget of every stage of GreedyBayes."""
 
-    choice: float  # epsilon of each choice of an attribute and its parents
-    told: ClassVar[Told] = {
+    choice: float  # epsilon of each selection of an attribute and its parents
+    stage_specs: ClassVar[StageSpecs] = {
         "size": ("number of rows, for the sensitivity of mutual information", ("structure",)),
         "margins": ("one-way counts", ("parameters",)),
         "tables": ("counts of the conditional tables", ("parameters",)),
@@ -31,11 +31,11 @@ class GreedyPlan(BudgetStages):
 
     @classmethod
     def make(cls, domain: Domain, budget: ModelBudget) -> GreedyPlan:
-        """Decide the noise of every stage."""
+        """Compute the noise of every stage."""
         m, choice, failure = len(domain), math.inf, 0.0
         if m > 1 and math.isfinite(budget.epsilon):
             failure = SIZE_FAILURE * budget.delta
-            # epsilon^2/8-zCDP for a choice against mu^2/2 for Gaussian noise
+            # A selection satisfies epsilon^2/8-zCDP, Gaussian noise mu^2/2-zCDP
             choice = 2 * math.sqrt(STRUCTURE / (m - 1)) * budget.gaussian(failure)
             spent = (*budget.spent, BoundedRangeLoss(epsilon=choice, count=m - 1))
             budget = replace(budget, spent=spent)
@@ -48,16 +48,16 @@ class GreedyPlan(BudgetStages):
         )
 
     def releases(self, stage: str) -> int:
-        """Tables of all columns but the root."""
+        """Return the number of tables: one per column except the root."""
         return self.num_attributes - 1 if stage == "tables" else super().releases(stage)
 
     def entries(self) -> list[LedgerEntry]:
-        """Ledger entries, one per stage."""
+        """Return one ledger entry per stage."""
         if math.isinf(self.mu):
             return [stage_entry("model", "GreedyBayes", WHOLE_MODEL, (), "")]
         if self.num_attributes < 2:
-            return self.counted()
+            return self.stage_entries()
         losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)
         noise = f"exponential mechanism of epsilon {rounded_up(self.choice, 4)} per column"
-        chosen = stage_entry("structure", "largest mutual information", ("structure",), losses, noise)
-        return [*self.counted(), chosen]
+        structure = stage_entry("structure", "largest mutual information", ("structure",), losses, noise)
+        return [*self.stage_entries(), structure]

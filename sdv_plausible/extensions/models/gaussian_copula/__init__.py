@@ -1,1 +1,1 @@
-"""The Gaussian copula: noisy margins and noisy polychoric correlations, with an exact likelihood."""
+"""Private Gaussian copula: noisy margins and noisy polychoric correlations, with an exact likelihood."""

@@ -1,4 +1,4 @@
-"""A private Gaussian copula: noisy margins, noisy tables of pairs of buckets; the rest is post-processing."""
+"""Learner of a private Gaussian copula from noisy margins and noisy bucketed pair tables."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaM
 from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, latent_scores, polychoric
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import BudgetStages, Told
-from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs
+from sdv_plausible.models.cleaning import measure_margins
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -24,37 +24,38 @@ from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Domain
 
 Tables = Mapping[tuple[int, int], np.ndarray]
-MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
+MARGINS = 0.5  # share of mu**2 for one-way counts; pairs get the rest
 
 
 class CopulaPlan(BudgetStages):
-    """Without pairs, margins take all of the budget."""
+    """Budget of margins and pairs; a single column has no pairs."""
 
-    told: ClassVar[Told] = {
+    stage_specs: ClassVar[StageSpecs] = {
         "margins": ("one-way counts", WHOLE_MODEL),
         "pairs": ("counts of pairs of buckets", WHOLE_MODEL),
     }
 
     @classmethod
     def make(cls, domain: Domain, budget: ModelBudget) -> CopulaPlan:
-        """Share out the budget."""
+        """Compute the shares of the budget."""
         shares = {"margins": MARGINS, "pairs": 1 - MARGINS} if len(domain) > 1 else {"margins": 1.0}
         return cls(mu=budget.gaussian(), shares=shares, num_attributes=len(domain))
 
     def releases(self, stage: str) -> int:
-        """Tables of all pairs."""
+        """Return the number of tables of a stage."""
         m = self.num_attributes
         return m * (m - 1) // 2 if stage == "pairs" else super().releases(stage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianCopula(Learner):
-    """Margins and polychoric correlations from noisy counts.
+    """Learn margins and polychoric correlations from noisy counts.
 
     Parameters
     ----------
     max_buckets : int
-        Buckets of a column in the tables of pairs, at most: few, as noise is added to every cell.
+        Largest number of buckets of a column in pair tables, at least 2. Noise is added to every cell, so
+        keep it small.
     """
 
     max_buckets: int = 10
@@ -65,26 +66,23 @@ class GaussianCopula(Learner):
         check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 10")
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning: one for the margins and one for the pairs."""
+        """Return the ledger entries of learning: one for the margins and one for the pairs."""
         plan = CopulaPlan.make(domain, budget)
         if math.isinf(plan.mu):
             return [budget.entry("counts of columns and of pairs of buckets")]
-        return plan.counted()
+        return plan.stage_entries()
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
-        """Ask for margins, then for pairs of buckets made from them."""
+        """Measure the margins, then pair tables on buckets of these margins."""
         m, plan = len(domain), CopulaPlan.make(domain, budget)
-        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
-        answers = rows.ask_tables(codes, plan.each("margins"))
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        _, total, margins = measure_margins(rows, domain.cardinalities, plan.release_shares("margins"))
         buckets = [
             default_buckets(column, margin, self.max_buckets)
             for column, margin in zip(domain, margins, strict=True)
         ]
         pairs = list(itertools.combinations(range(m), 2))
-        asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
-        found = rows.ask_tables(asked, plan.each("pairs")) if pairs else []
+        axes = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
+        found = rows.ask_tables(axes, plan.release_shares("pairs")) if pairs else []
         sigma = found[0].sigma if found else 0.0
         tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
         masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
@@ -94,7 +92,7 @@ class GaussianCopula(Learner):
 
 
 def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:
-    """Buckets of every column in their order on the latent axis; an ordered column keeps its own."""
+    """Return the buckets of every column by latent score; ordered columns keep their order."""
     ordered = [column.is_ordered for column in domain]
     scores = latent_scores(tables, masses, ordered, noise)
     return [
@@ -106,16 +104,16 @@ def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: 
 def _correlations(
     tables: Tables, sigma: float, total: float, masses: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Symmetric matrix of polychoric correlations; noise may leave it indefinite."""
+    """Return the matrix of polychoric correlations, which noise may leave indefinite."""
     along = [mass[rank] for mass, rank in zip(masses, ranks, strict=True)]
-    found = np.eye(len(masses))
+    correlations = np.eye(len(masses))
     for (i, j), table in tables.items():
-        turned = table[np.ix_(ranks[i], ranks[j])]
-        found[i, j] = found[j, i] = polychoric(turned, sigma, total, along[i], along[j])
-    return found
+        sorted_table = table[np.ix_(ranks[i], ranks[j])]
+        correlations[i, j] = correlations[j, i] = polychoric(sorted_table, sigma, total, along[i], along[j])
+    return correlations
 
 
 def _axes(buckets: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Codes of every column along its latent axis: bucket after bucket, in their own order within."""
+    """Return the codes of every column along its latent axis: bucket by bucket, in code order within."""
     place = [np.argsort(rank) for rank in ranks]
     return [np.argsort(where[bucket], kind="stable") for bucket, where in zip(buckets, place, strict=True)]

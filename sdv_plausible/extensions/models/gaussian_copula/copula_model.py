@@ -1,9 +1,9 @@
-"""The Gaussian copula on codes, as a mixture over fixed nodes, so that every probability is exact.
+"""Gaussian copula on codes, as a mixture over fixed nodes with exact probabilities.
 
-The latent normal of column j is ``loadings[j] . f + spread[j] e``, with factors f common to all columns and e
-its own; the code says between which thresholds it lies. Rectangles of such a normal have no closed form;
-f is therefore drawn from a fixed public set of nodes of mean 0 and covariance 1
-(docs/explanation/proofs/gaussian_copula.md). Given its node, a record's columns are independent.
+The latent normal of column j is ``loadings[j] . f + spread[j] e``, with common factors f and an own factor e.
+The code is determined by thresholds on this normal. Rectangle probabilities of a multivariate normal have no
+closed form, so f is drawn from a fixed public set of nodes with mean 0 and covariance 1
+(docs/explanation/proofs/gaussian_copula.md). Given the node, the columns of a record are independent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ from sdv_plausible.models.model_types import Arrays, register_model_type
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 MOST_FACTORS = 16
-LEAST_SPREAD = 0.1  # of a column's own part: below it few nodes could explain a record
+LEAST_SPREAD = 0.1  # smallest own deviation of a column: below it, few nodes could explain a record
 _TINY = 1e-300
-_GRID = np.linspace(-9.0, 9.0, 2001)  # latent values between which thresholds are interpolated
+_GRID = np.linspace(-9.0, 9.0, 2001)  # grid of latent values for interpolating thresholds
 
 
 class CopulaModel(NodeMixture):
-    """Codes of columns whose latent normals are correlated.
+    """Gaussian copula on codes.
 
-    ``loadings`` (m, r) are weights of the common factors: the latent correlation of two columns is the
-    product of their rows, whose squares add up to at most ``1 - LEAST_SPREAD**2``. ``axes``: for every column
-    its codes in the order in which they lie on the latent axis; ``thresholds``: where one code ends there and
-    the next begins, ascending, one fewer than codes.
+    Parameters
+    ----------
+    loadings : ndarray, shape (m, r)
+        Factor loadings. The latent correlation of two columns is the product of their rows. The squares of a
+        row sum to at most ``1 - LEAST_SPREAD**2``.
+    axes : sequence of ndarray
+        Codes of each column in their order on the latent axis.
+    thresholds : sequence of ndarray
+        Ascending boundaries between consecutive codes on the latent axis, one fewer than codes.
     """
 
     def __init__(
@@ -61,15 +66,15 @@ class CopulaModel(NodeMixture):
     def of_margins(
         cls, loadings: np.ndarray, axes: Sequence[np.ndarray], margins: Sequence[np.ndarray]
     ) -> CopulaModel:
-        """Copula whose columns have given margins, one probability for each code."""
+        """Create the copula whose columns have these margins, one probability per code."""
         loadings = np.asarray(loadings, dtype=np.float64)
         spreads = np.sqrt(np.maximum(1.0 - (loadings**2).sum(axis=1), LEAST_SPREAD**2))
         points = nodes(loadings.shape[1])
         thresholds = []
         for row, spread, axis, margin in zip(loadings, spreads, axes, margins, strict=True):
-            below = ndtr((_GRID - (points @ row)[:, None]) / spread).mean(axis=0)
-            wanted = np.cumsum(np.asarray(margin, dtype=np.float64)[axis])[:-1] / np.sum(margin)
-            thresholds.append(np.interp(wanted, below, _GRID))
+            cdf = ndtr((_GRID - (points @ row)[:, None]) / spread).mean(axis=0)
+            cumulative = np.cumsum(np.asarray(margin, dtype=np.float64)[axis])[:-1] / np.sum(margin)
+            thresholds.append(np.interp(cumulative, cdf, _GRID))
         return cls(loadings, axes, thresholds)
 
     @property
@@ -79,36 +84,36 @@ class CopulaModel(NodeMixture):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Columns of few codes first: they make large prefix groups."""
+        """Columns sorted by number of codes: small ones first make large prefix groups."""
         return tuple(sorted(range(len(self.axes)), key=lambda j: (len(self.axes[j]), j)))
 
     @property
     def correlation(self) -> np.ndarray:
-        """Latent correlations (m, m): positive definite, as every column has a part of its own."""
-        found = self.loadings @ self.loadings.T
-        np.fill_diagonal(found, 1.0)
-        return found
+        """Latent correlations (m, m), positive definite because every column has an own factor."""
+        correlation = self.loadings @ self.loadings.T
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
 
     def log_probabilities(self, column: int) -> np.ndarray:
-        """Log probability of every code of a column given every node, (codes, NODES)."""
+        """Return the log probability of every code of a column given every node, (codes, NODES)."""
         ends = np.concatenate([[-np.inf], self.thresholds[column], [np.inf]])
         centre = nodes(self.loadings.shape[1]) @ self.loadings[column]
         z = (ends[:, None] - centre) / self.spreads[column]
         low, high = z[:-1], z[1:]
-        between = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-        found = np.empty_like(between)
-        found[self.axes[column]] = np.log(np.maximum(between, _TINY))
-        return found
+        interval_mass = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+        log_p = np.empty_like(interval_mass)
+        log_p[self.axes[column]] = np.log(np.maximum(interval_mass, _TINY))
+        return log_p
 
     def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
-        """Codes of a column for records with these nodes, by inversion."""
+        """Draw codes of a column for records with these nodes, by inversion."""
         centre = (nodes(self.loadings.shape[1]) @ self.loadings[column])[chosen]
         latent = centre + self.spreads[column] * ndtri(even_uniform(len(chosen), coins, stratum, centre))
         codes: np.ndarray = self.axes[column][np.searchsorted(self.thresholds[column], latent, side="right")]
         return codes
 
     def to_arrays(self) -> Arrays:
-        """All of the model as arrays."""
+        """Return the full state as arrays."""
         return {
             "loadings": self.loadings.reshape(-1),
             "cardinalities": np.array(self.cardinalities, dtype=np.int64),
@@ -118,12 +123,12 @@ class CopulaModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> CopulaModel:
-        """Model of such arrays."""
+        """Create the model from the arrays of :meth:`to_arrays`."""
         if set(arrays) != {"loadings", "cardinalities", "axes", "thresholds"}:
             raise ValueError("a Gaussian copula has loadings, cardinalities, axes and thresholds")
         cards = np.asarray(arrays["cardinalities"])
-        whole = cards.dtype.kind == "i" and np.asarray(arrays["axes"]).dtype.kind == "i"
-        if not whole or cards.ndim != 1 or not len(cards) or (cards < 1).any():
+        is_integer = cards.dtype.kind == "i" and np.asarray(arrays["axes"]).dtype.kind == "i"
+        if not is_integer or cards.ndim != 1 or not len(cards) or (cards < 1).any():
             raise ValueError("cardinalities must be positive whole numbers, and axes whole numbers")
         ends = np.cumsum(cards)
         sizes = len(arrays["axes"]), len(arrays["thresholds"]), len(arrays["loadings"]) % len(cards)

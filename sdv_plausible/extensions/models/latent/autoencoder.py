@@ -1,8 +1,8 @@
-"""Encoder and decoder in fixed point: every number lies on a public grid, so that sums are exact.
+"""Encoder and decoder in fixed-point arithmetic, so that sums are exact.
 
-A sum of grid numbers below 2**53 units is exact in doubles, in any order and in any blocks of
-rows; all else is done number by number with operations that IEEE 754 rounds correctly. So what a network says
-of a record is a function of that record alone, to the last bit (docs/explanation/proofs/latent_test.md,
+All numbers lie on a public grid. Sums of grid numbers below 2**53 units are exact in double precision, in any
+order and block size. All other operations are elementwise and correctly rounded by IEEE 754. The output for a
+record is therefore a function of that record alone, bit for bit (docs/explanation/proofs/latent_test.md,
 Lemma 1).
 """
 
@@ -17,40 +17,39 @@ from sdv_plausible.privacy.parameter_checks import Refused, positive
 
 WEIGHT_STEP, VALUE_STEP = 2.0**-10, 2.0**-8
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_MEAN = 8.0, 16.0, 8.0
-LEVELS = 32  # of the spread, evenly on a logarithmic scale from the floor to 1
+LEVELS = 32  # levels of the spread, log-spaced from the floor to 1
 LEAST_FLOOR = 1 / 32
 MOST_LATENT, MOST_HIDDEN = 16, 1024
-MOST_BUCKETS = 4096  # of a column: sums of their masses are exact
+MOST_BUCKETS = 4096  # largest number of buckets of a column with exact sums of masses
 LOWEST_LOGIT = -24.0
-_EXP_STEPS = 10  # exp(x) is (1 + x / 2**10) ** 2**10
+_EXP_STEPS = 10  # exp(x) is computed as (1 + x / 2**10) ** 2**10
 _MASS_STEP = 2.0**-40
 WEIGHTS = ("embedding", "means", "spreads", "hidden", "output")
 
 
 def on_grid(values: np.ndarray, step: float, largest: float) -> np.ndarray:
-    """Nearest multiples of a step, within +-largest."""
+    """Round to multiples of a step, and clip to [-largest, largest]."""
     rounded: np.ndarray = np.clip(np.rint(values / step) * step, -largest, largest)
     return rounded
 
 
 def precisions(floor: float) -> np.ndarray:
-    """Precision ``1 / sigma**2`` of every level, on the grid of values: the first is the floor's."""
+    """Return the precision ``1 / sigma**2`` of every level, on the grid of values, from the floor upwards."""
     spreads = floor ** (1 - np.arange(LEVELS + 1) / LEVELS)
-    found: np.ndarray = (
+    rounded: np.ndarray = (
         np.floor(1 / spreads**2 / VALUE_STEP) * VALUE_STEP
-    )  # down: spreads not below the floor
-    return found
+    )  # rounding down keeps spreads above the floor
+    return rounded
 
 
 @dataclass(frozen=True, eq=False)
 class Autoencoder:
-    """Weights of an encoder and a decoder over columns of buckets."""
+    """Weights of an encoder and a decoder over bucketed columns."""
 
     sizes: tuple[int, ...]
-    floor: float  # least spread of an encoded record, in [1/32, 1]
-    base: np.ndarray  # shape (all buckets,): logits that the decoder starts from
-    # Weights: (all buckets, h), (h + 1, l), (h + 1, l), (l + 1, h), (h + 1, all buckets); last rows are
-    # biases
+    floor: float  # smallest spread of an encoded record, in [1/32, 1]
+    base: np.ndarray  # shape (all buckets,): base logits of the decoder
+    # Shapes (all buckets, h), (h + 1, l), (h + 1, l), (l + 1, h), (h + 1, all buckets); last rows are biases
     embedding: np.ndarray
     means: np.ndarray
     spreads: np.ndarray
@@ -78,12 +77,12 @@ class Autoencoder:
 
     @property
     def num_latent(self) -> int:
-        """Dimensions of the latent space."""
+        """Number of latent dimensions."""
         return self.means.shape[1]
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """Where every column's buckets begin."""
+        """Index of each column's first bucket."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
     @cached_property
@@ -93,30 +92,30 @@ class Autoencoder:
 
     @cached_property
     def deviations(self) -> np.ndarray:
-        """Standard deviation of every level."""
+        """Standard deviation of every level of the spread."""
         return 1 / np.sqrt(self.precisions)
 
     def encode(self, buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means (N, l), on the grid of values, and levels (N, l) of the spread, of records (N, m)."""
-        active = self.embed(buckets)
-        means = on_grid(affine(active, self.means), VALUE_STEP, LARGEST_MEAN)
-        return means, levels(affine(active, self.spreads))
+        """Return means (N, l), on the grid of values, and spread levels (N, l) of records (N, m)."""
+        hidden = self.embed(buckets)
+        means = on_grid(affine(hidden, self.means), VALUE_STEP, LARGEST_MEAN)
+        return means, levels(affine(hidden, self.spreads))
 
     def embed(self, buckets: np.ndarray) -> np.ndarray:
-        """First layer of the encoder, (N, h)."""
+        """Return the first layer of the encoder, (N, h)."""
         summed = np.zeros((len(buckets), self.embedding.shape[1]))
         for j, offset in enumerate(self.offsets):
             summed += self.embedding[buckets[:, j] + offset]
         return rectified(summed)
 
     def decode(self, points: np.ndarray) -> np.ndarray:
-        """Probabilities of every bucket of every column (N, all buckets), of points on the grid of values."""
+        """Return the probabilities of all buckets (N, all buckets) at points on the grid of values."""
         return self.softmax(affine(rectified(affine(points, self.hidden)), self.output) + self.base)
 
     def softmax(self, logits: np.ndarray) -> np.ndarray:
-        """Probabilities of the buckets of every column; none is 0."""
-        top = np.repeat(np.maximum.reduceat(logits, self.offsets, axis=1), self.sizes, axis=1)
-        mass = 1 + np.maximum(logits - top, LOWEST_LOGIT) / 2**_EXP_STEPS
+        """Return the positive probabilities of the buckets of every column."""
+        column_max = np.repeat(np.maximum.reduceat(logits, self.offsets, axis=1), self.sizes, axis=1)
+        mass = 1 + np.maximum(logits - column_max, LOWEST_LOGIT) / 2**_EXP_STEPS
         for _ in range(_EXP_STEPS):
             mass *= mass
         mass = np.floor(mass / _MASS_STEP) * _MASS_STEP
@@ -126,7 +125,7 @@ class Autoencoder:
 
 
 def shapes(total: int, hidden: int, latent: int) -> dict[str, tuple[int, int]]:
-    """Shapes of the weights."""
+    """Return the shapes of the weights."""
     return {
         "embedding": (total, hidden),
         "means": (hidden + 1, latent),
@@ -147,18 +146,18 @@ def check_floor(floor: float) -> None:
 
 
 def affine(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Exact product with the weights, the last row being the bias."""
-    found: np.ndarray = values @ weights[:-1] + weights[-1]
-    return found
+    """Return the exact product with the weights, whose last row is the bias."""
+    product: np.ndarray = values @ weights[:-1] + weights[-1]
+    return product
 
 
 def rectified(values: np.ndarray) -> np.ndarray:
-    """Positive parts, on the grid of values and up to a largest one."""
-    found: np.ndarray = np.clip(np.rint(values / VALUE_STEP) * VALUE_STEP, 0.0, LARGEST_VALUE)
-    return found
+    """Return the positive parts, rounded to the grid of values and clipped."""
+    clipped: np.ndarray = np.clip(np.rint(values / VALUE_STEP) * VALUE_STEP, 0.0, LARGEST_VALUE)
+    return clipped
 
 
 def levels(raw: np.ndarray) -> np.ndarray:
-    """Level of the spread from the encoder's number, 0 to ``LEVELS``."""
+    """Return the level of the spread, 0 to ``LEVELS``, of the encoder's output."""
     share = (1 + raw / (1 + np.abs(raw))) / 2
     return np.rint(share * LEVELS).astype(np.int64)

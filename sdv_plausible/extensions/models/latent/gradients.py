@@ -1,7 +1,7 @@
-"""What training asks of a sample of the rows: the sum of their clipped gradients, in whole steps of a grid.
+"""Query for training: the sum of clipped gradients over a sample of the rows, in integer steps.
 
-A row's contribution is an outer product of two vectors per layer, both rounded, so that its norm and the sum
-over rows are computed in whole numbers (docs/explanation/proofs/sampled_sum.md, Theorem 2).
+A row's contribution is, per layer, an outer product of two rounded vectors. Its norm and the sum over rows
+are therefore computed in integers (docs/explanation/proofs/sampled_sum.md, Theorem 2).
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import ExactCounts
 
-CLIP = 1.0  # norm of a row's contribution, at most
-DELTA_STEP = 2.0**-12  # of derivatives before clipping
-_CLIPPED_STEP = 2.0**-16  # and after
-UNIT = VALUE_STEP * _CLIPPED_STEP  # of the answer
+CLIP = 1.0  # largest norm of a row's contribution
+DELTA_STEP = 2.0**-12  # grid of derivatives before clipping
+_CLIPPED_STEP = 2.0**-16  # grid of derivatives after clipping
+UNIT = VALUE_STEP * _CLIPPED_STEP  # unit of the answer
 LARGEST_NORM = round(CLIP / UNIT)
-_SAFE = 1 - 2.0**-20  # takes up the rounding of norms
-_BLOCK = 2048  # rows at once
+_SAFE = 1 - 2.0**-20  # margin for rounding errors of norms
+_BLOCK = 2048  # rows per block
 _LARGEST_DELTA = 2.0**6
 
 
 @dataclass(frozen=True, eq=False)
 class GradientSum:
-    """Sum of the rows' clipped gradients of the evidence bound, for all weights, in steps of ``UNIT``."""
+    """Sum of the rows' clipped gradients of the evidence lower bound, in integer steps of ``UNIT``."""
 
-    network: Autoencoder  # where the gradient is taken; from earlier answers
-    buckets: Sequence[np.ndarray]  # for every column the bucket of every code; from earlier answers
-    weight: float  # of the divergence from the prior, against the rows' likelihood
+    network: Autoencoder  # current weights, from earlier answers
+    buckets: Sequence[np.ndarray]  # bucket of every code of each column, from earlier answers
+    weight: float  # weight of the divergence from the prior, relative to the log likelihood
     coins: KeyedRNG
     proof = "docs/explanation/proofs/sampled_sum.md, Theorem 2"
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
-        """Return one whole number for every weight."""
+        """Return one integer per weight."""
         codes = rows.records()
         shapes = {name: getattr(self.network, name).shape for name in WEIGHTS}
         summed = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
@@ -60,56 +60,56 @@ class GradientSum:
         return np.concatenate([summed[name].reshape(-1) for name in WEIGHTS])
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Norm of a row's contribution, at most, for each row of one unit."""
+        """Return the largest norm of a unit's contribution."""
         return float(LARGEST_NORM * neighbours.histogram_l1)
 
     def _sums(self, codes: np.ndarray, noise: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Sums over a block of rows, layer by layer."""
-        places = np.stack([bucket[codes[:, j]] for j, bucket in enumerate(self.buckets)], axis=1)
-        layers = clipped(backward(self.network, places, noise, self.weight), len(self.buckets))
-        places = places + self.network.offsets
-        ones = np.zeros((len(places), len(self.network.embedding)))
-        np.put_along_axis(ones, places, 1.0, 1)
-        for name, (given, deltas) in layers.items():
-            inputs = ones if given is None else given
-            part = (inputs / VALUE_STEP).T @ deltas  # whole numbers below 2**53: exact
+        """Yield the sums over a block of rows, layer by layer."""
+        bucket_index = np.stack([bucket[codes[:, j]] for j, bucket in enumerate(self.buckets)], axis=1)
+        layers = clipped(backward(self.network, bucket_index, noise, self.weight), len(self.buckets))
+        bucket_index = bucket_index + self.network.offsets
+        ones = np.zeros((len(bucket_index), len(self.network.embedding)))
+        np.put_along_axis(ones, bucket_index, 1.0, 1)
+        for name, (layer_inputs, deltas) in layers.items():
+            inputs = ones if layer_inputs is None else layer_inputs
+            part = (inputs / VALUE_STEP).T @ deltas  # integers below 2**53: exact
             yield name, part.astype(np.int64)
 
 
 Layers = dict[str, tuple[np.ndarray | None, np.ndarray]]
-"""For every layer its inputs (N, i), on the grid of values, and derivatives (N, o): gradients are their
-products. None: inputs are one 1 for every column."""
+"""Inputs (N, i), on the grid of values, and derivatives (N, o) of each layer; gradients are their products.
+Inputs of None are one-hot codes of every column."""
 
 
 def backward(network: Autoencoder, places: np.ndarray, noise: np.ndarray, weight: float) -> Layers:
-    """Derivatives of each row's evidence bound, every number on a grid."""
+    """Return the derivatives of each row's evidence lower bound, rounded to grids."""
     active = network.embed(places)
     drift, raw = affine(active, network.means), affine(active, network.spreads)
     means, spread = on_grid(drift, VALUE_STEP, LARGEST_MEAN), network.deviations[levels(raw)]
     noise = on_grid(noise, DELTA_STEP, LARGEST_VALUE)
     points = on_grid(means + spread * noise, VALUE_STEP, LARGEST_VALUE)
-    shown = rectified(affine(points, network.hidden))
-    out = network.softmax(affine(shown, network.output) + network.base)
-    seen = places + network.offsets
-    np.put_along_axis(out, seen, np.take_along_axis(out, seen, 1) - 1, 1)
-    out = _rounded(out)
-    inner = _rounded((out @ network.output[:-1].T) * _inside(shown))
-    point = _rounded(inner @ network.hidden[:-1].T)
+    decoded = rectified(affine(points, network.hidden))
+    d_output = network.softmax(affine(decoded, network.output) + network.base)
+    observed = places + network.offsets
+    np.put_along_axis(d_output, observed, np.take_along_axis(d_output, observed, 1) - 1, 1)
+    d_output = _rounded(d_output)
+    d_hidden = _rounded((d_output @ network.output[:-1].T) * _inside(decoded))
+    point = _rounded(d_hidden @ network.hidden[:-1].T)
     d_mean = _rounded((point + weight * means) * (np.abs(drift) < LARGEST_MEAN))
     slope = spread * (math.log(1 / network.floor) / 2) / np.square(1 + np.abs(raw))
     d_raw = _rounded((point * noise + weight * (spread - 1 / spread)) * slope)
-    first = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
+    d_embedding = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
     return {
-        "embedding": (None, first),
+        "embedding": (None, d_embedding),
         "means": (_with_one(active), d_mean),
         "spreads": (_with_one(active), d_raw),
-        "hidden": (_with_one(points), inner),
-        "output": (_with_one(shown), out),
+        "hidden": (_with_one(points), d_hidden),
+        "output": (_with_one(decoded), d_output),
     }
 
 
 def clipped(layers: Layers, columns: int) -> Layers:
-    """Scale each row's derivatives so that its contribution has norm ``CLIP`` at most, in whole steps."""
+    """Scale each row's derivatives to a contribution of norm at most ``CLIP``, in integer steps."""
     squares = {
         name: np.full(len(deltas), float(columns)) if inputs is None else (inputs**2).sum(axis=1)
         for name, (inputs, deltas) in layers.items()
@@ -121,8 +121,8 @@ def clipped(layers: Layers, columns: int) -> Layers:
         for name, (inputs, deltas) in layers.items()
     }
     whole = np.zeros(len(factor))
-    for name, (_, deltas) in small.items():  # once more, in whole numbers: this is what is proved
-        # Doubles, not integers: exact up to 2**53, and what is larger stays larger and does not wrap around.
+    for name, (_, deltas) in small.items():  # the exact check in integers that the proof relies on
+        # Doubles are exact up to 2**53 and, unlike integers, do not wrap around.
         whole += squares[name] / VALUE_STEP**2 * (deltas**2).sum(axis=1)
     within = (whole <= LARGEST_NORM**2)[:, None]
     return {name: (inputs, np.where(within, deltas, 0.0)) for name, (inputs, deltas) in small.items()}

@@ -1,4 +1,4 @@
-"""A variational autoencoder, learned privately: noisy margins, then noisy sums of clipped gradients."""
+"""Learner of a private variational autoencoder: noisy margins, then noisy sums of clipped gradients."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrai
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.budget_stages import counts_entry, stage_entry
-from sdv_plausible.models.cleaning import clean_margin
+from sdv_plausible.models.cleaning import measure_margins
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Domain
 
-MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
-_MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at
+MARGINS = 0.2  # share of mu**2 for one-way counts; training gets the rest
+_MOST_REQUESTED = MOST_BUCKETS // 4  # ordered columns may get more buckets than requested
 
 
 @dataclass(frozen=True, kw_only=True)
 class Latent(Learner):
-    """Encoder and decoder by private gradient descent; nothing here depends on the rows.
+    """Variational autoencoder, trained by differentially private gradient descent.
 
     Parameters
     ----------
     floor : float
-        Least standard deviation of an encoded record, in [1/32, 1], beside a spread of all of about 1. The
-        larger, the more seeds are plausible under the row tests, and the less a point tells.
+        Smallest standard deviation of an encoded record, in [1/32, 1]; all records together have about 1. A
+        larger floor makes more seeds plausible in the row tests, and a latent point less informative.
     latent, hidden : int
         Dimensions of the latent space, at most 16, and of the hidden layers, at most 1,024.
     max_buckets : int
-        Buckets of a column, at most (up to 1,024): the decoder gives a bucket, and the margin a code in it.
+        Largest number of buckets of a column, from 2 to 1,024. The decoder draws a bucket, and the margin a
+        code within it.
     steps : int
-        Steps of training.
+        Number of training steps, at least 1.
     sample : float
-        Share of the rows that a step looks at, in (0, 1].
+        Sampling rate of the rows in each step, in (0, 1].
     weight : float
-        Of the divergence of encoded records from the prior.
+        Weight of the divergence of encoded records from the prior, >= 0.
     """
 
     floor: float = 0.2
@@ -68,14 +68,14 @@ class Latent(Learner):
     def __post_init__(self) -> None:
         check_floor(self.floor)
         check.whole("steps", self.steps, 1, "try 128")
-        check.whole("max_buckets", self.max_buckets, 2, "try 10", most=_MOST_AIMED_AT)
+        check.whole("max_buckets", self.max_buckets, 2, "try 10", most=_MOST_REQUESTED)
         check.whole("latent", self.latent, 1, "try 8", most=MOST_LATENT)
         check.whole("hidden", self.hidden, 1, "try 32", most=MOST_HIDDEN)
         check.rate("sample", self.sample, "it is a share of the rows")
         check.non_negative("weight", self.weight)
 
     def check_neighbours(self, neighbours: Neighbours) -> None:
-        """Raise ValueError if people or replaced rows are to be protected."""
+        """Raise ValueError unless the guarantee protects single rows, added or removed."""
         if neighbours != ONE_ROW:
             raise check.Refused.saying(
                 "model",
@@ -84,12 +84,12 @@ class Latent(Learner):
             )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning: one for the margins and one for all steps of training.
+        """Return the ledger entries of learning: one for the margins and one for all training steps.
 
         Raises
         ------
         ValueError
-            If people or replaced rows are to be protected.
+            If the guarantee protects people, or replaced rows.
         """
         self.check_neighbours(budget.neighbours)
         if math.isinf(budget.epsilon):
@@ -107,12 +107,9 @@ class Latent(Learner):
         return [margins, stage_entry("training", sums, WHOLE_MODEL, (training,), noise)]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> LatentModel:  # noqa: ARG002
-        """Ask for margins, then train."""
+        """Measure the margins, then train."""
         m = len(domain)
-        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
-        answers = rows.ask_tables(codes, [1 / m] * m)
-        total = float(np.mean([answer.values.sum() for answer in answers]))
-        margins = [clean_margin(answer.values, total) for answer in answers]
+        _, total, margins = measure_margins(rows, domain.cardinalities, [1 / m] * m)
         buckets = [
             default_buckets(column, margin, self.max_buckets)
             for column, margin in zip(domain, margins, strict=True)
@@ -121,7 +118,7 @@ class Latent(Learner):
         start = untrained(masses, self.hidden, self.latent, self.floor, coins.spawn("weights"))
         training = TrainingPlan(steps=self.steps, sample=self.sample, weight=self.weight)
         network = training.run(start, rows, buckets, total, coins)
-        within = [
+        within_bucket = [
             margin / mass[bucket] for margin, mass, bucket in zip(margins, masses, buckets, strict=True)
         ]
-        return LatentModel(network, buckets, within)
+        return LatentModel(network, buckets, within_bucket)

@@ -1,7 +1,7 @@
-"""The trained autoencoder: a prefix model over public nodes, and seeds whose test looks at the latent point.
+"""Trained autoencoder: a prefix model over public nodes, and seeds tested by their latent points.
 
-A record d is encoded as a Gaussian on a grid, z is drawn from it and y is decoded from z alone
-(docs/explanation/proofs/latent_test.md).
+A record d is encoded as a Gaussian on a grid. The latent point z is drawn from it, and y is decoded from z
+alone (docs/explanation/proofs/latent_test.md).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SUM_TOLERANCE = 1e-6
 
 
 class LatentModel(NodeMixture):
-    """Records decoded from a latent point; without a seed it is one of finitely many public nodes.
+    """Records decoded from a latent point, which without a seed is one of finitely many public nodes.
 
-    For every column ``buckets`` is the bucket of every code, ``within`` its probability given its bucket.
+    ``buckets`` holds the bucket of every code of each column, ``within`` its probability given the bucket.
     """
 
     in_latent_space: ClassVar[bool] = True
@@ -67,11 +67,11 @@ class LatentModel(NodeMixture):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Columns of few codes first: they make large prefix groups."""
+        """Columns sorted by number of codes: small ones first make large prefix groups."""
         return tuple(sorted(range(len(self.buckets)), key=lambda j: (len(self.buckets[j]), j)))
 
     def for_row_tests(self) -> SeedModel:
-        """Return the same network with seeds: the row tests look at the latent point."""
+        """Return the model with seeds: the row tests use latent points."""
         return LatentSeeds(self)
 
     @cached_property
@@ -81,18 +81,18 @@ class LatentModel(NodeMixture):
         return self.network.decode(points)
 
     def log_probabilities(self, column: int) -> np.ndarray:
-        """Log probability of every code of a column given every node."""
+        """Return the log probability of every code of a column given every node."""
         start, bucket = self.network.offsets[column], self.buckets[column]
-        found: np.ndarray = np.log(self._decoded[:, start + bucket].T * self.within[column][:, None])
-        return found
+        log_p: np.ndarray = np.log(self._decoded[:, start + bucket].T * self.within[column][:, None])
+        return log_p
 
     def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
-        """Codes of a column for records with these nodes, by inversion."""
+        """Draw codes of a column for records with these nodes, by inversion."""
         uniform = even_uniform(len(chosen), coins, stratum, chosen)
         return self.drawn(column, self._decoded[chosen], uniform)
 
     def drawn(self, column: int, decoded: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """Codes of a column by inversion, of records with these probabilities of all buckets."""
+        """Draw codes of a column by inversion, for records with these probabilities of all buckets."""
         start, bucket, share = self.network.offsets[column], self.buckets[column], self.within[column]
         by_bucket = np.argsort(bucket, kind="stable")
         size = self.network.sizes[column]
@@ -100,7 +100,7 @@ class LatentModel(NodeMixture):
         which = np.minimum((uniform[:, None] >= below[:, :-1]).sum(axis=1), size - 1)
         left = np.where(which > 0, below[np.arange(len(which)), which - 1], 0.0)
         inside = np.clip((uniform - left) / decoded[np.arange(len(which)), start + which], 0.0, 1 - 2.0**-40)
-        # Buckets one after another, each of length 1, cut by the shares of their codes.
+        # Consecutive buckets of length 1, divided by the shares of their codes
         ends = np.cumsum(share[by_bucket] / np.bincount(bucket, share)[bucket[by_bucket]])
         place = np.searchsorted(ends, which + inside, side="right")
         first = np.searchsorted(bucket[by_bucket], which)
@@ -109,7 +109,7 @@ class LatentModel(NodeMixture):
         return codes
 
     def to_arrays(self) -> Arrays:
-        """All of the model as arrays."""
+        """Return the full state as arrays."""
         flat = {name: getattr(self.network, name).reshape(-1) for name in WEIGHTS}
         h, latent = self.network.embedding.shape[1], self.network.num_latent
         return {
@@ -124,14 +124,14 @@ class LatentModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
-        """Model of such arrays."""
-        whole = ("shape", "cardinalities", "buckets")
-        if set(arrays) != {*WEIGHTS, "base", "floor", "within", *whole}:
+        """Create the model from the arrays of :meth:`to_arrays`."""
+        integer_names = ("shape", "cardinalities", "buckets")
+        if set(arrays) != {*WEIGHTS, "base", "floor", "within", *integer_names}:
             raise ValueError(
                 "a latent model has weights, base, floor, shape, cardinalities, buckets and within"
             )
         if any(np.ndim(array) != 1 for array in arrays.values()) or any(
-            np.asarray(arrays[name]).dtype.kind != "i" for name in whole
+            np.asarray(arrays[name]).dtype.kind != "i" for name in integer_names
         ):
             raise ValueError("shape, cardinalities and buckets must be whole numbers, and all arrays flat")
         cards, shape = np.asarray(arrays["cardinalities"]), arrays["shape"]
@@ -147,7 +147,7 @@ class LatentModel(NodeMixture):
 
 
 def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Autoencoder:
-    """Network of flat arrays; reshaping refuses what does not fit."""
+    """Return the network of flat arrays; reshaping rejects inconsistent sizes."""
     h, latent = (int(number) for number in arrays["shape"])
     columns = {"embedding": h, "means": latent, "spreads": latent, "hidden": h, "output": len(arrays["base"])}
     weights = {
@@ -162,7 +162,7 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Autoencoder:
 
 
 class LatentSeeds(SeedModel):
-    """An autoencoder whose candidates are decoded from seeds' latent points."""
+    """Autoencoder whose candidates are decoded from the seeds' latent points."""
 
     in_latent_space: ClassVar[bool] = True
     _terms: np.ndarray | None = None
@@ -177,29 +177,29 @@ class LatentSeeds(SeedModel):
 
     @property
     def num_latent(self) -> int:
-        """Dimensions of the latent space."""
+        """Number of latent dimensions."""
         return self.model.network.num_latent
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Order of the columns; no value of a seed is kept, so it plays no part."""
+        """Order of the columns, which has no effect because no seed value is kept."""
         return self.model.order
 
     def attach_seeds(self, seeds: SeedRecords) -> None:
-        """Encode the seed records."""
+        """Set and encode the seed records."""
         super().attach_seeds(seeds)
         buckets = [bucket[seeds.codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
         self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
         self._terms = terms(self._means, self._levels, self.model.network.floor)
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
-        """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""
+        """Draw a latent point from each seed and decode it; fully resampled candidates have none."""
         free = np.asarray(omega) == self.num_attributes
         points = self.points(rows, coins.spawn("points"))
         candidates = np.empty((len(rows), self.num_attributes), dtype=np.int32)
         candidates[~free] = self.decoded(points[~free], coins.spawn("columns"))
         candidates[free] = self.model.sample(int(free.sum()), coins.spawn("free"))
-        points[free] = np.nan  # nothing was tested of the seed's point: it may not leave
+        points[free] = np.nan  # these points were not tested and must not be released
         return Proposals(candidates=candidates, seeds=rows, omega=np.asarray(omega), latents=points)
 
     def points(self, rows: np.ndarray, coins: KeyedRNG) -> np.ndarray:
@@ -216,63 +216,63 @@ class LatentSeeds(SeedModel):
         return codes
 
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
-        """Log probability of each latent point under the seeds; the same for all if none was used."""
+        """Return the log probability of each latent point under the seeds; 0 if no point was used."""
         self.seeds  # noqa: B018  complains if there are none
         assert self._terms is not None
         assert proposals.latents is not None, "propose gives the latent points"
         z = proposals.latents
-        found: np.ndarray = features(z) @ self._terms[rows].T
-        found[proposals.omega == self.num_attributes] = 0.0
-        return found
+        log_p: np.ndarray = features(z) @ self._terms[rows].T
+        log_p[proposals.omega == self.num_attributes] = 0.0
+        return log_p
 
 
 register_model_type("latent", LatentModel, LatentModel.to_arrays, LatentModel.from_arrays)
 
 
-LOG_STEP = VALUE_STEP**3 / 2  # every log probability is a multiple of it
-_REACH = 9.5  # standard deviations: nothing is drawn beyond (latent_test.md, Lemma 3)
-_FINE = 2.0**-53  # a uniform number's last bit: a second one goes on from there
+LOG_STEP = VALUE_STEP**3 / 2  # grid of log probabilities
+_REACH = 9.5  # truncation of draws, in standard deviations (latent_test.md, Lemma 3)
+_FINE = 2.0**-53  # last bit of a uniform number, below which a second one adds bits
 
 
 def draw(means: np.ndarray, levels: np.ndarray, floor: float, coins: KeyedRNG) -> np.ndarray:
-    """Draw a point (N, l) around each mean, with the spread of its levels, by inversion from the far ends."""
+    """Draw a point (N, l) around each mean with the spread of its levels, by inversion from the tails."""
     uniform = coins.uniform(levels.shape) + _FINE * coins.uniform(levels.shape)
     side = 1 - 2 * coins.integers(2, levels.shape)
     steps = np.empty(levels.shape, dtype=np.int64)
     for level in np.unique(levels).tolist():
-        values, masses = law(floor, level)
-        at_least = np.cumsum(2 * masses[values < 0])  # so many steps away: the most first, which are rarest
-        here = levels == level
-        steps[here] = len(at_least) - np.searchsorted(at_least, uniform[here], side="right")
-    found: np.ndarray = means + side * steps * VALUE_STEP
-    return found
+        values, masses = grid_gaussian(floor, level)
+        at_least = np.cumsum(2 * masses[values < 0])  # tail masses, the farthest and rarest steps first
+        is_level = levels == level
+        steps[is_level] = len(at_least) - np.searchsorted(at_least, uniform[is_level], side="right")
+    points: np.ndarray = means + side * steps * VALUE_STEP
+    return points
 
 
 def features(points: np.ndarray) -> np.ndarray:
-    """Squares, coordinates and 1 of every point, (N, 2 l + 1)."""
+    """Return the squares, the coordinates and 1 of every point, (N, 2 l + 1)."""
     return np.hstack([np.square(points), points, np.ones((len(points), 1))])
 
 
 def terms(means: np.ndarray, levels: np.ndarray, floor: float) -> np.ndarray:
-    """Coefficients (n, 2 l + 1) of the squares, the coordinates and 1 in every seed's log probability."""
+    """Return the coefficients (n, 2 l + 1) of :func:`features` in every seed's log probability."""
     precision = precisions(floor)[levels]
     constant = np.square(means) * precision / 2 + log_totals(floor)[levels]
     return np.hstack([-precision / 2, precision * means, -constant.sum(axis=1, keepdims=True)])
 
 
 @lru_cache(maxsize=1024)
-def law(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """Steps from the mean, and their probabilities, at a level of the spread: a Gaussian on the grid."""
+def grid_gaussian(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the steps from the mean and their probabilities at a level: a Gaussian on the grid."""
     values, weights = _weights(floor, level)
     return values, weights / weights.sum()
 
 
 @lru_cache(maxsize=64)
 def log_totals(floor: float) -> np.ndarray:
-    """Logarithm of what the weights add up to, for every level, on the grid of logarithms."""
+    """Return the log of the sum of the weights at every level, on the grid of logarithms."""
     totals = [_weights(floor, level)[1].sum() for level in range(len(precisions(floor)))]
-    found: np.ndarray = np.rint(np.log(totals) / LOG_STEP) * LOG_STEP
-    return found
+    rounded: np.ndarray = np.rint(np.log(totals) / LOG_STEP) * LOG_STEP
+    return rounded
 
 
 def _weights(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:

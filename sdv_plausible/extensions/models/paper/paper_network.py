@@ -1,4 +1,4 @@
-"""The paper's learner (section 3): noisy entropies for the structure, noisy counts for Dirichlet tables."""
+"""The paper's learner (section 3): noisy entropies for structure, noisy counts for Dirichlet tables."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from sdv_plausible.extensions.models.paper.structure import (
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
-from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared_columns
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.random_split import check_split
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -50,33 +50,38 @@ Accounting = Literal["proved", "paper"]
 
 @dataclass(frozen=True, kw_only=True)
 class PaperNetwork(Learner):
-    """Learns structure and parameters of a Bayesian network, with or without noise.
+    """Learns structure and parameters of a Bayesian network as in [PD], with or without noise.
 
     Parameters
     ----------
     structure : {"cfs", "independent"} or mapping
-        ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
-        or ``{child: [parents]}`` as given, which costs nothing.
+        ``"cfs"`` is the paper's correlation-based feature selection. ``"independent"`` is the marginals
+        baseline. A mapping ``{child: [parents]}`` declares the structure at no cost.
     max_cost : int
-        Upper bound on the number of parent configurations of one table ([PD] Eq. 6, no value).
+        Largest number of parent configurations of a table, at least 1 ([PD] Eq. 6, without a value).
     max_parents : int, optional
-        Upper bound on the number of parents.
+        Largest number of parents, at least 0. None means no limit.
     concentration : float
-        Prior mass of each conditional row in records, at no noise; noise raises it. [PD] prints no
+        Prior mass of each conditional row in records, without noise, > 0. Noise increases it. [PD] prints no
         value of its alpha.
     parameters : {"mean", "posterior"}
         Posterior mean of the tables, or a posterior draw.
     noise : {"calibrated", "paper"}
-        ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
-        paper's, by its formulas and before its amplification; the ledger's total is another number.
+        ``"paper"`` uses Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
+        paper's, by its formulas and before its amplification. The ledger's total differs.
     conditionals : {"table", "normal"}
-        ``"normal"``: numbers and dates are Normal given their parents, at no further cost.
+        ``"normal"`` makes numbers and dates Normal given their parents, at no further cost.
     split : (float, float, float), optional
-        The paper's split: probabilities with which a row serves structure, parameters or seeds; each > 0, sum
-        at most 1 (the rest of the rows is not used). None: every row serves all three.
+        The paper's split: probabilities of a row to serve structure, parameters or seeds, each > 0, with a
+        sum of at most 1. Other rows are not used. None uses every row for all three.
     accounting : {"proved", "paper"}
-        ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
+        ``"paper"`` adds the result of the paper's formulas to the ledger and needs ``noise="paper"``. The
         total stays the proved one.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     structure: Structure = "cfs"
@@ -93,12 +98,12 @@ class PaperNetwork(Learner):
 
     @property
     def looks_at_pairs(self) -> bool:
-        """Whether all pairs of columns are looked at."""
+        """Whether all pairs of columns are considered."""
         return self.structure == "cfs"
 
     @property
     def arcs(self) -> Mapping[str, Sequence[str]] | None:
-        """Parents of columns that it was given."""
+        """Declared parents of columns, or None."""
         return None if isinstance(self.structure, str) else self.structure
 
     def __post_init__(self) -> None:
@@ -125,34 +130,34 @@ class PaperNetwork(Learner):
             check_split(self.split)
 
     def printed_plan(self, domain: Domain, budget: ModelBudget) -> PrintedPlan:
-        """Scales of the noise as printed."""
+        """Return the scales of the noise as printed."""
         return PrintedPlan.make(len(domain), budget, learns_structure=self.structure == "cfs")
 
     def check_neighbours(self, neighbours: Neighbours) -> None:
-        """Raise ValueError if the noise as printed is to protect people or replaced rows."""
+        """Raise ValueError if the noise as printed does not support the neighbouring relation."""
         if self.noise == "paper":
             check_printed(neighbours)
 
     def check_domain(self, domain: Domain) -> None:
-        """Raise ValueError for arcs of other columns, or whose tables would not fit into memory."""
+        """Raise ValueError for arcs between unknown columns, or with tables too large for memory."""
         if self.arcs is not None:
             check_tables(check_structure(self.arcs, domain), domain)
 
     def as_printed(self, domain: Domain, budget: ModelBudget) -> tuple[str, str] | None:
-        """What section 3.5 gives for the model, and what it misses."""
+        """Return the result of section 3.5 for the model, and what it omits."""
         if self.accounting != "paper":
             return None
         missed = MISSED if self.split else SAME_ROWS + MISSED
         return self.printed_plan(domain, budget).as_printed(budget.delta, self.split), missed
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning."""
+        """Return the ledger entries of learning."""
         if self.noise == "paper":
             return self.printed_plan(domain, budget).entries()
         return LearningPlan.make(self.structure, domain, budget).entries(self.structure)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
-        """How the noise will show on a table of about so many rows; links as tables with one parent."""
+        """Return the expected effect of noise; dependence as in tables with one parent."""
         plan, cards = LearningPlan.make(self.structure, domain, budget), np.array(domain.cardinalities)
         if math.isinf(plan.mu) or self.noise == "paper":
             return None
@@ -160,7 +165,7 @@ class PaperNetwork(Learner):
         cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
         return Forecast(
             rows=rows,
-            assumed=undeclared(domain),
+            assumed=undeclared_columns(domain),
             columns={
                 n: noise_distance(int(c), sigma["margins"], rows)
                 for n, c in zip(domain.names, cards, strict=True)
@@ -171,40 +176,36 @@ class PaperNetwork(Learner):
         )
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
-        """Learn a network: margins, structure, then the tables of that structure."""
+        """Learn a network: margins, structure, then the tables of this structure."""
         if self.noise == "paper":
             return self._fit_as_printed(rows, domain, budget, coins)
         plan = LearningPlan.make(self.structure, domain, budget)
         counted, cards = rows.part("parameters"), domain.cardinalities
         codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
-        margin_counts = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
-        # The total is the average over the noisy tables: n itself is private.
-        total = float(np.mean([answer.values.sum() for answer in margin_counts]))
-        margins = [clean_margin(answer.values, total) for answer in margin_counts]
+        noisy, total, margins = measure_margins(counted, cards, plan.release_shares("margins"))
         buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
         parents = within_memory(self._parents(domain, buckets, plan, rows.part("structure")), buckets, cards)
         coarse = [Axis(j, bucket) for j, bucket in enumerate(buckets)]
-        noisy = margin_counts
         if "tables" in plan.shares:
             sets = [[*(coarse[i] for i in p), codes[j]] for j, p in enumerate(parents)]
-            noisy = counted.ask_tables(sets, plan.each("tables"))
+            noisy = counted.ask_tables(sets, plan.release_shares("tables"))
         tables = {}
         for j, answer in enumerate(noisy):
             counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
             sigma = answer.sigma if "tables" in plan.shares else 0.0
             strength = self.concentration + sigma * math.sqrt(cards[j])
-            found = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
-            tables[j] = self._table(domain, buckets, j, parents[j], found)
+            probabilities = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
+            tables[j] = self._table(domain, buckets, j, parents[j], probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
     def _fit_as_printed(
         self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG
     ) -> BayesianNetwork:
-        """Sections 3.3.1 and 3.4.1: no margins; buckets are declared or of equal length."""
+        """Fit as in sections 3.3.1 and 3.4.1: without margins; buckets are declared or of equal length."""
         plan, cards = self.printed_plan(domain, budget), domain.cardinalities
         buckets = [default_buckets(attribute) for attribute in domain]
-        found = self._printed_parents(domain, buckets, plan, rows.part("structure"))
-        parents = within_memory(found, buckets, cards)
+        learned_parents = self._printed_parents(domain, buckets, plan, rows.part("structure"))
+        parents = within_memory(learned_parents, buckets, cards)
         counted, tables = rows.part("parameters"), {}
         for j, chosen in enumerate(parents):
             axes = [*(Axis(i, buckets[i]) for i in chosen), Axis.of_codes(j, cards[j])]
@@ -223,7 +224,7 @@ class PaperNetwork(Learner):
     def _table(
         self, domain: Domain, buckets: Sequence[np.ndarray], j: int, parents: Sequence[int], rows: np.ndarray
     ) -> ConditionalTable:
-        """The table of one child from its noisy rows."""
+        """Return the conditional table of a child from its noisy rows."""
         if self.conditionals == "normal":
             rows = normal_rows(rows, domain.attributes[j])
         chosen = tuple(buckets[i] for i in parents)
@@ -262,16 +263,16 @@ class PaperNetwork(Learner):
 
 
 def least_rows(rows: Queryable, plan: LearningPlan) -> int:
-    """Lower bound on the smaller neighbour's rows (docs/explanation/proofs/learning.md, Theorem 2)."""
+    """Return a lower bound on the smaller table's rows (docs/explanation/proofs/learning.md, Theorem 2)."""
     number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
-    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows less than the
-    # bound, because the sensitivity is that of the smaller of two neighbouring tables.
+    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows are
+    # subtracted, because the sensitivity is that of the smaller of two neighbouring tables.
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
     return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
 
 
 def _listed(child: str, parents: Any) -> list[str]:
-    """Parents as a list, which files hold."""
+    """Return the parents as a list, for files."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
         shown = repr(parents) if isinstance(parents, str) else type(parents).__name__
         raise check.Refused.saying(

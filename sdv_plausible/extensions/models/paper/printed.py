@@ -1,8 +1,8 @@
 """The paper's learner with its noise as printed, for comparison (sections 3.3.1 and 3.4.1).
 
-Laplace noise on entropies with the sensitivity of Lemma 1 at a noisy n, Laplace counts cut off at zero,
-Dirichlet draws. The scales are the paper's; what they cost is proved in
-docs/explanation/proofs/paper_formulas.md and is not what the paper's formulas say.
+It uses Laplace noise on entropies with the sensitivity of Lemma 1 at a noisy n, Laplace counts clipped at
+zero, and Dirichlet draws. The scales are the paper's. Their actual cost is proved in
+docs/explanation/proofs/paper_formulas.md and differs from the paper's formulas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.queries.count_queries import CountTable, NumberOfRows
 
-SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+PRINTED_SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
 STAGES: dict[str, tuple[str, Part]] = {
     "size": ("number of rows ([PD] Eq. 10)", "structure"),
     "structure": ("entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure"),
@@ -41,20 +41,20 @@ class PrintedPlan:
     """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
 
     shares: printed.PaperShares | None  # loss of every noisy number; None for no noise
-    num_attributes: int  # the number m of attributes
-    learns_structure: bool  # whether entropies are asked for
-    size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
+    num_attributes: int  # number m of attributes
+    learns_structure: bool  # whether entropies are queried
+    size_failure: float  # probability that the noisy number of rows is too high for Lemma 1
 
     @classmethod
     def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
-        """Decide the noise. The printed noise is for tables with a row more or less alone."""
+        """Compute the noise; the printed noise supports single rows, added or removed, only."""
         check_printed(budget.neighbours)
         shares = (
             printed.paper_shares(num_attributes, budget.epsilon, budget.delta)
             if math.isfinite(budget.epsilon) and num_attributes
             else None
         )
-        failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
+        failure = PRINTED_SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
         return cls(
             shares=shares,
             num_attributes=num_attributes,
@@ -69,13 +69,13 @@ class PrintedPlan:
 
     @property
     def least_noisy_rows(self) -> int:
-        """Noisy number of rows below which no entropy is asked for (paper_formulas.md, Theorem 1)."""
+        """Noisy number of rows below which entropies are not queried (paper_formulas.md, Theorem 1)."""
         if self.shares is None:
             return 1
         return 2 * math.ceil(-math.log(self.size_failure) / self.shares.size) + 2
 
     def as_printed(self, delta: float, split: tuple[float, float, float] | None) -> str:
-        """What the formulas of section 3.5 give for the model."""
+        """Return the result of the formulas of section 3.5 for the model."""
         m, shares = self.num_attributes, self.shares
         if shares is None:
             return "no epsilon for the model"
@@ -91,12 +91,12 @@ class PrintedPlan:
         return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"
 
     def entries(self) -> list[LedgerEntry]:
-        """Ledger entries, with losses that are proved for this noise."""
-        found: dict[str, tuple[float, tuple[Loss, ...]]] = {}
+        """Return the ledger entries, with proved losses of this noise."""
+        losses_of: dict[str, tuple[float, tuple[Loss, ...]]] = {}
         if (shares := self.shares) is not None:
             failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
             tables = DiscreteLaplaceLoss(epsilon=shares.counts, count=self.num_attributes)
-            found = {
+            losses_of = {
                 "size": (shares.size, (DiscreteLaplaceLoss(epsilon=shares.size), failure)),
                 "structure": (shares.entropy, (PureDP(epsilon=shares.entropy, count=self.entropies),)),
                 "tables": (shares.counts, (tables,)),
@@ -104,7 +104,7 @@ class PrintedPlan:
         entries = []
         for name, (what, part) in STAGES.items():
             if name == "tables" or self.learns_structure:
-                each, losses = found.get(name, (math.inf, ()))
+                each, losses = losses_of.get(name, (math.inf, ()))
                 noise = f"Laplace noise as printed, epsilon {rounded_up(each, 4)} each"
                 entries.append(stage_entry(name, what, (part,), losses, noise))
         return entries
@@ -112,10 +112,10 @@ class PrintedPlan:
 
 @dataclass(frozen=True)
 class PrintedSize(NumberOfRows):
-    """Number of rows, for Laplace noise (Eq. 10)."""
+    """Number of rows, with Laplace noise (Eq. 10)."""
 
     def l1(self, neighbours: Neighbours) -> int:
-        """One row more or less."""
+        """Return the L1 sensitivity: one row more or less."""
         return neighbours.rows
 
 
@@ -124,37 +124,37 @@ class PrintedEntropies(Entropies):
     """Entropies with the sensitivity of Lemma 1 at ``least_rows``, here the noisy number of rows itself."""
 
     def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
-        """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
+        """Return the L1 sensitivity: Lemma 1 for each entropy in steps, plus a step for rounding."""
         steps = math.ceil(printed.paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
         return steps * self.apart
 
 
 class PrintedCounts(CountTable):
-    """A table of counts, for Laplace noise."""
+    """Table of counts with Laplace noise."""
 
     def l1(self, neighbours: Neighbours) -> int:
-        """One row changes one cell."""
+        """Return the L1 sensitivity: one row changes one cell."""
         return neighbours.rows
 
 
 def check_printed(neighbours: Neighbours) -> None:
-    """Raise ValueError unless single rows added or removed are protected."""
+    """Raise ValueError unless the guarantee protects single rows, added or removed."""
     if neighbours != ONE_ROW:
-        beside = [f"person ({neighbours.person!r})"] if neighbours.of_people else []
-        beside += ["neighbours ('replace_one')"] if neighbours.replace else []
+        others = [f"person ({neighbours.person!r})"] if neighbours.of_people else []
+        others += ["neighbours ('replace_one')"] if neighbours.replace else []
         raise Refused.saying(
             "noise",
-            f"noise ('paper') protects single rows added or removed, and not beside {' and '.join(beside)}: "
+            f"noise ('paper') protects single rows added or removed, and not beside {' and '.join(others)}: "
             "leave that out, or use noise='calibrated'",
         )
 
 
 def cut_at_zero(noisy: np.ndarray) -> np.ndarray:
-    """Noisy counts as printed: ``max(0, n + noise)`` (Eq. 14)."""
+    """Clip noisy counts as printed: ``max(0, n + noise)`` (Eq. 14)."""
     cut: np.ndarray = np.maximum(0.0, noisy)
     return cut
 
 
 def uniform_prior(cardinality: int, concentration: float) -> np.ndarray:
-    """The default hyper-parameters alpha (Eq. 11); the paper prints no value: ``concentration``, evenly."""
+    """Return uniform hyper-parameters alpha (Eq. 11) with this sum; the paper prints no value."""
     return np.full(cardinality, concentration / cardinality)

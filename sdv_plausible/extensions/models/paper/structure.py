@@ -1,7 +1,4 @@
-"""Structure learning as in section 3.3 of the paper.
-
-Correlation-based feature selection (CFS) on noisy entropies.
-"""
+"""Structure learning as in section 3.3 of the paper: correlation-based feature selection (CFS)."""
 
 from __future__ import annotations
 
@@ -16,17 +13,17 @@ from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.domain import Domain
 
-MAX_CELLS = 50_000_000  # of one conditional table
+MAX_CELLS = 50_000_000  # largest number of cells of a conditional table
 
 
 def correlation_feature_selection(
     correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int, max_parents: int | None = None
 ) -> Parents:
-    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6)."""
-    # At every step the arc that raises its child's merit most is added, over all children at once, until no
-    # arc raises any merit. The paper fixes no order among the children; this one does not depend on the
-    # columns' order. ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the
-    # configurations of a parent set.
+    """Return greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6)."""
+    # Each step adds the arc with the largest gain in merit over all children, until no arc has a gain. The
+    # paper fixes no order of the children; this order does not depend on the columns' order.
+    # ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the configurations of a
+    # parent set.
     m = len(correlation)
     parents: list[list[int]] = [[] for _ in range(m)]
     merit = np.zeros(m)
@@ -49,12 +46,12 @@ def correlation_feature_selection(
             return tuple(tuple(p) for p in parents)
         parents[child].append(parent)
         merit[child] += gain
-        below = ancestors[:, child]
-        ancestors[below] |= ancestors[parent]
+        descendants = ancestors[:, child]
+        ancestors[descendants] |= ancestors[parent]
 
 
 def check_tables(parents: Parents, domain: Domain) -> None:
-    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared."""
+    """Raise if tables of declared arcs do not fit into memory, as far as the columns are declared."""
     buckets = [default_buckets(attribute) for attribute in domain]
     for child, chosen in zip(domain, parents, strict=True):
         cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
@@ -68,17 +65,17 @@ def check_tables(parents: Parents, domain: Domain) -> None:
 
 
 def within_memory(parents: Parents, buckets: Sequence[np.ndarray], cardinalities: Sequence[int]) -> Parents:
-    """Parents whose tables fit into memory: the last ones go where they do not."""
-    # Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
-    found = [list(chosen) for chosen in parents]
-    for chosen, cardinality in zip(found, cardinalities, strict=True):
-        while num_configurations([buckets[p] for p in chosen]) * cardinality > MAX_CELLS:
-            chosen.pop()
-    return tuple(map(tuple, found))
+    """Drop the last parents of tables that do not fit into memory."""
+    # The number of learned values is known only after the budget is spent, so the fit must not fail here.
+    reduced = [list(kept_parents) for kept_parents in parents]
+    for kept_parents, cardinality in zip(reduced, cardinalities, strict=True):
+        while num_configurations([buckets[p] for p in kept_parents]) * cardinality > MAX_CELLS:
+            kept_parents.pop()
+    return tuple(map(tuple, reduced))
 
 
 def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> float:
-    """Merit of a parent set (Eq. 4): high correlation with the child, low among the parents."""
+    """Return the merit of a parent set (Eq. 4): high correlation with the child, low among the parents."""
     if not parents:
         return 0.0
     chosen = list(parents)
@@ -88,7 +85,7 @@ def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> fl
 
 
 def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
-    """Turn a user's ``{child: [parents]}`` into column numbers; children left out have no parents."""
+    """Convert ``{child: [parents]}`` to column numbers; omitted children have no parents."""
     number = {name: j for j, name in enumerate(domain.names)}
     for child, named in structure.items():
         if isinstance(named, str):

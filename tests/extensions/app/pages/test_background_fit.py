@@ -95,7 +95,7 @@ def test_every_charge_is_told_before_the_rows_are_asked(ordered, tmp_path, monke
 
 
 def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monkeypatch):
-    honest = Fit._voted
+    honest = Fit._infer_types
 
     def late(fit, rows, opened, coins):
         told, opened.ledger.after_charge = opened.ledger.after_charge, None
@@ -103,7 +103,7 @@ def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monke
         opened.ledger.after_charge = told
         return found
 
-    monkeypatch.setattr(Fit, "_voted", late)
+    monkeypatch.setattr(Fit, "_infer_types", late)
     with pytest.raises(AssertionError):
         charges_before_questions(ordered, tmp_path, monkeypatch)
 

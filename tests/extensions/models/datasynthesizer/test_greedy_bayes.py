@@ -148,7 +148,7 @@ def test_the_bound_on_the_rows_fails_as_rarely_as_charged():
 
 def test_a_table_has_rows_enough_for_its_cells():
     """So many per cell on average, in deviations of its noise."""
-    rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.each("tables")[0] else math.nan)
+    rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.release_shares("tables")[0] else math.nan)
     for learner, total, cells in (
         (GreedyBayes(usefulness=4.0), 1000.0, 50.0),
         (GreedyBayes(usefulness=4.0), -3.0, 1 / 20),

@@ -14,7 +14,7 @@ from sdv_plausible.extensions.models.latent.latent_model import (
     LOG_STEP,
     draw,
     features,
-    law,
+    grid_gaussian,
     log_totals,
     terms,
 )
@@ -36,7 +36,7 @@ def some(n, latent, seed=0):
 def p_value(level_told, level_drawn):
     """Chi-square of points drawn at one level against the probabilities of another."""
     points = draw(np.full((DRAWS, 1), 0.5), np.full((DRAWS, 1), level_drawn), FLOOR, KeyedRNG.from_seed(0))
-    values, masses = law(FLOOR, level_told)
+    values, masses = grid_gaussian(FLOOR, level_told)
     cells = np.digitize((points[:, 0] - 0.5) / VALUE_STEP, values[:: max(1, len(values) // 60)])
     expected = np.bincount(np.digitize(values, values[:: max(1, len(values) // 60)]), masses) * DRAWS
     seen = np.bincount(cells, minlength=len(expected))[: len(expected)]
@@ -51,7 +51,7 @@ def test_points_are_drawn_as_told_from_a_gaussian_on_the_grid():
     assert min(p_value(level, level) for level in (0, 7, LEVELS)) > 1e-6
     assert p_value(LEVELS // 2 + 1, LEVELS // 2) < 1e-9
     for level in (0, LEVELS):
-        values, masses = law(FLOOR, level)
+        values, masses = grid_gaussian(FLOOR, level)
         sigma = 1 / math.sqrt(precisions(FLOOR)[level])
         np.testing.assert_allclose(masses, norm.pdf(values * VALUE_STEP, 0, sigma) * VALUE_STEP, atol=1e-12)
 
@@ -63,7 +63,7 @@ def test_log_probabilities_are_those_of_the_law():
     for i in range(20):
         whole = 0.0
         for mean, level, point in zip(means[i], levels[i], points[i], strict=True):
-            values, masses = law(FLOOR, int(level))
+            values, masses = grid_gaussian(FLOOR, int(level))
             whole += math.log(masses[np.searchsorted(values, round((point - mean) / VALUE_STEP))])
         assert abs(found[i] - whole) <= 3 * LOG_STEP
 
@@ -85,7 +85,7 @@ class Told:
 def test_the_far_end_is_drawn_as_told_too():
     """Beyond 8 deviations uniform numbers of 53 bits alone give no point, but for one that comes too often."""
     for level, deviations in itertools.product((0, 7, LEVELS), (0.5, 3, 8, 8.5, 9, 9.4)):
-        values, masses = law(FLOOR, level)
+        values, masses = grid_gaussian(FLOOR, level)
         step = round(deviations / math.sqrt(precisions(FLOOR)[level]) / VALUE_STEP)
         beyond = 2 * math.fsum(masses[values >= step])
         for times, at_least in ((1 - 1e-9, True), (1 + 1e-9, False)):
@@ -98,19 +98,19 @@ FAR, GAMMA = 3e-21, 4.0  # mass beyond 9.5 deviations that the page states; fact
 
 def mass_beyond(floor, level):
     """Of a coordinate's law on the whole grid, in doubles that hold its far end."""
-    precision, reach = precisions(floor)[level], law(floor, level)[0][-1]
+    precision, reach = precisions(floor)[level], grid_gaussian(floor, level)[0][-1]
     steps = np.arange(reach + 1, 40 / np.sqrt(precision) / VALUE_STEP)
-    whole = np.exp(-np.square(law(floor, level)[0] * VALUE_STEP) * precision / 2).sum()
+    whole = np.exp(-np.square(grid_gaussian(floor, level)[0] * VALUE_STEP) * precision / 2).sum()
     return float(2 * np.exp(-np.square(steps * VALUE_STEP) * precision / 2).sum() / whole)
 
 
 def mass_from_far(level, other, away, *, counted):
     """Chance that a seed draws a point beyond the reach of another one, and that this one is counted for it."""
-    steps, masses = law(FLOOR, level)
+    steps, masses = grid_gaussian(FLOOR, level)
     means, levels = np.array([[0.0], [away * VALUE_STEP]]), np.array([[level], [other]])
     logs = features(steps[:, None] * VALUE_STEP) @ terms(means, levels, FLOOR).T
     same = np.equal(*np.floor(-logs / math.log(GAMMA)).T)
-    far = np.abs(steps - away) > law(FLOOR, other)[0][-1]
+    far = np.abs(steps - away) > grid_gaussian(FLOOR, other)[0][-1]
     return float(masses[far & (same | (not counted))].sum())
 
 
@@ -152,11 +152,11 @@ def test_points_that_end_nearer_would_be_noticed(reach):
     """Planted bug: what the test counts goes on, and what is drawn ends before 9.5 deviations."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(latent_model, "_REACH", reach)
-        for cached in (law, log_totals):
+        for cached in (grid_gaussian, log_totals):
             cached.cache_clear()
         with pytest.raises(AssertionError):
             check_far()
-    for cached in (law, log_totals):
+    for cached in (grid_gaussian, log_totals):
         cached.cache_clear()
 
 

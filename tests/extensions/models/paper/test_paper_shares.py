@@ -40,7 +40,7 @@ def test_the_entries_pay_for_exactly_what_is_asked(structure):
         assert allowed.mu == pytest.approx(plan.mu)
         assert allowed.failure == plan.size_failure
         for stage in plan.shares:
-            asked = plan.each(stage)
+            asked = plan.release_shares(stage)
             assert len(asked) == {"size": 1, "structure": m * (m + 1)}.get(stage, m)
             assert sum(asked) == pytest.approx(plan.shares[stage])
             assert plan.mu_each(stage) ** 2 == pytest.approx(plan.mu**2 * asked[0])

@@ -2,7 +2,11 @@
 
 import pytest
 
-from sdv_plausible.extensions.verify.independent.table_names import MOST, _is_file_name, check_table_names
+from sdv_plausible.extensions.verify.independent.table_names import (
+    MAX_NAME_BYTES,
+    _is_file_name,
+    check_table_names,
+)
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
 from sdv_plausible.utils.file_names import MOST_BYTES, broken_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
@@ -21,7 +25,7 @@ def test_both_statements_of_the_rule_agree():
     ]
     assert [ascii(name) for name in names if (broken_rule(name) is None) != _is_file_name(name)] == []
     assert [name for name in TABLE_NAMES if _is_file_name(name)] == []
-    assert MOST == MOST_BYTES
+    assert MAX_NAME_BYTES == MOST_BYTES
     check_table_names(ORDINARY_NAMES)
     for pair in COLLIDING:
         with pytest.raises(ContradictionError, match="are one on some systems"):
