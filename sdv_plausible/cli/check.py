@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sdv_plausible.cli import files
 from sdv_plausible.cli.access_records import NO_RECORD
-from sdv_plausible.cli.output import say, to_holder
+from sdv_plausible.cli.output import print_result, print_to_stderr
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.utils.entry_points import extension
 
@@ -30,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("data", type=Path, nargs="+", help="CSV or Parquet file; of related tables all, as for families")
     files.add_declarations(command)
-    files.add_spelling(command, "data")
+    files.add_format_options(command, "data")
     add("--max-children", metavar="N", help="of related tables: as for families (default: 8)")
     command.set_defaults(only_declared=True)
 
@@ -50,12 +50,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_table(options: argparse.Namespace) -> None:
     """Check a single table."""
-    from sdv_plausible.fitting.diagnostics import compared
+    from sdv_plausible.fitting.diagnostics import compare_with_declarations
     from sdv_plausible.rules.rules_and_declarations import rules_with_declarations
     from sdv_plausible.table.columns.domain import MAX_BINS
-    from sdv_plausible.table.declared.access_log import note_look
+    from sdv_plausible.table.declared.access_log import log_access
     from sdv_plausible.table.declared.declarations import read_declarations
-    from sdv_plausible.table.files.table_file import unreadable, written_as_codes
+    from sdv_plausible.table.files.table_file import count_code_cells, count_unreadable_cells
 
     files.check_inputs(options)
     if options.domain == "written":
@@ -68,27 +68,29 @@ def _check_table(options: argparse.Namespace) -> None:
     undeclared, lines = [name for name in files.names_of(options, types) if name not in types], list[str]()
     options.rows_were_read = True
     file = files.files_of(options)
-    unreadable_cells, codes = unreadable(file, types), written_as_codes(file, types)
+    unreadable_cells, codes = count_unreadable_cells(file, types), count_code_cells(file, types)
     if domain_file is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), options.domain, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
-        findings, compared_columns, notices = compared(declared, rules, words, files.read(options, types))
+        findings, compared_columns, notices = compare_with_declarations(
+            declared, rules, words, files.read_table(options, types)
+        )
         lines += [*notices, *str(findings).splitlines()]
         if domain_file is not None:
             unreadable_cells, codes = (  # report compared columns only
                 {name: count for name, count in counts.items() if name in compared_columns}
                 for counts in (unreadable_cells, codes)
             )
-            lines += note_look(domain_file, compared_columns, rules.digests or None)
+            lines += log_access(domain_file, compared_columns, rules.digests or None)
         else:
             lines.append(f"{NO_RECORD} do not change the rules now")
     else:
         lines.append(f"{NO_RECORD} do not change the metadata now")
-    say_found(options, lines, unreadable_cells, codes, undeclared)
+    print_findings(options, lines, unreadable_cells, codes, undeclared)
 
 
-def say_found(
+def print_findings(
     options: argparse.Namespace,
     lines: Sequence[str],
     unreadable_cells: Mapping[str, int],
@@ -99,12 +101,14 @@ def say_found(
     if undeclared:
         lines = [*lines, f"Not declared, and not compared: {', '.join(undeclared)}"]
     if counts := _counts(unreadable_cells):
-        to_holder(f"warning: cells that cannot be read, and count as missing: {counts}. {FORMAT_HINT}")
+        print_to_stderr(f"warning: cells that cannot be read, and count as missing: {counts}. {FORMAT_HINT}")
         lines = [line.replace("every cell fits", "every cell that can be read fits") for line in lines]
     if codes:
-        to_holder(f"warning: cells of numbers that are written as codes: {_counts(codes)}. {CODES_HINT}")
+        print_to_stderr(
+            f"warning: cells of numbers that are written as codes: {_counts(codes)}. {CODES_HINT}"
+        )
         lines = [line.replace("every cell fits", "every cell can be read as") for line in lines]
-    say(
+    print_result(
         options,
         [f"{OWNER_NOTICE}: {counts or 'none'}", *lines],
         {

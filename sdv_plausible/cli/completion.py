@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "what bash, zsh or fish need to complete commands and options"
 
@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print the script."""
     text = script(options.shell, parser_commands(options.all_commands()))
-    say(options, text.removesuffix("\n"), {"shell": options.shell, "script": text})
+    print_result(options, text.removesuffix("\n"), {"shell": options.shell, "script": text})
 
 
 def parser_commands(parser: argparse.ArgumentParser) -> dict[str, Command]:

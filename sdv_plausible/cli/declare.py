@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.fit_options import add_budget, opened_budget
-from sdv_plausible.cli.output import say, to_holder
+from sdv_plausible.cli.fit_options import add_budget, open_budget
+from sdv_plausible.cli.output import print_result, print_to_stderr
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.options import OPTIONS, VOTE_TAKES, default_of, typed_default
-from sdv_plausible.privacy.neighbours import Neighbours, person_of
-from sdv_plausible.table.declared.access_log import replace_file, with_looks
+from sdv_plausible.privacy.neighbours import Neighbours, person_from_fields
+from sdv_plausible.table.declared.access_log import replace_file, with_access_records
 from sdv_plausible.table.declared.codebook import Codebook, Message
-from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
+from sdv_plausible.table.declared.codebook_readers import CODEBOOK_FORMATS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
-from sdv_plausible.table.declared.published_values import WARNING, words_of_table
-from sdv_plausible.table.files.table_file import columns_of, read_file
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, draft_domain_file, read_domain_file
+from sdv_plausible.table.declared.published_values import WARNING, declarations_of_table
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.utils.atomic_files import locked
 from sdv_plausible.utils.entry_points import extension
 
 PURPOSE = "draft a domain file: the columns, and what public sources say"
 
-OF_PRIVATE = {
+PRIVATE_DEFAULTS = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
     "rows_per_person": default_of("rows_per_person"), "anyway": default_of("anyway"),
 }  # fmt: skip
@@ -42,7 +42,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
     )
     add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
-    add("--format", choices=FORMS, help="form of the code book (default: the file's ending tells)")
+    add("--format", choices=CODEBOOK_FORMATS, help="form of the code book (default: the file's ending tells)")
     add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
     add(
         "--private",
@@ -51,18 +51,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="learn what is left open from the rows, within this; every fit that uses the file pays it",
     )
     delta = typed_default("delta")
-    add("--delta", type=float, default=OF_PRIVATE["delta"], help=f"of --private (default: {delta})")
+    add("--delta", type=float, default=PRIVATE_DEFAULTS["delta"], help=f"of --private (default: {delta})")
     add_budget(command, "of --private: draw from the budget in this file")
     add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
     add(
         "--rows-per-person",
         type=int,
-        default=OF_PRIVATE["rows_per_person"],
+        default=PRIVATE_DEFAULTS["rows_per_person"],
         metavar="C",
         help="of --person: rows used of each (default: %(default)s)",
     )
     add("--anyway", action="store_true", help=f"of --private: {OPTIONS['anyway'].help}")
-    files.add_spelling(command, "data", "from_public")
+    files.add_format_options(command, "data", "from_public")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
         "--web",
@@ -74,21 +74,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the files, then write the domain file or open the review page."""
     for path in (options.from_public, options.from_codebook):
-        if path is not None and files.is_same(options.data, path):
+        if path is not None and files.is_same_file(options.data, path):
             raise files.UsageError(
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
-    private_only = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
+    private_only = [name for name, usual in PRIVATE_DEFAULTS.items() if getattr(options, name) != usual]
     if options.private is None and private_only:
         raise files.UsageError(
             f"--{private_only[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
-    files.check_there(options, "data", "from_public", "from_codebook")
+    files.check_files_exist(options, "data", "from_public", "from_codebook")
     files.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
         extension("page", "review").check(options)
-    format_options = files.how(options, *files.HOW_SPELLED)
+    format_options = files.given_options(options, *files.HOW_SPELLED)
     if format_options and options.private is None and options.from_public is None and not options.web:
         raise files.UsageError(
             f"--{next(iter(format_options)).replace('_', '-')} is of cells, and none is read: leave it "
@@ -99,10 +99,12 @@ def run(options: argparse.Namespace) -> None:
     names = files.names_of(options, declared)
     sources = _read_sources(options, names)
     file_exists = options.web and options.output.exists() and not options.overwrite
-    file = read_domain_file(options.output) if file_exists else drafted(names, sources.columns, start)
+    file = (
+        read_domain_file(options.output) if file_exists else draft_domain_file(names, sources.columns, start)
+    )
     kept, learned = list[str](), dict[str, Any]()
     if options.overwrite:
-        file, kept = with_looks(file, options.output, names)
+        file, kept = with_access_records(file, options.output, names)
     if options.private is not None:
         file = _learn_domain(options, file)
         learned = {name: file.columns[name] for name in file.private}
@@ -129,7 +131,7 @@ def run(options: argparse.Namespace) -> None:
             "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
             f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
-    say(options, lines, document)
+    print_result(options, lines, document)
 
 
 def _write_domain_file(
@@ -140,11 +142,13 @@ def _write_domain_file(
     try:
         if options.overwrite:
             return replace_file(output, file, names, learned)
-        files.write(options, output, file.paid_for(learned).to_json())
+        files.write_output(options, output, file.paid_for(learned).to_json())
         return []
     except BaseException:
         if learned:
-            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
+            print_to_stderr(
+                f"what was learned is kept in {files.save_to_new_folder(output.parent, output.name, file.save)}"
+            )
         raise
 
 
@@ -174,12 +178,12 @@ def _learn_domain(options: argparse.Namespace, file: DomainFile) -> DomainFile:
     if options.output.exists():
         with locked(options.output.resolve()):  # fail before anything is paid if the file cannot be locked
             pass
-    budget = opened_budget(options)
+    budget = open_budget(options)
     types = column_types(file, person=options.person)  # raises before a row is read
     if options.person is not None:
         files.check_person(options, types)
-    rows = files.read(options, types)
-    neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
+    rows = files.read_table(options, types)
+    neighbours = Neighbours.parse("add_remove", person_from_fields(options.person, options.rows_per_person))
     return learned_file(
         rows,
         file,
@@ -202,8 +206,10 @@ def _read_sources(options: argparse.Namespace, names: Sequence[str]) -> Codebook
     messages: list[Message] = []
     if options.from_public is not None:
         public = files.files_of(options, options.from_public)
-        texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
-        source = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
+        texts = read_file(public, {name: {"sdtype": "categorical"} for name in file_columns(public)})
+        source = declarations_of_table(texts, public.spelling).with_source(
+            f"published table {options.from_public.name}"
+        )
         columns |= source.columns
         messages += source.messages
     if options.from_codebook is not None:

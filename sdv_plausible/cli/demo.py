@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.parameter_checks import whole
 from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 PURPOSE = "fit the embedded census example and look at the result"
 
@@ -45,15 +45,15 @@ def run(options: argparse.Namespace) -> None:
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
     if not options.json:
-        show(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
+        print_line(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
     metadata = metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=options.epsilon, domain=columns)
     synth.fit(table)
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     options.output.mkdir(parents=True, exist_ok=True)
-    write_whole(options.output / "synthetic.csv", lambda path: write_table(synthetic, path))
-    write_whole(options.output / "ledger.json", ledger.to_json())
+    write_atomically(options.output / "synthetic.csv", lambda path: write_table(synthetic, path))
+    write_atomically(options.output / "ledger.json", ledger.to_json())
     holdout = census_like(10_000, random_state=1)
     report = PlausibleDeniabilityReport(
         ledger=ledger, structure=synth.get_structure(), holdout=holdout, target="income_class",
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
     report.generate(table, synthetic, metadata, verbose=False)
     report.to_html(options.output / "comparison.html")
-    say(
+    print_result(
         options,
         f"{synthetic.head(5).to_string(index=False)}\n\n{ledger}\n\n"
         f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html\n"

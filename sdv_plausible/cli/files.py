@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sdv_plausible.cli.table_arguments import expand_paths, is_single_path, named_paths
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.parameter_checks import one_of
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sdv_plausible.table.files.text_files import Files
 
 Kind = TypeVar("Kind")
-HOW_READ = ("encoding", "separator", "quote")  # format of the CSV file
+CSV_OPTIONS = ("encoding", "separator", "quote")  # format of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # format of its cells
 ALIKE = (
     "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
@@ -41,7 +41,7 @@ def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool =
     words = several if in_parts else {"help": "CSV or Parquet file"}
     command.add_argument("data", type=Path, **words)  # type: ignore[arg-type]
     add_declarations(command)
-    add_spelling(command, "data", *tables)
+    add_format_options(command, "data", *tables)
 
 
 def add_declarations(command: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def add_declarations(command: argparse.ArgumentParser) -> None:
     add("--rules", type=Path, help="rules JSON: what holds in every row")
 
 
-def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
+def add_format_options(command: argparse.ArgumentParser, *tables: str) -> None:
     """Add the format options of the files named by ``tables``."""
     add = command.add_argument
     add("--encoding", help="of a CSV file (default: utf-8)")
@@ -74,12 +74,12 @@ def check_spelling(options: argparse.Namespace) -> None:
     values = (getattr(options, name, None) for name in getattr(options, "tables", ()))
     paths = (file for path in values for file in named_paths(path))
     files = [path for path in paths if path is not None and not _has_own_format(options, path)]
-    if (format_options := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
+    if (format_options := given_options(options, *CSV_OPTIONS)) and all(map(_is_parquet, files)):
         name, value = next(iter(format_options.items()))
         raise UsageError(f"--{name} ({value!r}) is of CSV files, and plays no part in Parquet: leave it out")
 
 
-def flag(name: str) -> str:
+def option_name(name: str) -> str:
     """Return an option's name on the command line; positional arguments have no dashes."""
     return (
         name
@@ -88,7 +88,7 @@ def flag(name: str) -> str:
     )
 
 
-def check_there(options: argparse.Namespace, *names: str) -> None:
+def check_files_exist(options: argparse.Namespace, *names: str) -> None:
     """Raise UsageError for named files that do not exist."""
     for name in names:
         path = getattr(options, name, None)
@@ -99,14 +99,14 @@ def check_there(options: argparse.Namespace, *names: str) -> None:
             paths = [Path(paths[0])]  # a budget's file
         for file in paths:
             if not file.is_file():
-                raise UsageError(f"{flag(name)}: there is no file {file}")
+                raise UsageError(f"{option_name(name)}: there is no file {file}")
 
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Raise UsageError for missing files, before anything is read."""
     if in_parts := isinstance(getattr(options, "data", None), list):
         options.data = _table(options.data)
-    check_there(options, *([] if in_parts else ["data"]), "metadata", "rules")
+    check_files_exist(options, *([] if in_parts else ["data"]), "metadata", "rules")
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
@@ -154,7 +154,7 @@ def check_distinct_outputs(options: argparse.Namespace, *more: Path) -> None:
         if output.is_dir():  # such as ".", which may also be a decimal or separator
             continue  # reported by check_output
         for other_name, other in (*inputs, *outputs_and_more[number + 1 :]):
-            if is_same(output, other):
+            if is_same_file(output, other):
                 raise UsageError(
                     f"{name} ({output}) and {other_name} ({other}) are the same file, and one would destroy "
                     "the other; choose another name"
@@ -165,7 +165,7 @@ def check_output(
     options: argparse.Namespace, name: str, endings: Sequence[str], *, overwrite: bool = False
 ) -> None:
     """Raise UsageError for an output that cannot be written."""
-    path, option = getattr(options, name), flag(name)
+    path, option = getattr(options, name), option_name(name)
     if path.is_dir():
         raise UsageError(f"{option}: {path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
@@ -202,10 +202,12 @@ def check_largest_file() -> None:
         )
 
 
-def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
+def write_output(
+    options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]
+) -> None:
     """Write an output; without --overwrite, keep a file that appeared since the first check."""
     try:
-        write_whole(path, content, replace=options.overwrite)
+        write_atomically(path, content, replace=options.overwrite)
     except FileExistsError:
         raise UsageError(
             f"{path} was made meanwhile by another program, and stays; choose another name, or "
@@ -213,7 +215,7 @@ def write(options: argparse.Namespace, path: Path, content: str | bytes | Callab
         ) from None
 
 
-def keep(near: Path, name: str, save: Callable[[Path], object]) -> Path:
+def save_to_new_folder(near: Path, name: str, save: Callable[[Path], object]) -> Path:
     """Save a paid-for result in a new folder, if its destination fails; return its path."""
     # A new folder, so that no file is replaced and no foreign link is followed.
     try:
@@ -231,7 +233,7 @@ def _saved(folder: Path, name: str, save: Callable[[Path], object]) -> Path:
     return folder / name
 
 
-def is_same(path: Path, other: Path) -> bool:
+def is_same_file(path: Path, other: Path) -> bool:
     """Return whether two paths denote the same file, by any spelling or link."""
     try:
         return path.samefile(other)
@@ -239,7 +241,7 @@ def is_same(path: Path, other: Path) -> bool:
         return str(path.resolve()).casefold() == str(other.resolve()).casefold()
 
 
-def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return the given options, by name."""
     return {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
 
@@ -266,7 +268,9 @@ def check_person(options: argparse.Namespace, types: Collection[str]) -> None:
     one_of("person", options.person, names, of="a column of the table")
 
 
-def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
+def read_table(
+    options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None
+) -> pd.DataFrame:
     """Read the typed columns of the table, or of another table with the same format."""
     from sdv_plausible.table.files.table_file import read_file
 
@@ -279,13 +283,13 @@ def read_comparison_table(options: argparse.Namespace, types: Mapping[str, Any],
     try:
         available = names_of(options, types, path)
     except ValueError as error:  # our own error about the header line
-        if not _has_own_format(options, path) or not how(options, *HOW_READ, *HOW_SPELLED):
+        if not _has_own_format(options, path) or not given_options(options, *CSV_OPTIONS, *HOW_SPELLED):
             raise
         raise UsageError(f"{error}; if it is written as the real table is, add --alike") from None
     missing = [name for name in types if name not in available]
     if missing:
         raise UsageError(f"{path} lacks the columns {missing} of the real table: leave them out there, too")
-    return read(options, types, path)
+    return read_table(options, types, path)
 
 
 def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
@@ -293,15 +297,15 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
     from sdv_plausible.table.files.text_files import Files
 
     path = path or options.data
-    return Files(path, **marks_of(options, path))
+    return Files(path, **given_format(options, path))
 
 
-def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:
+def given_format(options: argparse.Namespace, path: Any) -> dict[str, Any]:
     """Return the given format options of a table's file."""
     if _has_own_format(options, path):
-        return how(options, "na_values")
+        return given_options(options, "na_values")
     path = expand_paths(path)[0]
-    return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
+    return given_options(options, *(() if _is_parquet(path) else CSV_OPTIONS), *HOW_SPELLED)
 
 
 def _has_own_format(options: argparse.Namespace, path: Any) -> bool:
@@ -339,9 +343,9 @@ def names_of(
     options: argparse.Namespace, known: Collection[str] = (), path: Path | None = None
 ) -> Sequence[str]:
     """Return the column names of the table, or of another one; some may be known."""
-    from sdv_plausible.table.files.table_file import columns_of
+    from sdv_plausible.table.files.table_file import file_columns
 
-    return columns_of(files_of(options, expand_paths(path or options.data)[0]), known)
+    return file_columns(files_of(options, expand_paths(path or options.data)[0]), known)
 
 
 def _detected(
@@ -350,7 +354,7 @@ def _detected(
     from sdv_plausible.sdv.type_detection import detect_types
 
     texts = {name: {"sdtype": "categorical"} for name in names}
-    cells = read(options, texts) if rows is None else read_comparison_table(options, texts, rows)
+    cells = read_table(options, texts) if rows is None else read_comparison_table(options, texts, rows)
     return detect_types(cells, files_of(options, rows).spelling)
 
 

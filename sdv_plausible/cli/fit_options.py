@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.fitting.options import NAMED, OPTIONS, Option, arguments_of, default_of, misplaced
-from sdv_plausible.utils.input_files import text_of
+from sdv_plausible.fitting.options import (
+    NAMED,
+    OPTIONS,
+    Option,
+    default_of,
+    to_constructor_arguments,
+    unused_option,
+)
+from sdv_plausible.utils.input_files import read_text_file
 from sdv_plausible.utils.strict_json import strict_json
 
 
@@ -38,7 +45,7 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
 
 
 def add_budget(command: Any, why: str) -> None:
-    """Add the options of :func:`opened_budget`."""
+    """Add the options of :func:`open_budget`."""
     command.add_argument("--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"), help=why)
     command.add_argument(
         "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
@@ -70,7 +77,7 @@ def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[
     arguments = {**defaults, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
     for argument, names in NAMED.items():
         chosen = arguments.get(argument, default_of(argument))
-        if (misused := misplaced(argument, chosen, arguments)) is not None:
+        if (misused := unused_option(argument, chosen, arguments)) is not None:
             others = " or ".join(name for name, value in names.items() if value in OPTIONS[misused].of)
             raise UsageError(
                 f"{OPTIONS[misused].flag} ({arguments[misused]}) plays no part under --{argument} {chosen}: "
@@ -83,10 +90,10 @@ def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[
         arguments.pop("public_source", None)  # refers to a table that is not read yet
     if hasattr(options, "model_parameters"):
         arguments["model_parameters"] = read_object(options.model_parameters)
-    return arguments_of(arguments)
+    return to_constructor_arguments(arguments)
 
 
-def opened_budget(options: argparse.Namespace) -> Any:
+def open_budget(options: argparse.Namespace) -> Any:
     """Open the budget that a fit draws from; None if none is given."""
     from sdv_plausible.fitting.release_budget import Budget
 
@@ -133,7 +140,7 @@ def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, A
     """Parse a JSON object, or a file that contains one."""
     path = Path(text)
     try:
-        document = strict_json(text_of(path) if text[:1] != "{" else text)
+        document = strict_json(read_text_file(path) if text[:1] != "{" else text)
     except (OSError, ValueError):
         document = None
     if not isinstance(document, dict):

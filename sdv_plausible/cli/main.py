@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sdv_plausible.utils.entry_points import constant_of, extension, extension_names
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 ORDER = (
     "demo", "declare", "check", "plan", "synthesize", "fit", "families", "sample", "report", "describe",
@@ -33,7 +33,7 @@ REFUSED, INTERRUPTED = 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 on success, 1 if a claim is refuted, 2 on errors, 130 if interrupted."""
     from sdv_plausible.cli.files import check_distinct_outputs, check_spelling
-    from sdv_plausible.cli.output import one_line_warnings, to_holder
+    from sdv_plausible.cli.output import one_line_warnings, print_to_stderr
     from sdv_plausible.utils.atomic_files import exits_on_signals
 
     if not os.environ.get("PYTHONSAFEPATH"):
@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         drawn = ", and what a budget was charged stays charged" if getattr(options, "budget", None) else ""
-        to_holder(f"interrupted; nothing is half written{drawn}")
+        print_to_stderr(f"interrupted; nothing is half written{drawn}")
         return INTERRUPTED
     except Exception as error:  # includes foreign errors, whose texts may quote cells
         from sdv_plausible.utils.error_messages import one_line
 
         if options.debug:
             traceback.print_exception(error)
-        to_holder(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
+        print_to_stderr(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
         return REFUSED
     return status
 
@@ -71,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and a reference to --help in one line."""
-        words = visible(" ".join(message.split()))
+        words = escape_controls(" ".join(message.split()))
         self.exit(REFUSED, f"{self.prog}: error: {words}; see {self.prog} --help\n")
 
 

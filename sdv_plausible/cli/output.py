@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 PROGRAM = "sdv-plausible"
 _PACKAGE = Path(__file__).parents[1]
@@ -24,18 +24,20 @@ _OPTIONS = {
 """Python arguments in warnings, and the corresponding command-line options."""
 
 
-def say(options: argparse.Namespace, words: str | Sequence[str], document: Mapping[str, Any]) -> None:
+def print_result(
+    options: argparse.Namespace, words: str | Sequence[str], document: Mapping[str, Any]
+) -> None:
     """Print the result: text, or a list of lines, or one JSON object with ``--json``."""
     if not isinstance(words, str):
-        words = "\n".join(visible(line, keep="") for line in words)
+        words = "\n".join(escape_controls(line, keep="") for line in words)
     answer = json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words
     try:
-        encoded = visible(answer).encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+        encoded = escape_controls(answer).encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         print(encoded.decode(sys.stdout.encoding or "utf-8"), flush=True)
     except BrokenPipeError:
         raise
     except (OSError, ValueError, AttributeError) as error:  # the work is done and its files are written
-        to_holder(f"done, but the answer could not be printed ({type(error).__name__})")
+        print_to_stderr(f"done, but the answer could not be printed ({type(error).__name__})")
 
 
 def _plain(value: Any) -> Any:
@@ -61,7 +63,7 @@ def one_line_warnings() -> Iterator[None]:
             text = text.replace(argument, option)
         if text not in printed and _PACKAGE in Path(filename).parents:
             printed.add(text)
-            to_holder(f"warning: {text}")
+            print_to_stderr(f"warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -69,16 +71,16 @@ def one_line_warnings() -> Iterator[None]:
         yield
 
 
-def to_holder(words: str) -> None:
+def print_to_stderr(words: str) -> None:
     """Print a line on standard error."""
     bars = sys.modules.get("tqdm")  # let a progress bar make room for the line
     write: Callable[..., object] = print if bars is None else bars.tqdm.write
-    write(visible(f"{PROGRAM}: {words}"), file=sys.stderr)
+    write(escape_controls(f"{PROGRAM}: {words}"), file=sys.stderr)
 
 
-def show(words: str) -> None:
+def print_line(words: str) -> None:
     """Print a line on standard output, before the result."""
-    print(visible(words), flush=True)
+    print(escape_controls(words), flush=True)
 
 
 class ProgressSteps:
@@ -100,7 +102,7 @@ class ProgressSteps:
 
 
 @contextmanager
-def steps(*names: str) -> Iterator[ProgressSteps]:
+def progress_steps(*names: str) -> Iterator[ProgressSteps]:
     """Show the current step of a command on a terminal; nothing in a pipe."""
     from tqdm import tqdm
 

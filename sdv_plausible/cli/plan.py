@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import UsageError, add_declarations, check_inputs, declared_types
 from sdv_plausible.cli.fit_options import add_parameters
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 from sdv_plausible.cli.run_fit import make_synthesizer, row_cap
 from sdv_plausible.cli.undeclared_columns import columns_to_plan
 
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     plan = synth.plan(
         options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage, total=options.total
     )
-    say(options, str(plan), document(plan))
+    print_result(options, str(plan), document(plan))
 
 
 def document(plan: Plan) -> dict[str, Any]:

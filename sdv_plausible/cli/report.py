@@ -8,10 +8,10 @@ from typing import Any
 
 from sdv_plausible.cli import files
 from sdv_plausible.cli.access_records import record_shown_rows
-from sdv_plausible.cli.output import say, steps
+from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import allow_no_claim
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.input_files import read_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 PURPOSE = "compare synthetic with real rows on a page: not private unless --publishable"
@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
     add("-o", "--output", type=Path, required=True, help="HTML page to write")
     files.add_declarations(command)
-    files.add_spelling(command, "data", "synthetic", "holdout")
+    files.add_format_options(command, "data", "synthetic", "holdout")
     add("--release", type=Path, help="the release file: its guarantee and network")
     add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
     add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.evaluation.page.report_page import UNPROTECTED
 
     _check(options)
-    with steps("reading", "columns", "pairs", "classifiers", "game", "summary", "writing") as begin:
+    with progress_steps("reading", "columns", "pairs", "classifiers", "game", "summary", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
         claimed = _claimed(options, ledger)
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         metadata, detected = files.metadata_and_detected(options, types, type_source)
         all_types = {**types, **detected}
         real, synthetic = (
-            files.read(options, all_types),
+            files.read_table(options, all_types),
             files.read_comparison_table(options, all_types, options.synthetic),
         )
         holdout = (
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         report.to_html(options.output, publishable=options.publishable)
     for_owner = not (options.publishable and claimed)
     words = OWNER_NOTICE if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
-    say(
+    print_result(
         options,
         [f"Wrote {options.output}. {words}", *notes],
         {"output": options.output, "for_the_holder_alone": for_owner, "notes": notes},
@@ -96,10 +96,10 @@ def _check(options: argparse.Namespace) -> None:
     from sdv_plausible.rules.rule_files import read_rules
 
     files.check_inputs(options)
-    files.check_there(options, "synthetic", "holdout", "release", "ledger")
+    files.check_files_exist(options, "synthetic", "holdout", "release", "ledger")
     if options.release is not None and options.ledger is not None:
         raise files.UsageError("--release and --ledger both say what the guarantee is: give one of them")
-    if options.publishable and files.is_same(options.data, options.synthetic):
+    if options.publishable and files.is_same_file(options.data, options.synthetic):
         raise files.UsageError(
             f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
             "the file that sample or synthesize wrote"
@@ -111,9 +111,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     """Return whether a guarantee covers the synthetic rows; publishing without one must be allowed."""
-    from sdv_plausible.evaluation.page.guarantee import Guarantee
+    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
 
-    guarantee = Guarantee.of(ledger)
+    guarantee = GuaranteeSection.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise files.UsageError(
             f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
@@ -134,7 +134,7 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
         return release.ledger, structure if set(structure) <= columns else None
     if options.ledger is None:
         return None, None
-    data = read_given(options.ledger, "ledger")
+    data = read_regular_file(options.ledger, "ledger")
     try:
         ledger = strict_json(data.decode("utf-8"))
     except ValueError:
@@ -144,12 +144,12 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
 
 def _quoted(path: Path, ledger: Any) -> Any:
     """Return a ledger from a file with its texts quoted; raise if it contradicts itself."""
-    from sdv_plausible.evaluation.page.guarantee import Guarantee
-    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, quote_record
 
-    if Guarantee.of(ledger).claimed:
+    if GuaranteeSection.of(ledger).claimed:
         LedgerRecord.of(ledger)
     try:
-        return from_file(ledger)
+        return quote_record(ledger)
     except (TypeError, AttributeError, KeyError):
         raise files.UsageError(f"{path} is no ledger: give what --ledger wrote") from None

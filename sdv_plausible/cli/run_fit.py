@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli import files
 from sdv_plausible.cli.access_records import access_recorder
-from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, opened_budget
-from sdv_plausible.cli.output import ProgressSteps, say, steps, to_holder
+from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, open_budget
+from sdv_plausible.cli.output import ProgressSteps, print_result, print_to_stderr, progress_steps
 from sdv_plausible.cli.table_arguments import expand_paths, is_partitioned
 from sdv_plausible.cli.undeclared_columns import InferredTypes, columns_of, spelling
 from sdv_plausible.fitting.options import NAMED, OPTIONS
 from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.error_messages import one_line
 
@@ -56,9 +56,9 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Return the row cap that a row-by-row test pays for; empty for the other tests."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
-    from sdv_plausible.fitting.paid_rows import rows_to_pay
+    from sdv_plausible.fitting.paid_rows import paid_row_cap
 
-    return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
+    return {"row_cap": paid_row_cap(rows, options.rules or (), getattr(options, "row_cap", None))}
 
 
 def make_synthesizer(
@@ -93,7 +93,7 @@ def _check_signing(options: argparse.Namespace) -> None:
     options.statement = None
     if options.sign is None:
         return
-    files.check_there(options, "sign")
+    files.check_files_exist(options, "sign")
     signer = extension("signer", "attestation")
     signer.secret_key(options.sign)
     options.statement = options.output.with_name(f"{options.output.name}{signer.BESIDE}")
@@ -122,21 +122,21 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 def write_release(options: argparse.Namespace, *, readable: bool, **defaults: Any) -> None:
     """Fit, write the release and its ledger, and print the result."""
     _check_signing(options)
-    with steps("reading", "fitting", "writing") as begin:
+    with progress_steps("reading", "fitting", "writing") as begin:
         synth, inferred = fit_synthesizer(options, begin, partial(check_claim, options), defaults)
         begin()
         ledger = synth.privacy_ledger()
         with save_on_failure(synth, options.output):
             release = synth.release(allow_no_claim=options.allow_no_claim)
-            files.write(options, options.output, release.to_bytes(readable=readable))
+            files.write_output(options, options.output, release.to_bytes(readable=readable))
             if options.ledger is not None:
-                files.write(options, options.ledger, ledger.to_json())
+                files.write_output(options, options.ledger, ledger.to_json())
             if options.statement is not None:
                 attest = extension("signer", "attestation").attest
                 signed = attest(release, options.sign, draw=synth.drawn, readable=readable)
-                files.write(options, options.statement, signed)
+                files.write_output(options, options.statement, signed)
     signature_note = "" if options.statement is None else f"\nSigned in {options.statement}"
-    say(
+    print_result(
         options,
         f"{ledger}{inferred.hint()}\n\nWrote {options.output}, sha256 {release.digest}{signature_note}",
         {"output": options.output, "sha256": release.digest, "statement": options.statement,
@@ -154,7 +154,7 @@ def save_on_failure(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Ite
     except BaseException:
         if synth.privacy_ledger().claims_privacy:  # otherwise nothing was paid
             with suppress(Exception):
-                to_holder(_save_elsewhere(synth, output, drawn))
+                print_to_stderr(_save_elsewhere(synth, output, drawn))
         raise
 
 
@@ -170,12 +170,12 @@ def _save_elsewhere(
         if not drawn:
             return f"{lost}: its test keeps rows alone, and none were drawn"
         name, words = f"{output.stem}.csv", "the rows are kept in {0}"
-        save = partial(write_whole, content=partial(write_table, drawn[0]), owner_only=True)
+        save = partial(write_atomically, content=partial(write_table, drawn[0]), owner_only=True)
     else:
         name, save = f"{output.name}.release", release.save
         words = "the fit is kept in {0}: 'sdv-plausible sample {0}' draws its rows"
     try:
-        return words.format(files.keep(output.parent, name, save))
+        return words.format(files.save_to_new_folder(output.parent, name, save))
     except Exception as error:  # for example a full disk
         return f"{lost}: {one_line(error, True)}"
 
@@ -187,15 +187,15 @@ def fit_synthesizer(
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, InferredTypes]:
     """Return the fitted synthesizer and the inferred types."""
-    # ``begin`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
+    # ``detect_separator`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
     # raise. ``defaults`` are arguments set by the command.
     from sdv_plausible.table.declared.column_types import check_released
 
     files.check_largest_file()
     defaults, domain_file = dict(defaults or {}), options.domain
-    files.check_there(options, "public")
+    files.check_files_exist(options, "public")
     if options.public is not None and any(
-        files.is_same(options.public, file) for file in expand_paths(options.data)
+        files.is_same_file(options.public, file) for file in expand_paths(options.data)
     ):
         raise files.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
@@ -206,16 +206,16 @@ def fit_synthesizer(
     if options.public is not None:  # its columns are a subset of the table's
         names = files.names_of(options, columns.types, options.public)
         shared_types = {name: kind for name, kind in columns.types.items() if name in names}
-        defaults["public"] = files.read(options, shared_types, options.public)
+        defaults["public"] = files.read_table(options, shared_types, options.public)
     synth = make_synthesizer(
-        options, columns.metadata, budget=opened_budget(options), **{**defaults, **columns.arguments}
+        options, columns.metadata, budget=open_budget(options), **{**defaults, **columns.arguments}
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)
     synth.record, synth.watch_passes = access_recorder(domain_file), begin.note
     options.rows_were_read = True
     in_parts = is_partitioned(options)
-    rows = files.files_of(options) if in_parts else files.read(options, columns.types)
+    rows = files.files_of(options) if in_parts else files.read_table(options, columns.types)
     begin()
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.inferred_types(synth)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.cli.files import UsageError, check_output, write
-from sdv_plausible.cli.output import rows_bar, say, to_holder
+from sdv_plausible.cli.files import UsageError, check_output, write_output
+from sdv_plausible.cli.output import print_result, print_to_stderr, rows_bar
 from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import locked, write_whole
+from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.input_files import read_regular_file
 
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute
@@ -74,8 +74,8 @@ def run(options: argparse.Namespace) -> None:
         )
     release = Release.load(options.release, options.expect_sha256)
     rows = draw_rows(options, release)
-    write(options, options.output, lambda path: write_table(rows, path))
-    say(
+    write_output(options, options.output, lambda path: write_table(rows, path))
+    print_result(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
         {"output": options.output, "rows": len(rows), "sha256": release.digest},
@@ -140,12 +140,12 @@ def _secret(path: Path) -> bytes:
     """Read the secret from a file; create the file if it does not exist."""
     with locked(path.resolve()):  # of two concurrent first uses, one creates it
         if not path.exists():
-            write_whole(path, new_secret().hex() + "\n", owner_only=True)
+            write_atomically(path, new_secret().hex() + "\n", owner_only=True)
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
-        to_holder(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
+        print_to_stderr(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
     with suppress(ValueError):
-        secret = bytes.fromhex(read_given(path, "secret").decode("ascii").strip())
+        secret = bytes.fromhex(read_regular_file(path, "secret").decode("ascii").strip())
         if len(secret) == SECRET_BYTES:
             return secret
     raise ValueError(f"{path} holds no secret: it must be the file that --secret made")

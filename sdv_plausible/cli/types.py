@@ -6,8 +6,8 @@ import argparse
 import warnings
 from pathlib import Path
 
-from sdv_plausible.cli.files import check_output, check_there
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.files import check_files_exist, check_output
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "whether a release file holds types of columns that were read off the rows"
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     """Print the columns with such types, and the values that the types reveal."""
     from sdv_plausible.release.file.release import Release
 
-    check_there(options, "release")
+    check_files_exist(options, "release")
     if options.output is not None:
         check_output(options, "output", (".release",))
     with warnings.catch_warnings(record=True) as caught:
@@ -36,4 +36,4 @@ def run(options: argparse.Namespace) -> None:
     if options.output is not None:
         release.save(options.output)
     notes = [] if options.output is None else [f"Wrote {options.output}"]
-    say(options, [*(findings or [CLEAN]), *notes], {"found": findings, "output": options.output})
+    print_result(options, [*(findings or [CLEAN]), *notes], {"found": findings, "output": options.output})

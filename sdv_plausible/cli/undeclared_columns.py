@@ -12,7 +12,7 @@ from sdv_plausible.cli.files import (
     HOW_SPELLED,
     UsageError,
     declared_types,
-    how,
+    given_options,
     in_table_order,
     metadata_and_detected,
     names_of,
@@ -22,13 +22,13 @@ from sdv_plausible.fitting.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import (
-    domain_document,
-    given_file,
+    as_domain_file,
+    explicit_domain_file,
     number_formats,
-    says_written,
+    uses_metadata_values,
 )
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,17 @@ class InferredTypes:
     def hint(self) -> str:
         """Return a note for the user; empty if no type was inferred."""
         if self.voted:
-            types = visible(", ".join(f"{n} {_in_words(words)}" for n, words in self.voted.items()), keep="")
+            types = escape_controls(
+                ", ".join(f"{n} {_in_words(words)}" for n, words in self.voted.items()), keep=""
+            )
             note = f"Types by a vote, for {VOTE_TAKES}: {types}. They were learned from the rows,"
             return f"\n\n  {note} and are no public words: declare (--domain) what you know without them."
         if not self.detected:
             return ""
-        note = f"Types detected: {visible(', '.join(self.detected), keep='')}. "
+        note = f"Types detected: {escape_controls(', '.join(self.detected), keep='')}. "
         note += "Declare them (--domain), or leave them out (--only-declared)."
         if personal := [name for name, kind in self.detected.items() if kind.get("pii")]:
-            personal = [visible(name, keep="") for name in personal]
+            personal = [escape_controls(name, keep="") for name in personal]
             note += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are "
             example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
             note += f"categories, declare them so: {example}"
@@ -126,9 +128,9 @@ def _in_words(words: Mapping[str, Any]) -> str:
 def _with_spellings(domain: Any, detected: Mapping[str, Mapping[str, Any]]) -> Any:
     """Add detected number formats to the declarations, since metadata cannot hold them."""
     formats = {n: {**words, "detected": True} for n, words in detected.items() if "number_format" in words}
-    if not formats or says_written(domain):
+    if not formats or uses_metadata_values(domain):
         return domain
-    file = given_file(domain) or DomainFile(columns={})
+    file = explicit_domain_file(domain) or DomainFile(columns={})
     return replace(file, columns={**file.columns, **formats})
 
 
@@ -144,8 +146,8 @@ def columns_with_inference(options: argparse.Namespace, names: Sequence[str]) ->
     from sdv_plausible.sdv.metadata_schema import with_types
 
     metadata_types = metadata_columns(options.metadata)
-    file = given_file(options.domain) or DomainFile(columns={})
-    declared = DomainFile(columns=metadata_types) if says_written(options.domain) else file
+    file = explicit_domain_file(options.domain) or DomainFile(columns={})
+    declared = DomainFile(columns=metadata_types) if uses_metadata_values(options.domain) else file
     types = column_types(declared, person=getattr(options, "person", None))
     undeclared = column_types(
         {name: {"sdtype": "categorical"} for name in [*names, *metadata_types] if name not in types}
@@ -165,7 +167,7 @@ def columns_to_plan(options: argparse.Namespace) -> ColumnInfo | None:
     """Return column info for a template's blank columns, for a plan without a table, or None."""
     if options.domain in (None, "written") or types_source(options) != "voted":
         return None
-    blank_columns = blanks(domain_document(options.domain))
+    blank_columns = blanks(as_domain_file(options.domain))
     options.domain = without_blank_columns(options.domain)
     types = declared_types(options)
     return (
@@ -177,7 +179,7 @@ def columns_to_plan(options: argparse.Namespace) -> ColumnInfo | None:
 
 def without_blank_columns(domain: Any) -> Any:
     """Return a ``domain`` argument without the columns left blank in a template."""
-    file = given_file(domain)
+    file = explicit_domain_file(domain)
     return domain if file is None else file.without_blanks()
 
 
@@ -185,4 +187,4 @@ def spelling(options: argparse.Namespace) -> Any:
     """Return the given format of the file's cells."""
     from sdv_plausible.table.columns.cell_reader import Spelling
 
-    return Spelling(**how(options, *HOW_SPELLED))
+    return Spelling(**given_options(options, *HOW_SPELLED))

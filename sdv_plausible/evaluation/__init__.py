@@ -7,9 +7,9 @@ These are not privacy measures: a distance between tables shows how useful a rel
 are computed from real rows without noise and are private unless a function says otherwise.
 """
 
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)
 
 # SDMetrics loads its add-ons (the names above) while it is being imported. Import it last, so that it finds
 # this package initialised.

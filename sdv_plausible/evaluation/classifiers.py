@@ -26,7 +26,7 @@ from sdv_plausible.evaluation.features import (
     stack_rows,
 )
 from sdv_plausible.evaluation.table_codes import Codes, category_codes, quantile_edges
-from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, TablePair, to_numbers
 
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
@@ -158,7 +158,7 @@ def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) 
     kind = pair.kinds[target]
     if kind == "categorical":
         return category_codes(columns)[0]
-    parsed = [as_numbers(column, kind, pair.formats.get(target)) for column in columns]
+    parsed = [to_numbers(column, kind, pair.formats.get(target)) for column in columns]
     edges = quantile_edges(parsed[0][0], 2)
     above = [np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers)) for numbers, _ in parsed]
     return [

@@ -50,7 +50,7 @@ def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) 
     )
 
 
-def pair_counts(
+def paired_histograms(
     first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]
 ) -> tuple[Counts, Counts]:
     """Return joint histograms, over the same cells, of one pair of columns in two tables.
@@ -70,7 +70,7 @@ def _pair_tables(
     first: Codes, second: Codes, cards: Sequence[int]
 ) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
+        yield i, j, *paired_histograms(first, second, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:

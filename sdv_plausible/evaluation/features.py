@@ -17,7 +17,7 @@ import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.table_codes import category_codes, sample_positions
-from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, to_numbers
 
 LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that use one-hot features
 _MAX_ONE_HOT = 50
@@ -47,7 +47,7 @@ class FeatureEncoder:
                 order = np.argsort(-counts, kind="stable")
                 self._ranks[name] = {values[i]: rank for rank, i in enumerate(order)}
             else:
-                self._centres[name] = _centre_scale(as_numbers(frame[name], kind, self.formats.get(name))[0])
+                self._centres[name] = _centre_scale(to_numbers(frame[name], kind, self.formats.get(name))[0])
         return self
 
     def transform(self, frame: pd.DataFrame, *, one_hot: bool) -> npt.NDArray[np.float32]:
@@ -64,7 +64,7 @@ class FeatureEncoder:
         return np.concatenate(parts, axis=1).astype(np.float32)
 
     def _number_features(self, column: pd.Series[Any], name: str, kind: Kind, *, clip: float) -> Floats:
-        values, unreadable = as_numbers(column, kind, self.formats.get(name))
+        values, unreadable = to_numbers(column, kind, self.formats.get(name))
         centre, scale = self._centres[name]
         # Halve first: the difference of two numbers near the largest float would overflow.
         scaled = np.clip((np.clip(values, -_HUGE, _HUGE) / 2 - centre / 2) / (scale / 2), -clip, clip)
@@ -154,7 +154,7 @@ def split_rows(
     twin: bool = False,
 ) -> tuple[pd.DataFrame, ...]:
     """Draw real and synthetic training rows, real test rows and, with ``twin``, more real training rows."""
-    # ``sizes`` are from :func:`split_sizes`.
+    # ``size_classes`` are from :func:`split_sizes`.
     num_train, num_test = sizes
     order = rng.permutation(len(pair.real))
     train, test, rest = np.split(order, [num_train, num_train + (num_test if holdout is None else 0)])

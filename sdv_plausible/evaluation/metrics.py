@@ -27,8 +27,8 @@ from sdv_plausible.evaluation.table_pair import (
     DEFAULT_MAX_ROWS,
     DEFAULT_NUM_BINS,
     TablePair,
-    prepare,
     prepare_holdout,
+    prepare_pair,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         **options: Any,
     ) -> dict[str, Any]:
         """Return the score, its parts, and the numbers of rows used."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        pair = prepare_pair(real_data, synthetic_data, metadata, table_name)
         if "holdout" in options:
             options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)
         return cls._breakdown(pair, **options)

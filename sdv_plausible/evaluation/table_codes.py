@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, Floats, Kind, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, Floats, Kind, TablePair, to_numbers
 
 Codes = npt.NDArray[np.int32]
 
@@ -50,7 +50,7 @@ def quantile_edges(values: Floats, num_bins: int) -> Floats:
 def _number_codes(
     columns: Sequence[pd.Series[Any]], kind: Kind, number_format: str | None, num_bins: int
 ) -> tuple[list[Codes], int]:
-    parsed = [as_numbers(column, kind, number_format) for column in columns]
+    parsed = [to_numbers(column, kind, number_format) for column in columns]
     reference = parsed[0][0]
     edges = quantile_edges(reference, num_bins)
     bin_index = np.searchsorted(edges, reference)

@@ -23,7 +23,7 @@ DEFAULT_MAX_ROWS = 10_000  # maximum number of training rows and of test rows of
 DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
-def as_numbers(column: pd.Series[Any], kind: Kind, form: str | None = None) -> tuple[Floats, Any]:
+def to_numbers(column: pd.Series[Any], kind: Kind, form: str | None = None) -> tuple[Floats, Any]:
     """Return a column as floats (NaN: missing or unreadable) and a mask of the unreadable values."""
     # ``form``: the datetime_format of dates, or the format of numbers stored as text. Datetimes become
     # seconds since 1970 in UTC; naive times are read as UTC.
@@ -45,7 +45,7 @@ def check_readable(name: str, column: pd.Series[Any], kind: Kind, form: str | No
     """Raise ValueError if more than half of about 10,000 present values cannot be read."""
     present = column[column.notna()]
     present = present.iloc[:: 1 + len(present) // _READABILITY_SAMPLE]
-    _, unreadable = as_numbers(present, kind, form)
+    _, unreadable = to_numbers(present, kind, form)
     if 2 * int(unreadable.sum()) <= len(present):
         return
     format_note = f" of the format {form!r}" if form else ""
@@ -177,7 +177,7 @@ def _number_format(column: pd.Series[Any]) -> str | None:
     return number_format if num_readable > pd.to_numeric(texts, errors="coerce").notna().sum() else None
 
 
-def prepare(
+def prepare_pair(
     real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None
 ) -> TablePair:
     """Check a real and a synthetic table, with SDV or SDMetrics metadata, and select the comparable columns.
@@ -241,7 +241,7 @@ def _parse_columns(
     for name, kind in kinds.items():
         if kind == "categorical" or frame[name].dtype.kind in "iufM" or len(frame) == 0:
             continue
-        values, unreadable = as_numbers(frame[name], kind, formats.get(name))
+        values, unreadable = to_numbers(frame[name], kind, formats.get(name))
         if not unreadable.any():
             parsed[name] = _to_datetimes(values) if kind == "datetime" else values
     return frame.assign(**parsed) if parsed else frame

@@ -12,7 +12,7 @@ from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.public_table import check_public
 from sdv_plausible.fitting.release_budget import check_budget
-from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
+from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.fitting.zero_cost_entries import check_types
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
@@ -20,16 +20,21 @@ from sdv_plausible.models.learner_checks import check_number_of_columns
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed, truth
-from sdv_plausible.release.file.fake_columns import check_invented, check_locales
+from sdv_plausible.release.file.fake_columns import check_locales, check_placeholder_types
 from sdv_plausible.rules.rule_files import read_rules
-from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, Spelling
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.declared.column_types import (
     check_released,
     metadata_columns,
     types_of_unknown_origin,
 )
-from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
+from sdv_plausible.table.declared.declarations import (
+    Types,
+    Undeclared,
+    explicit_domain_file,
+    uses_metadata_values,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 VOTED = "_types_were_voted_for"
@@ -74,8 +79,8 @@ class FitArguments:
         check_types(types)
         known_locales = check_locales(locales)
         check_released(metadata)
-        declarations = domain if says_written(domain) else given_file(domain)
-        earlier = earlier_losses(declarations, unit)
+        declarations = domain if uses_metadata_values(domain) else explicit_domain_file(domain)
+        earlier = read_reused_domain(declarations, unit)
         assumed: tuple[str, ...] = ()
         if types in (None, "declared"):
             _check_not_inferred(metadata, declarations)
@@ -87,7 +92,7 @@ class FitArguments:
             earlier = earlier.vouched()
         return cls(
             settings=settings, learner=learner, domain=declarations, assumed=assumed,
-            types=stated_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
+            types=released_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
         )  # fmt: skip
 
     def read(
@@ -99,7 +104,7 @@ class FitArguments:
         undeclared: Undeclared = "private",
         public: pd.DataFrame | None = None,
         anyway: bool = False,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
         name: str = "table",
     ) -> Fit:
         """The fit of a table with these columns; if types are inferred, only declared ones count."""
@@ -108,7 +113,7 @@ class FitArguments:
             from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
 
             columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
-        check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
+        check_placeholder_types({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         column_specs = ColumnSpecs(
             columns=columns,
             rules=rules,
@@ -133,7 +138,7 @@ class FitArguments:
         )  # fmt: skip
 
 
-def stated_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
+def released_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
     """Source of the types as a release states it: declared if no type is assumed."""
     return "declared" if types is None and not (assumed or earlier.assumes) else types
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter
-from sdv_plausible.privacy.neighbours import Neighbours, neighbours_of
+from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import open_given
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.input_files import open_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible budget 1"
@@ -69,13 +69,13 @@ class BudgetState:
             "fits": [fit.to_dict() for fit in self.fits],
         }
         text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
-        write_whole(path, text)
+        write_atomically(path, text)
 
     @classmethod
     def read(cls, path: Path) -> BudgetState:
         """Read a file."""
         try:
-            with open_given(path) as file:
+            with open_regular_file(path) as file:
                 _check_links(file.fileno(), path)
                 data = file.read(_MOST_BYTES + 1)
         except FileNotFoundError:
@@ -111,7 +111,7 @@ def _state(content: Any) -> BudgetState:
     neighbours = content["neighbours"]
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
-        neighbours=None if neighbours is None else neighbours_of(neighbours),
+        neighbours=None if neighbours is None else neighbours_from_fields(neighbours),
         fits=tuple(
             BudgetCharge(
                 when=f["when"],

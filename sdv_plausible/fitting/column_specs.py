@@ -63,9 +63,9 @@ class ColumnSpecs:
         """Charge of type inference; none if every type is declared."""
         if not self.open:
             return ()
-        from sdv_plausible.table.learned.type_inference import vote_entry  # only if types are open
+        from sdv_plausible.table.learned.type_inference import type_inference_entry  # only if types are open
 
-        return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
+        return (type_inference_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
     def warnings(self) -> list[str]:
         """Warning of a plan whose types are open."""
@@ -78,10 +78,10 @@ class ColumnSpecs:
 
     def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Infer the open types under differential privacy; at least one column is left to the model."""
-        from sdv_plausible.table.learned.type_inference import vote_failure, vote_types
+        from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure
 
-        failure = vote_failure(TYPES_SHARE * s.model_delta)
-        return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
+        failure = threshold_failure(TYPES_SHARE * s.model_delta)
+        return self._with_a_column(infer_types(cells, self.open, self.spelling, failure))
 
     @property
     def types(self) -> dict[str, ColumnType]:

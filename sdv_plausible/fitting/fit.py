@@ -31,7 +31,7 @@ from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
 from sdv_plausible.fitting.worst_case_charge import (
-    check_even,
+    check_uniform_cost,
     delta_too_small,
     open_after_inference,
     padded_domain,
@@ -43,7 +43,7 @@ from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import check_blind
+from sdv_plausible.models.learner_checks import check_plan_independence
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -55,7 +55,7 @@ from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.release.file.all_sections import check_sections
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.table.columns.cell_reader import read_again
+from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs
@@ -210,9 +210,9 @@ class Fit:
             ledger = settings.empty_ledger()
             ledger.charge(*entries)
             for possible in (domain, *possible_domains(domain)):
-                check_blind(self.learner, possible, settings.model_budget(ledger))
+                check_plan_independence(self.learner, possible, settings.model_budget(ledger))
         if self.earlier.voted:
-            check_even(settings, self.learner, domain)
+            check_uniform_cost(settings, self.learner, domain)
 
     # --- undeclared types -------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class Fit:
         declared, rules, specs = self.told.read(types)
         public = self.public
         if public is not None:
-            public = read_again(public.rename(columns=str), column_types(types), self.told.spelling)
+            public = reparse_columns(public.rename(columns=str), column_types(types), self.told.spelling)
         settings = self.settings.among(len(specs))
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
 
@@ -388,7 +388,7 @@ class Fit:
         if types:
             diagnostics.report(type_notes)
             diagnostics.report_reduced_omega(self.settings.test.user_omega, len(fit.specs))
-        diagnostics.tell_of_domain(own_domain, sampler.answers)
+        diagnostics.report_domain(own_domain, sampler.answers)
         if fit.public is not None:
             diagnostics.report_unmatched_public(fit.public, learner.public.codes, domain)
         diagnostics.report_mismatches(fit.declared, fit.rules, fit.specs, rows)
@@ -469,9 +469,9 @@ class Fit:
         with suppress(Exception):  # a custom learner's forecast may fail; the fit has been paid for
             notes = [*expected.warnings(noisy_rows), *notes]
         if any(attribute.provenance == "private" for attribute in domain):
-            from sdv_plausible.table.learned.lost_mass import of_mass  # where a domain was learned
+            from sdv_plausible.table.learned.lost_mass import lost_mass_warnings  # where a domain was learned
 
-            notes = [*notes, *of_mass(domain, answers)]
+            notes = [*notes, *lost_mass_warnings(domain, answers)]
         return notes
 
 

@@ -13,10 +13,10 @@ from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import makes
+from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
@@ -47,29 +47,37 @@ MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released a
 
 def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[LedgerEntry, ...]:
     """The notes on plausible deniability, and on the paper's accounting where it applies."""
-    entries = [_entry(SAID[0], deniability(settings, latent=settings.tests_latent_points(makes(learner))))]
+    entries = [
+        _entry(
+            SENTENCE_ENTRIES[0],
+            deniability(settings, latent=settings.tests_latent_points(model_class(learner))),
+        )
+    ]
     budget = settings.model_budget(settings.empty_ledger())
     if is_builtin(learner) and (printed := learner.as_printed(domain, budget)):
-        entries.append(_entry(SAID[1], as_printed(settings, *printed)))
+        entries.append(_entry(SENTENCE_ENTRIES[1], as_printed(settings, *printed)))
     return tuple(entries)
 
 
 def noise_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """Entry on the effects of noise; none without notes."""
-    return _entries(SAID[2], notes)
+    return _entries(SENTENCE_ENTRIES[2], notes)
 
 
 def type_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """Entry on inferred types; none without notes."""
-    return _entries(SAID[3], notes)
+    return _entries(SENTENCE_ENTRIES[3], notes)
 
 
 def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
     """Notes on what type inference left out, from its noisy answers alone."""
-    from sdv_plausible.table.learned.type_inference import OTHERS, others_of  # only if types are inferred
+    from sdv_plausible.table.learned.type_inference import (  # only if types are inferred
+        OTHERS,
+        other_kind_shares,
+    )
 
     hidden, others = [], []
-    for name, (decided, share) in others_of(answers, spelling).items():
+    for name, (decided, share) in other_kind_shares(answers, spelling).items():
         if not decided:
             hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
             continue
@@ -92,9 +100,9 @@ def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: 
 
 def other_type_shares(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
     """Upper 95 % bound on the share of cells of another type, by column with an inferred type."""
-    from sdv_plausible.table.learned.type_inference import others_of  # only if types are inferred
+    from sdv_plausible.table.learned.type_inference import other_kind_shares  # only if types are inferred
 
-    shares = others_of(answers, spelling)
+    shares = other_kind_shares(answers, spelling)
     return {
         name: round(share.most, 4) for name, (decided, share) in shares.items() if decided and name in types
     }

@@ -8,7 +8,12 @@ from sdv_plausible.fitting.ledger_notes import sentences
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
-from sdv_plausible.models.learner_checks import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.learner_checks import (
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import ExactCounts
@@ -33,10 +38,10 @@ def fit_release(
             f"(the {settings.neighbours.relation}): make it with the same neighbours"
         )
     test, factor = settings.test, settings.test.likelihood_factor
-    settings.check_model(makes(learner))
+    settings.check_model(model_class(learner))
     parts = split_rows(rows, settings.split, coins)
     budget = settings.model_budget(ledger)
-    charge = test.charge(plausible_gamma(learner, factor), far_share(learner, factor))
+    charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
     transcript = transcript or Transcript()
     seeds = Queryable(
         parts["seeds"],
@@ -73,7 +78,7 @@ def learn_model(
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
         name=_name(parts, "learning"),
     )  # fmt: skip
-    model, made = learner.fit(rows, domain, budget, coins), makes(learner)
+    model, made = learner.fit(rows, domain, budget, coins), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(
             f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"

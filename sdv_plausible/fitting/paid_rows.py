@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.rules.rule import limits_rows
+from sdv_plausible.rules.rule import has_row_constraints
 from sdv_plausible.rules.rule_files import read_rules
 
 
-def rows_to_pay(rows: int, rules: Any, row_cap: int | None) -> int:
+def paid_row_cap(rows: int, rules: Any, row_cap: int | None) -> int:
     """The ``row_cap`` of a row-by-row test: the rows wanted, unless a larger one is given."""
-    if row_cap is None and limits_rows(read_rules(rules)):
+    if row_cap is None and has_row_constraints(read_rules(rules)):
         raise Refused.saying(
             "test",
             "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "

@@ -22,7 +22,7 @@ from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.cells.dates import check_dates
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.atomic_files import part_folder, remove_leftovers
 
@@ -41,7 +41,7 @@ class PartitionedTable(NamedTuple):
 
 
 @contextmanager
-def shown_in_parts(
+def open_in_parts(
     source: Any,
     types: Mapping[str, ColumnType],
     settings: Settings,
@@ -67,7 +67,7 @@ def shown_in_parts(
             'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
             'read_parquet), declare every column, or take "private"',
         )
-    refuse_whole(settings.test, learner)
+    check_partitionable(settings.test, learner)
     table = open_source(source, types, rows)
     table.crew, table.progress = WorkerPool.of(workers), Progress(tell)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
@@ -103,7 +103,7 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
     remove_leftovers(Path(scratch))
 
 
-def refuse_whole(test: PrivacyTest, model: Any) -> None:
+def check_partitionable(test: PrivacyTest, model: Any) -> None:
     """Reject a test or a learner that needs all records in memory, before anything is paid."""
     if not isinstance(test, ReleaseTest):
         raise Refused.saying(
@@ -122,4 +122,4 @@ def refuse_whole(test: PrivacyTest, model: Any) -> None:
 
 def spelling_of(source: Any) -> Spelling:
     """How a source writes cells as text."""
-    return source.spelling if isinstance(source, Files) else PLAIN
+    return source.spelling if isinstance(source, Files) else PLAIN_SPELLING

@@ -10,8 +10,13 @@ from typing import Any
 from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.ledger_notes import sentences
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
-from sdv_plausible.models.learner_checks import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.forecast import Forecast, numeric_category_warnings, rows_needed
+from sdv_plausible.models.learner_checks import (
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -19,7 +24,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.html_templates import fragment
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 _TITLE = "Plan (no row has been looked at)"
 HARDLY_ANY = 10.0  # a plan warns above this total epsilon
@@ -60,7 +65,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
-        return "\n".join([f"{_TITLE}\n{self.ledger}", *(visible(line, keep="") for line in lines)])
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
@@ -113,20 +118,22 @@ def plan(
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
             check.whole(name, value, 1)
-    settings.check_model(makes(learner))
+    settings.check_model(model_class(learner))
     ledger = settings.empty_ledger()
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger)
     factor = settings.test.likelihood_factor
-    ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
+    ledger.charge(
+        *settings.test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    )
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     expected = ExpectedNoise(
         settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
     )
-    warnings = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
+    warnings = [*expected.warnings(table_rows, num_rows), *numeric_category_warnings(domain)]
     if settings.neighbours.bias:
         warnings.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()

@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import CONDITION, PUBLIC, gain, right_by, rounded_up, total_of
-from sdv_plausible.privacy.noise.opendp import check_there
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_conclusions
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    PUBLIC,
+    attacker_accuracy,
+    attacker_sentence,
+    rounded_up,
+    total_sentence,
+)
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.atomic_files import locked
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.fitting.budget_file import BudgetCharge, BudgetState
@@ -113,7 +120,7 @@ class Budget:
             filter cannot compose. Nothing is charged.
         """
         self.check_claim(planned)
-        check_there()
+        check_opendp()
         cost = self._filter.cost(planned.losses, planned.delta)
         later = [] if then is None else [self._filter.cost(then.losses, then.delta)]
         again = when is not None
@@ -185,13 +192,13 @@ class Budget:
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
-        source, right = "everything charged to this budget", right_by(epsilon, delta)
-        stated = total_of(epsilon, delta, unit.relation, is_conditional=is_conditional)
+        source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
+        stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
-            f"{gain(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
+            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
             f"that anyone can draw from everything released by the {fits} charged to this budget, and by "
             "those still to come, each chosen in the light of earlier releases or not, "
-            f"{conclusions(unit, epsilon, delta)}. {PUBLIC}"
+            f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:
@@ -204,7 +211,7 @@ class Budget:
         for fit in state.fits:
             spent = ", ".join(f"{unit} {rounded_up(cost, 4)}" for unit, cost in fit.cost.items())
             lines.append(f"  {fit.when}  {spent}  {fit.what}{f', {CONDITION}' if fit.assumes_types else ''}")
-        return "\n".join(visible(line, keep="") for line in lines)
+        return "\n".join(escape_controls(line, keep="") for line in lines)
 
     def __repr__(self) -> str:
         try:

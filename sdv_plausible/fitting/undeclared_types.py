@@ -15,7 +15,7 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.declared.declarations import explicit_domain_file, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
@@ -23,13 +23,13 @@ def split_undeclared(
     names: Iterable[str], domain: Any, person: str | None
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
     """Specifications of all columns in order, the declarations, and the columns without a type."""
-    if says_written(domain):
+    if uses_metadata_values(domain):
         raise Refused.saying(
             "types",
             'types ("voted") does not go with domain="written", which is your word for types and values '
             "alike: declare what you know in domain={...}, or leave types out",
         )
-    file = (given_file(domain) or DomainFile(columns={})).without_blanks()
+    file = (explicit_domain_file(domain) or DomainFile(columns={})).without_blanks()
     known = {name: column.words for name, column in column_types(file, person=person).items()}
     names = list(names)
     is_open = tuple(name for name in names if name not in known)

@@ -17,7 +17,7 @@ def check_types(types: Any) -> None:
         one_of("types", types, get_args(Types), ", or None")
 
 
-def side_entries(
+def entries_without_cost(
     random_state: int | None,
     *,
     has_constraints: bool,

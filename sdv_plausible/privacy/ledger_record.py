@@ -72,11 +72,11 @@ class LedgerText:
         if not (has_total and isinstance(epsilon, (int, float)) and isinstance(delta, (int, float))):
             return cls(headline, further=others)
         case = "this one or another" if relation.startswith("replacement") else "in the data"
-        total = total_of(epsilon, delta, relation)
+        total = total_sentence(epsilon, delta, relation)
         is_conditional = headline.startswith(f"{total}, {CONDITION}")
-        total = total_of(epsilon, delta, relation, is_conditional=is_conditional)
-        lead = str(plain.get("meaning", "")) or gain(
-            right_by(epsilon, delta), f"{unit} is {case}", is_conditional=is_conditional
+        total = total_sentence(epsilon, delta, relation, is_conditional=is_conditional)
+        lead = str(plain.get("meaning", "")) or attacker_sentence(
+            attacker_accuracy(epsilon, delta), f"{unit} is {case}", is_conditional=is_conditional
         )
         if not headline.startswith(total):  # written by an older version
             return cls(lead, headline, "", others, annex)
@@ -89,7 +89,7 @@ class LedgerText:
         return f"{self.lead} {self.total}".rstrip()
 
 
-def from_file(plain: Mapping[str, Any]) -> dict[str, Any]:
+def quote_record(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain form of a ledger from a file, with its texts quoted.
 
     The headline is rebuilt from epsilon, delta and the neighbour relation; the rest of it is quoted.
@@ -98,9 +98,11 @@ def from_file(plain: Mapping[str, Any]) -> dict[str, Any]:
     relation = _quoted_inside(str(plain.get("neighbours", "")))
     if isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)):
         is_conditional = bool(plain.get("assumed_types"))
-        opening = total_of(epsilon, delta, str(plain.get("neighbours", "")), is_conditional=is_conditional)
+        opening = total_sentence(
+            epsilon, delta, str(plain.get("neighbours", "")), is_conditional=is_conditional
+        )
         rest = says(headline.removeprefix(opening).lstrip(":. "))
-        headline = f"{total_of(epsilon, delta, relation, is_conditional=is_conditional)}: {rest}"
+        headline = f"{total_sentence(epsilon, delta, relation, is_conditional=is_conditional)}: {rest}"
     else:
         headline = f"{NO_CLAIM} {says(headline)}" if "epsilon" in plain else says(headline)
     return {
@@ -133,13 +135,15 @@ def _quoted_inside(unit: str) -> str:
     return opening if not bracket else f"{opening} ({quoted(inside.removesuffix(')'))})"
 
 
-def total_of(epsilon: float, delta: float, relation: str, *, is_conditional: bool = False) -> str:
+def total_sentence(epsilon: float, delta: float, relation: str, *, is_conditional: bool = False) -> str:
     """First words of the headline: the total, and the condition under which it holds."""
     total = f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
     return f"{total}, {CONDITION}" if is_conditional else total
 
 
-def gain(right: float, question: str, source: str = "this release", *, is_conditional: bool = False) -> str:
+def attacker_sentence(
+    right: float, question: str, source: str = "this release", *, is_conditional: bool = False
+) -> str:
     """State an attacker's largest rate of correct guesses if both cases are equally likely beforehand."""
     figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
     return (
@@ -148,7 +152,7 @@ def gain(right: float, question: str, source: str = "this release", *, is_condit
     )
 
 
-def right_by(epsilon: float, delta: float) -> float:
+def attacker_accuracy(epsilon: float, delta: float) -> float:
     """Largest rate of correct guesses under (epsilon, delta) and equal prior odds."""
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 

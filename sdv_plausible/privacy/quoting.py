@@ -13,7 +13,7 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.foreign_texts import entry_name, plain_or_quoted, says
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.privacy.neighbours import Neighbours, OneFamily
+from sdv_plausible.privacy.neighbours import Neighbours, RelatedTablesUnit
 
 WORDS: Mapping[str, str] = {
     "GaussianLoss": "Gaussian noise", "SampledGaussianLoss": "Gaussian noise on sums over samples",
@@ -53,7 +53,7 @@ def loss_words(loss: Loss) -> str:
 def with_quoted_names(unit: Neighbours) -> Neighbours:
     """Return a privacy unit whose column and table names are quoted."""
     person = None if unit.person is None else plain_or_quoted(unit.person)
-    if not isinstance(unit, OneFamily):
+    if not isinstance(unit, RelatedTablesUnit):
         return replace(unit, person=person)
     hanging = tuple((*map(plain_or_quoted, names), max_rows) for *names, max_rows in unit.hanging)
     return replace(unit, person=person, root=plain_or_quoted(unit.root), hanging=hanging)  # type: ignore[arg-type]

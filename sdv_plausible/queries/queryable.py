@@ -14,7 +14,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.queries.count_queries import Axes, CountTable, NumberOfRows, Query, numbers_apart
+from sdv_plausible.queries.count_queries import Axes, CountTable, NumberOfRows, Query, num_charges
 from sdv_plausible.queries.partition_selection import (
     LEAST_HOLDERS,
     FrequentValueCounts,
@@ -23,7 +23,7 @@ from sdv_plausible.queries.partition_selection import (
     threshold,
 )
 from sdv_plausible.queries.query_session import MANY_TABLES, NoisyValues, QuerySession, noise_groups
-from sdv_plausible.queries.transcript import describe
+from sdv_plausible.queries.transcript import query_record
 
 __all__ = ["MANY_TABLES", "NoisyValues", "Queryable", "SeedRecords"]
 
@@ -107,9 +107,9 @@ class Queryable(QuerySession):
         BudgetExceededError
             If less than the share is left. The rows are not read then.
         """
-        self._meter.spend(share=share, failure=failure, parts=numbers_apart(question))
+        self._meter.spend(share=share, failure=failure, parts=num_charges(question))
         answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
-        return self._give(describe(question), answer)
+        return self._give(query_record(question), answer)
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[NoisyValues]:
         """Answer several count tables in one pass over the rows, each for its own share of mu^2.
@@ -229,7 +229,7 @@ class Queryable(QuerySession):
             sigma=answer.sigma,
             granularity=answer.granularity,
         )
-        return self._give(describe(question), frequent)
+        return self._give(query_record(question), frequent)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
         """Return the number of rows with discrete Laplace noise.
@@ -275,7 +275,7 @@ class Queryable(QuerySession):
         NoisyValues
             The noisy answer. Its ``sigma`` is the noise's scale b = sensitivity / epsilon.
         """
-        self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
+        self._meter.spend(epsilon=epsilon, failure=failure, parts=num_charges(question))
         values, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
             sensitivity = question.l1(self.neighbours)
@@ -283,7 +283,7 @@ class Queryable(QuerySession):
             scale = sensitivity / epsilon
             values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, coins=coins)
         answer = NoisyValues(values=values.astype(float), sigma=scale)
-        return self._give(describe(question), answer, "discrete laplace")
+        return self._give(query_record(question), answer, "discrete laplace")
 
     def ask_sampled(self, question: Query[Any], rate: float) -> NoisyValues:
         """Answer a query on a fresh Poisson sample of the rows, for one charged sum over samples.

@@ -57,7 +57,7 @@ class Refitter(Protocol):
         """Pairs of column indices that the learner always measures."""
 
 
-def redrawn_models(
+def refitted_models(
     learner: Any,
     model: SeedModel,
     answers: Sequence[NoisyAnswer],
@@ -110,7 +110,7 @@ def redrawn_models(
         deviations = sampling_deviations(counts, tables)
     rows = INDEPENDENT_ROWS.sample(REFERENCE_ROWS, model, coins.spawn("what is known"))
     return [
-        learner.redrawn(redraw(counts, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
+        learner.redrawn(add_noise(counts, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
         for i, d in enumerate(deviations)
     ]
 
@@ -151,7 +151,7 @@ def sampling_deviations(
     return [list(drawn) for drawn in deviations]
 
 
-def redraw(
+def add_noise(
     answers: Sequence[NoisyAnswer], coins: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
     """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import rule_cells
-from sdv_plausible.rules.rule import Columns, DerivingRule, Formats, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, ColumnSpec, DerivingRule, Formats, check_columns, check_sdtypes
 from sdv_plausible.table.columns.domain import Attribute
 
 TOLERANCE = 1e-9  # relative, for sums of doubles
@@ -50,7 +50,7 @@ class Equal(DerivingRule):
         """The original."""
         return (self.other,)
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if the columns have different sdtypes."""
         check_sdtypes(self, specs, specs[self.other].get("sdtype", ""))
 
@@ -65,7 +65,10 @@ class Equal(DerivingRule):
         return {self.column: table[self.other].reset_index(drop=True)}
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """Attribute of the original, with the copy's own date style."""
         copy = replace(inputs[self.other], name=self.column, buckets=None, groups=None, counts=None)
@@ -120,7 +123,7 @@ class Sum(DerivingRule):
         """The summands."""
         return self.parts
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if a column is not numerical."""
         check_sdtypes(self, specs, "numerical")
 
@@ -135,12 +138,15 @@ class Sum(DerivingRule):
         return {self.total: rule_cells.to_column(*self._sum(table, formats), derived[self.total])}
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """One bin from the smallest sum to the largest."""
         parts = [inputs[name] for name in self.parts]
         if any(not part.lower for part in parts):  # all cells are missing
-            common: Words = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
+            common: ColumnSpec = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
             return (Attribute(kind="integer", **common),)
         whole = all(part.kind == "integer" for part in parts)
         decimals = rule_cells.common_decimals(parts)

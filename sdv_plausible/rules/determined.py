@@ -12,9 +12,9 @@ from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    ColumnSpec,
     DerivingRule,
     Formats,
-    Words,
     check_columns,
     check_values,
     date_formats,
@@ -22,7 +22,7 @@ from sdv_plausible.rules.rule import (
 from sdv_plausible.table.cells.dates import format_unit
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.spec_words import CATEGORIES, sdtype_of
-from sdv_plausible.table.declared.specifications import says_missing
+from sdv_plausible.table.declared.specifications import allows_missing
 
 
 class Determined(DerivingRule):
@@ -98,7 +98,7 @@ class Determined(DerivingRule):
         values = [*self.mapping.values(), *([] if pd.isna(self.otherwise) else [self.otherwise])]
         return [*keys, *((self.column, value) for value in values)]
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if a value, or a missing one from a gap in the mapping, does not fit the column."""
         self.attributes({}, specs, {})
         formats = date_formats(specs)
@@ -106,10 +106,10 @@ class Determined(DerivingRule):
         spec, source = specs[self.column], specs[self.by[0]]
         value_words = ("range_values", "range_min", "range_is_nullable")
         declared = any(spec.get(word) is not None for word in value_words)
-        if declared and not says_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
+        if declared and not allows_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
             mapped = {parts[0] for parts in self._by_key(formats)}
             possible = [*(source.get("range_values") or ()), *(source.get("special_values") or ())]
-            possible += [None] * says_missing(source)
+            possible += [None] * allows_missing(source)
             unmapped = [v for v in possible if rule_cells.cell_key(v, self.by[0], formats) not in mapped]
             if unmapped:
                 text = "missing" if pd.isna(unmapped[0]) else repr(unmapped[0])
@@ -151,14 +151,17 @@ class Determined(DerivingRule):
         return pd.Series(values[where], dtype=object)
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """The mapping's values."""
         spec = specs.get(self.column, {})
         formats = date_formats({self.column: spec})
         present = [value for value in self.values if not pd.isna(value)]
         by_key = {rule_cells.cell_key(value, self.column, formats): value for value in present}
-        common: Words = {"name": self.column, "nullable": self._may_miss(inputs)}
+        common: ColumnSpec = {"name": self.column, "nullable": self._may_miss(inputs)}
         if spec.get("sdtype") not in ("numerical", "datetime"):
             return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
         if self.column in formats:

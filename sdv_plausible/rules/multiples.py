@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.rules import rule_cells
-from sdv_plausible.rules.rule import Columns, DerivingRule, Formats, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, ColumnSpec, DerivingRule, Formats, check_columns, check_sdtypes
 from sdv_plausible.table.columns.domain import Attribute
 
 
@@ -58,15 +58,15 @@ class Multiple(DerivingRule):
         """The number of steps."""
         return (self.steps,)
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if the column is not numerical."""
         check_sdtypes(self, specs, "numerical")
 
-    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """Number of steps, in the declared range if any."""
         spec = specs.get(self.column, {})
         self._check_fine(spec)
-        steps: Words = {"sdtype": "numerical"}
+        steps: ColumnSpec = {"sdtype": "numerical"}
         if spec.get("range_min") is not None:
             steps["range_min"] = math.ceil(spec["range_min"] / self.step - 1e-9)
         if spec.get("range_max") is not None:
@@ -83,7 +83,7 @@ class Multiple(DerivingRule):
             steps["special_values"] = [round(v / self.step) for v in spec["special_values"]]
         return {self.steps: steps}
 
-    def _check_fine(self, spec: Words) -> None:
+    def _check_fine(self, spec: ColumnSpec) -> None:
         """Raise an error if the number of steps exceeds 64 bits, or if special values are texts."""
         if any(isinstance(value, str) for value in spec.get("special_values") or ()):
             raise check.Refused.saying(
@@ -114,7 +114,10 @@ class Multiple(DerivingRule):
         return {self.column: rule_cells.to_column(values, present, derived[self.column])}
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """One bin over all steps."""
         steps = inputs[self.steps]

@@ -12,9 +12,9 @@ from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    ColumnSpec,
     DerivingRule,
     Formats,
-    Words,
     check_columns,
     check_sdtypes,
     check_values,
@@ -80,7 +80,7 @@ class OneHot(DerivingRule):
         """Values of the flags."""
         return [(name, value) for name in self._columns for value in (self.off, self.on)]
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if flags are dates, or if their type cannot hold the values."""
         check_sdtypes(self, specs, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if specs[name]["sdtype"] == "numerical"]
@@ -89,12 +89,12 @@ class OneHot(DerivingRule):
                 "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
             )
 
-    def resolve(self, specs: Mapping[str, Words]) -> OneHot:
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> OneHot:
         """Return the rule with boolean values, if all columns are boolean."""
         all_boolean = all(specs.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
         return OneHot(self._columns, (bool(self.off), bool(self.on))) if all_boolean else self
 
-    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """One category: the names of the columns."""
         return {
             self.which: {
@@ -122,7 +122,10 @@ class OneHot(DerivingRule):
         }
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """Off and on."""
         values = (self.off, self.on)

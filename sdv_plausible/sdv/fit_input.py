@@ -14,10 +14,10 @@ from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.sdv.metadata_schema import modelled_sdtypes
-from sdv_plausible.table.cells.cell_series import numbers_alone
-from sdv_plausible.table.columns.column_document import schema_of
-from sdv_plausible.table.declared.declarations import Declarations, says_written
-from sdv_plausible.table.files.storage_types import PERSON, check_storage
+from sdv_plausible.table.cells.cell_series import numbers_without_texts
+from sdv_plausible.table.columns.column_document import type_words_by_column
+from sdv_plausible.table.declared.declarations import Declarations, uses_metadata_values
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
 
 
 def check_stored(
@@ -33,7 +33,7 @@ def check_stored(
         return
     frame, sdtypes = data.rename(columns=str), modelled_sdtypes(specs, keys)
     if person is not None:
-        sdtypes = {**sdtypes, person: PERSON}
+        sdtypes = {**sdtypes, person: PERSON_SDTYPE}
     counts = Counter(frame.columns)  # duplicate names are rejected elsewhere
     unique = {name: sdtype for name, sdtype in sdtypes.items() if counts[name] == 1}
     check_storage(frame, unique, sees_cells=sees_cells)
@@ -72,11 +72,13 @@ def check_no_person(fit: Fit) -> None:
 def schema_only(fit: Fit, max_bins: int) -> Fit:
     """The fit without the details of the metadata, which may hold values of rows."""
     specs = fit.told
-    splits_dates = specs.split_dates and any(isinstance(r, kinds.DateAndTime) for r in fit.rules.making)
+    splits_dates = specs.split_dates and any(
+        isinstance(r, kinds.DateAndTime) for r in fit.rules.deriving_rules
+    )
     if not (specs.open or splits_dates):  # nothing reads them again
         specs = ColumnSpecs(columns={}, max_bins=max_bins, split_dates=False)
-    if not says_written(specs.domain):
-        specs = replace(specs, columns=schema_of(specs.columns))
+    if not uses_metadata_values(specs.domain):
+        specs = replace(specs, columns=type_words_by_column(specs.columns))
     return replace(fit, told=specs, specs={})
 
 
@@ -99,4 +101,4 @@ def without_special_texts(
     }
     if not texts:
         return frame
-    return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
+    return frame.apply(lambda c: numbers_without_texts(c, texts[str(c.name)]) if str(c.name) in texts else c)

@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 import narwhals
 import pandas as pd
 
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.distinct import as_objects
-from sdv_plausible.table.files.storage_types import holds_no_text, with_texts
+from sdv_plausible.table.files.storage_types import has_invalid_utf8, mask_invalid_utf8
 
 FrameKind = Literal["polars", "pyarrow"]
 Rows: TypeAlias = pd.DataFrame | Any
@@ -36,13 +36,13 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
 
 def _as_pandas(data: Any) -> pd.DataFrame | None:
     if isinstance(data, pd.DataFrame):
-        return plain_cells(with_texts(data))
+        return normalize_cells(mask_invalid_utf8(data))
     frame = narwhals.from_native(data, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, narwhals.DataFrame):
         return None
-    return plain_cells(_by_schema(frame))
+    return normalize_cells(_by_schema(frame))
 
 
 def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
@@ -66,7 +66,7 @@ def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
         return arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False).iloc[:, 0]
     arrow = frame.to_arrow().column(0) if kind in (narwhals.String, narwhals.Categorical) else None
     try:
-        if arrow is None or not holds_no_text(arrow):
+        if arrow is None or not has_invalid_utf8(arrow):
             return frame.to_pandas().iloc[:, 0]
     except (ValueError, OverflowError):  # a cell without a Python object, such as hour 24
         pass

@@ -26,9 +26,10 @@ def can_be_batched(
     names = list(conditions.columns)
     if not sampler.samples_conditions or not set(names) <= {*columns.names} & {*plain}:
         return False
-    reversible = {name for rule in rules.rule_set.making if rule.reversible for name in rule.made}
+    reversible = {name for rule in rules.rule_set.deriving_rules if rule.reversible for name in rule.made}
     is_complete = all(
-        set(rule.made) <= set(names) or not set(rule.made) & set(names) for rule in rules.rule_set.making
+        set(rule.made) <= set(names) or not set(rule.made) & set(names)
+        for rule in rules.rule_set.deriving_rules
     )
     return is_complete and set(names) & set(rules.made) <= reversible and conditions.index.nlevels == 1
 
@@ -38,7 +39,7 @@ def draw_rows(
 ) -> pd.DataFrame:
     """Draw a row of the table for each row of conditions, in their order."""
     conditions = conditions.reset_index(drop=True).apply(_with_nan)
-    given, names = rules.given_each(conditions), codec.domain.names
+    given, names = rules.condition_rows(conditions), codec.domain.names
     codes, conditioned = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for name in (name for name in given if name in names):
         # A missing cell in a column without missing values is filled in after drawing.

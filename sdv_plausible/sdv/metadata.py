@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.fitting.arguments import VOTED
-from sdv_plausible.fitting.reused_domain import of_the_rows, was_voted
+from sdv_plausible.fitting.reused_domain import columns_from_rows, has_inferred_types
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
-from sdv_plausible.table.columns.column_document import schema_of, type_words
-from sdv_plausible.table.declared.column_types import STATED, column_types
-from sdv_plausible.table.declared.declarations import given_file
+from sdv_plausible.table.columns.column_document import type_words, type_words_by_column
+from sdv_plausible.table.declared.column_types import DECLARED_TYPES, column_types
+from sdv_plausible.table.declared.declarations import explicit_domain_file
 
 
 def detect_metadata(frame: pd.DataFrame, table_name: str = "table") -> Any:
@@ -38,9 +38,9 @@ def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) 
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
     """Make metadata from column specifications, which count as stated."""
     if not TAKES_DICT:  # SDV 1.38 has no keys for ranges
-        columns = schema_of(columns)
+        columns = type_words_by_column(columns)
     metadata = metadata_from_table({"columns": columns}, table_name)
-    setattr(metadata, STATED, {name: type_words(spec) for name, spec in columns.items()})
+    setattr(metadata, DECLARED_TYPES, {name: type_words(spec) for name, spec in columns.items()})
     return metadata
 
 
@@ -81,9 +81,9 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
     metadata = metadata_from_columns(
         {name: kind.words for name, kind in column_types(domain).items()}, table_name
     )
-    file = given_file(domain)
-    if was_voted(file):
+    file = explicit_domain_file(domain)
+    if has_inferred_types(file):
         setattr(metadata, VOTED, True)
-    for name in of_the_rows(file):
-        getattr(metadata, STATED).pop(name, None)
+    for name in columns_from_rows(file):
+        getattr(metadata, DECLARED_TYPES).pop(name, None)
     return metadata

@@ -10,9 +10,9 @@ import pandas as pd
 from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
-from sdv_plausible.table.declared.column_types import metadata_columns, person_words
-from sdv_plausible.table.declared.declarations import says_written
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, is_invented
+from sdv_plausible.table.declared.column_types import metadata_columns, person_spec
+from sdv_plausible.table.declared.declarations import uses_metadata_values
+from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, gets_placeholders
 
 
 def check_metadata(metadata: Any) -> None:
@@ -28,8 +28,8 @@ def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
         return metadata
     columns = metadata_columns(metadata)
     one_of("person", name, columns, of="one of the metadata's columns")
-    declared = columns if says_written(domain) else {} if domain is None else domain.columns
-    words, document = person_words(name, columns[name], declared), metadata.to_dict()
+    declared = columns if uses_metadata_values(domain) else {} if domain is None else domain.columns
+    words, document = person_spec(name, columns[name], declared), metadata.to_dict()
     if words == columns[name]:
         return metadata
     for table in document.get("tables", {"table": document}).values():
@@ -110,7 +110,7 @@ def check_columns(frame: pd.DataFrame, known: Collection[str]) -> None:
 def check_sdtypes(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str]) -> None:
     """Reject columns that are neither modelled nor generated: SDV would copy their cells."""
     for name, spec in specs.items():
-        if spec.get("sdtype") not in MODELLED_SDTYPES and not is_invented(spec, name in keys):
+        if spec.get("sdtype") not in MODELLED_SDTYPES and not gets_placeholders(spec, name in keys):
             raise ValueError(
                 f"column {name!r} (sdtype {spec.get('sdtype')!r}, pii False) is neither modelled nor "
                 "invented: make its sdtype categorical, or leave pii out"
@@ -123,7 +123,7 @@ def check_assigned(
     """Reject columns to be generated whose transformer None makes SDV pass their cells to the model."""
     for name, spec in specs.items():
         handed_on = name in transformers and transformers[name] is None
-        if handed_on and is_invented(spec, name in keys):
+        if handed_on and gets_placeholders(spec, name in keys):
             raise ValueError(
                 f"column {name!r} (sdtype {spec.get('sdtype')!r}) has the transformer None, so that SDV "
                 "would hand its cells on: leave it the one that SDV assigns, which invents them"

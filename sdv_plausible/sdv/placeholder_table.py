@@ -13,20 +13,20 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.output_types import invented_type, output_type
-from sdv_plausible.table.declared.spec_words import is_invented
+from sdv_plausible.table.columns.output_types import generated_type, output_type
+from sdv_plausible.table.declared.spec_words import gets_placeholders
 
 Specs = Mapping[str, Mapping[str, Any]]
 NUM_ROWS = 3
 _DAYS = pd.Series(pd.date_range("2000-01-01", periods=NUM_ROWS))
 
 
-def stand_in_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) -> pd.DataFrame:
+def make_placeholder_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) -> pd.DataFrame:
     """Make up a table from column names, specifications and keys; dtypes only matter for dates."""
     columns = {}
     for name, dtype in dtypes.items():
         spec = specs.get(str(name), {})
-        is_generated = is_invented(spec, str(name) in keys)
+        is_generated = gets_placeholders(spec, str(name) in keys)
         columns[name] = _generated(spec) if is_generated else _modelled(spec, dtype)
     return pd.DataFrame(columns)
 
@@ -36,14 +36,14 @@ def hide_generated(
 ) -> pd.DataFrame:
     """Replace the columns that SDV generates by placeholders, in a table that SDV will see."""
     # A generator that keeps the number of values must see them, and ends the claim.
-    placeholders = stand_in_table(table.dtypes, specs, keys)
+    placeholders = make_placeholder_table(table.dtypes, specs, keys)
     hidden = {}
     for name in map(str, table.columns):
         transformer = transformers.get(name)
         if transformer is not None:
             is_generated = transformer.is_generator() and not _keeps_cardinality(transformer)
         else:
-            is_generated = is_invented(specs.get(name, {}), name in keys)
+            is_generated = gets_placeholders(specs.get(name, {}), name in keys)
         if is_generated:
             numbers, dtype = pd.Series(range(len(table)), index=table.index), placeholders[name].dtype
             is_number = pd.api.types.is_numeric_dtype(dtype)
@@ -52,7 +52,7 @@ def hide_generated(
 
 
 def _generated(spec: Mapping[str, Any]) -> pd.Series[Any]:
-    dtype = invented_type(spec)
+    dtype = generated_type(spec)
     cells = {"f": [0.5, 1.5, 2.5], "i": range(NUM_ROWS)}.get(dtype.kind, ["a", "b", "c"])
     return pd.Series(cells, dtype=dtype)
 

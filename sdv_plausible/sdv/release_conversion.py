@@ -9,28 +9,34 @@ from typing import Any
 import numpy as np
 from sdv.errors import SamplingError
 
-from sdv_plausible.fitting.arguments import stated_types
+from sdv_plausible.fitting.arguments import released_types
 from sdv_plausible.fitting.fit import FitResult
-from sdv_plausible.fitting.reused_domain import without_assumed_format, write_learned
+from sdv_plausible.fitting.reused_domain import cost_document, without_assumed_format
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import read_test
-from sdv_plausible.models import learner_of, make_learner
-from sdv_plausible.privacy.entries import EARLIER
+from sdv_plausible.models import learner_from_config, make_learner
+from sdv_plausible.privacy.entries import REUSED_PREFIX
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import person_of
+from sdv_plausible.privacy.neighbours import person_from_fields
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.fake_columns import check_locales
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
-from sdv_plausible.release.file.settings_section import KNOWN, OTHERS, privacy_test_of, said, versions_of
+from sdv_plausible.release.file.settings_section import (
+    KNOWN,
+    OTHERS,
+    privacy_test_of,
+    release_settings,
+    versions_of,
+)
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.stored_types import keeps_storage
-from sdv_plausible.table.declared.column_types import STATED, check_released, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document
+from sdv_plausible.table.columns.stored_types import uses_storage
+from sdv_plausible.table.declared.column_types import DECLARED_TYPES, check_released, metadata_columns
+from sdv_plausible.table.declared.declarations import as_domain_file
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
@@ -85,7 +91,7 @@ def _schema(synth: Any) -> TableSchema:
             label=_plain_label(labels.get(str(name), name)),
             spec=type_words(spec),
             dtype=types[name],
-            storage=stored.get(str(name)) if keeps_storage(spec, voted=str(name) in voted) else None,
+            storage=stored.get(str(name)) if uses_storage(spec, voted=str(name) in voted) else None,
         )
         for name, spec in table["columns"].items()
     )
@@ -113,10 +119,12 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """Settings of a release file, without the seed, which reveals the noise, and the budget."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    others["types"] = stated_types(synth.types, synth._fit_template.assumed, synth._fit_template.earlier)
-    settings = said(synth._fit_template.settings, synth.model, synth._fit_template.told.open, **others)
-    if synth._voted_others:
-        settings |= {"voted_others": dict(synth._voted_others)}
+    others["types"] = released_types(synth.types, synth._fit_template.assumed, synth._fit_template.earlier)
+    settings = release_settings(
+        synth._fit_template.settings, synth.model, synth._fit_template.told.open, **others
+    )
+    if synth._other_type_shares:
+        settings |= {"voted_others": dict(synth._other_type_shares)}
     rows, source = synth._public_origin
     if rows is None:
         return settings
@@ -149,9 +157,9 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
     name, test = settings["privacy_test"], privacy_test_of(settings)
     arguments["test"] = name if test == read_test(name) else test
     arguments |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
-    arguments["person"] = person_of(settings["person"], settings["rows_per_person"])
+    arguments["person"] = person_from_fields(settings["person"], settings["rows_per_person"])
     if "model" in settings:
-        learner = learner_of(settings)
+        learner = learner_from_config(settings)
         by_name = learner == make_learner(settings["model"]) and settings.get("structure") is None
         arguments["model"] = settings["model"] if by_name else learner
     voted = settings.get("voted", ())
@@ -166,13 +174,13 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
         # a new fit splits datetime columns again if it infers them again
         arguments["rules"] = [rule for rule in arguments["rules"] if not {*voted} & {*rule.columns}]
     if formats := _number_formats(release, voted):
-        file = domain_document(arguments["domain"])
+        file = as_domain_file(arguments["domain"])
         arguments["domain"] = replace(file, columns={**formats, **file.columns})
     arguments |= parameters
     metadata = _metadata(release)
     others = {*release.ledger.assumed_types, *voted}
     columns = metadata_columns(metadata)
-    setattr(metadata, STATED, {n: type_words(spec) for n, spec in columns.items() if n not in others})
+    setattr(metadata, DECLARED_TYPES, {n: type_words(spec) for n, spec in columns.items() if n not in others})
     synth = kind(metadata, **arguments)
     if (earlier := synth._fit_template.earlier).entries:
         synth._fit_template = replace(synth._fit_template, earlier=replace(earlier, anew=True))
@@ -206,7 +214,8 @@ def _charges_before_fit(release: Release) -> PrivacyLedger:
         *(
             entry
             for entry in release.ledger.entries
-            if entry.mechanism.startswith(EARLIER) or (entry.status == "no claim" and "domain" in entry.parts)
+            if entry.mechanism.startswith(REUSED_PREFIX)
+            or (entry.status == "no claim" and "domain" in entry.parts)
         )
     )
     return before
@@ -217,7 +226,7 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     attributes = (*release.domain, *release.rules.made.values())
     declared = [a for a in attributes if a.provenance == "declared"]
     domain = Domain(tuple(without_assumed_format(a, release.ledger) for a in declared))
-    return replace(domain, learned=write_learned(carried, ())) if carried.entries else domain
+    return replace(domain, learned=cost_document(carried, ())) if carried.entries else domain
 
 
 def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:

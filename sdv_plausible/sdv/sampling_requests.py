@@ -14,7 +14,7 @@ import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.sdv.sdv_versions import OutputFile, from_native
-from sdv_plausible.utils.atomic_files import new_folders, write_whole
+from sdv_plausible.utils.atomic_files import new_folders, write_atomically
 
 SAME_ROWS = (
     "this synthesizer was handed to another process, and draws the rows that each of its copies draws: for "
@@ -71,7 +71,7 @@ def sample_with_sdv(
 
         frame = finished(from_native(output.call(method)))
         with new_folders(output.path.parent):
-            write_whole(output.path, lambda path: write_table(frame, path), replace=False)
+            write_atomically(output.path, lambda path: write_table(frame, path), replace=False)
         return frame
     except BaseException as error:
         cause = error.__cause__

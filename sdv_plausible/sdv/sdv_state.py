@@ -9,10 +9,10 @@ import pandas as pd
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sdv.placeholder_table import (
     hide_generated,
+    make_placeholder_table,
     own_transformers,
     reseed_generators,
     set_output_types,
-    stand_in_table,
 )
 from sdv_plausible.sdv.transient_state import SDV_CONSTRAINTS
 from sdv_plausible.table.columns.domain import Domain
@@ -74,7 +74,7 @@ class SDVState:
 
     def placeholders(self, dtypes: pd.Series[Any]) -> pd.DataFrame:
         """A placeholder table for columns of these dtypes."""
-        return stand_in_table(dtypes, self.columns, self.keys)
+        return make_placeholder_table(dtypes, self.columns, self.keys)
 
     def without_generated(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with placeholders in the columns that SDV generates."""

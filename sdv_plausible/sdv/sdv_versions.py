@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.utils.file_names import file_in
+from sdv_plausible.utils.file_names import path_in_folder
 
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
@@ -43,7 +43,7 @@ class OutputFile:
         path = arguments.arguments.get(_OUTPUT)
         if not path or path == "disable":  # SDV's value for no file
             return None
-        return cls(file_in(Path(path), table_name, ".csv") if TAKES_DICT else Path(path), arguments)
+        return cls(path_in_folder(Path(path), table_name, ".csv") if TAKES_DICT else Path(path), arguments)
 
     def call(self, method: Any) -> Any:
         """Call the method without its output file."""

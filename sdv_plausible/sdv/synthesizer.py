@@ -24,7 +24,7 @@ from sdv.errors import RefitWarning, SamplingError
 from sdv.single_table.base import FIXED_RNG_SEED, BaseSingleTableSynthesizer
 
 from sdv_plausible.fitting.arguments import VOTED, FitArguments
-from sdv_plausible.fitting.diagnostics import HolderDiagnostics, Note, compared
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics, LookRecorder, compare_with_declarations
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.fitting.object_state import (
@@ -35,22 +35,22 @@ from sdv_plausible.fitting.object_state import (
     without_transient,
 )
 from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
-from sdv_plausible.fitting.public_table import PublicTable, check_there, public_entries
+from sdv_plausible.fitting.public_table import PublicTable, check_public_given, public_entries
 from sdv_plausible.fitting.release_budget import Budget, check_budget
-from sdv_plausible.fitting.reused_domain import with_charges, with_looks
-from sdv_plausible.fitting.zero_cost_entries import side_entries
+from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
+from sdv_plausible.fitting.zero_cost_entries import entries_without_cost
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.models.bayesian_network import named_structure
+from sdv_plausible.models.bayesian_network import structure_by_name
 from sdv_plausible.privacy import parameter_checks
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.release_sampling import check_memory, decoded
+from sdv_plausible.release.file.release_sampling import check_memory, decode_rows
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rule_entries
@@ -94,23 +94,23 @@ from sdv_plausible.sdv.sdv_parameters import GivenMetadata, learner_of
 from sdv_plausible.sdv.sdv_state import SDVState
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
 from sdv_plausible.sdv.transient_state import RowCall, call_of, reads_rows, rolled_back_on_error, sdv_silenced
-from sdv_plausible.table.cells.cell_series import without_odd
+from sdv_plausible.table.cells.cell_series import mask_invalid
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
-from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.table.columns.stored_types import said_storage
-from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons
+from sdv_plausible.table.columns.output_types import to_pandas_types
+from sdv_plausible.table.columns.stored_types import recorded_storage
+from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons_entry
 from sdv_plausible.table.data_checks import Check
-from sdv_plausible.table.declared.access_log import told_of_look
-from sdv_plausible.table.declared.column_types import STATED, metadata_columns
-from sdv_plausible.table.declared.declarations import Types, Undeclared, says_written
+from sdv_plausible.table.declared.access_log import log_access_of_domain
+from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_columns
+from sdv_plausible.table.declared.declarations import Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_table_name
-from sdv_plausible.table.files.text_files import is_in_parts
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.table.files.text_files import reads_in_parts
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.printable import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.multiple_synthesis import About
@@ -217,7 +217,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     """Called with the progress of a fit of a partitioned table; never saved."""
     spelling = Spelling()
     """How text cells are written, where types are inferred."""
-    record: Note | None = None
+    record: LookRecorder | None = None
     """Records in the domain file that columns and rules were compared with rows; never saved."""
 
     # SDV's transformers would learn bounds and categories from the rows; our codec takes raw values.
@@ -241,7 +241,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     _ledger: PrivacyLedger | None
     _charge: Mapping[str, str] | None = None  # in the budget that paid for the fit
     _public_digest: str | None = None  # of the public table that the model started from
-    _voted_others: Mapping[str, float] = MappingProxyType({})  # shares of cells of another type
+    _other_type_shares: Mapping[str, float] = MappingProxyType({})  # shares of cells of another type
     _release_settings: Mapping[str, Any] | None = None  # where they differ from the parameters
     _storage_types: Mapping[str, str] = MappingProxyType({})  # storage types of the fitted file
     _returns_dict = False
@@ -278,9 +278,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         **moved: Any,
     ) -> None:
         if moved:
-            from sdv_plausible.fitting.options import refuse_moved  # which knows all options
+            from sdv_plausible.fitting.options import check_no_moved  # which knows all options
 
-            refuse_moved(type(self).__name__, moved, model=model, test=test)
+            check_no_moved(type(self).__name__, moved, model=model, test=test)
         # SDV accepts no NumPy booleans. It sets these two and ``locales`` itself.
         enforce_min_max_values = parameter_checks.truth("enforce_min_max_values", enforce_min_max_values)
         enforce_rounding = parameter_checks.truth("enforce_rounding", enforce_rounding)
@@ -307,14 +307,16 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             random_state=random_state,
         )  # fmt: skip
         check_metadata(metadata)
-        self._given = GivenMetadata(metadata, is_written=says_written(domain))
-        self._stated_types = getattr(metadata, STATED, None)
+        self._given = GivenMetadata(metadata, is_written=uses_metadata_values(domain))
+        self._stated_types = getattr(metadata, DECLARED_TYPES, None)
         published, declared = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
         self._public_origin = (None, None) if published is None else (len(published.frame), published.source)
         metadata = with_person(metadata, arguments.settings.neighbours.person, declared)
         # What was read from files replaces their paths in copies and saved objects.
-        self._from_files = {"domain": declared} if is_path(domain) and not says_written(domain) else {}
+        self._from_files = (
+            {"domain": declared} if is_path(domain) and not uses_metadata_values(domain) else {}
+        )
         rules = self.rules
         if is_path(rules):
             rules = self._from_files["rules"] = read_rules(rules)
@@ -340,7 +342,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if isinstance(declared, DomainFile):
             self._looked = self._looked.looked_at(declared.looked, declared.looked_rules)
             if is_path(domain):
-                self.record = partial(told_of_look, Path(domain).resolve())
+                self.record = partial(log_access_of_domain, Path(domain).resolve())
         self._sampler = self._ledger = None
 
     @classmethod
@@ -380,7 +382,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         metadata = super().get_metadata(version)
         vars(metadata).update({VOTED: True} if self._has_voted_types else {})
         if self._stated_types is not None:
-            setattr(metadata, STATED, dict(self._stated_types))
+            setattr(metadata, DECLARED_TYPES, dict(self._stated_types))
         return metadata
 
     def __repr__(self) -> str:
@@ -470,7 +472,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         _, frame = split_input(data)
         self._check_stored(frame, sees_cells=True)
         fit = self._fit_template
-        result, columns, lines = compared(
+        result, columns, lines = compare_with_declarations(
             fit.declared, fit.rules, self._modelled_specs(), frame.rename(columns=str)
         )
         for line in [*lines, *self._record_comparison(columns, fit.rules.digests or None)]:
@@ -552,15 +554,15 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         objects. A warning names columns, these included, whose cells are mostly outside the declared values.
         """
         call = self._call
-        if scratch is None and not is_in_parts(data):
+        if scratch is None and not reads_in_parts(data):
             self._check_stored(data)
             self._fit_frame(data)
             frame = next(iter(data.values()), None) if isinstance(data, dict) else data
-            self._keep_storage(said_storage(frame))
+            self._keep_storage(recorded_storage(frame))
         else:
-            from sdv_plausible.fitting.partitioned_table import shown_in_parts
+            from sdv_plausible.fitting.partitioned_table import open_in_parts
 
-            with shown_in_parts(
+            with open_in_parts(
                 data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
                 tell=self.watch_passes,
@@ -652,7 +654,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             return self._sdv.placeholders(frame.dtypes)
         shown = frame.copy(deep=False)
         for place, (_, column) in enumerate(frame.items()):
-            shown.isetitem(place, without_odd(column))
+            shown.isetitem(place, mask_invalid(column))
         return shown
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
@@ -685,7 +687,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             )
         unit, fit, persons = self._fit_template.settings.neighbours, self._next_fit(), None
         if self._rows is None:
-            fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
+            fit = replace(fit, side=(*fit.side, *unknown_persons_entry(unit)))
         elif unit.person is not None:
             persons = self._rows[unit.person]
         opened = fit.opened(self.budget, self.watch)
@@ -708,7 +710,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         """Store the result of a fit."""
         self._codec, self._fitted_rules = Codec(result.domain), result.rules
         self._sampler, self._ledger, self._charge = result.sampler, result.ledger, result.charge
-        self._public_digest, self._voted_others = result.public, result.others
+        self._public_digest, self._other_type_shares = result.public, result.others
         self._sdv.write_domain(result.rules.whole(result.domain), dtypes)
         self._model = result.sampler
         self._process, self._charged_calls = os.getpid(), {}
@@ -783,7 +785,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._check_stored(frame)
         call, specs, keys = call_of(self), self._given_specs(), self._sdv.keys
         table = frame if call is None or call.parts is None else call.parts.given
-        check_there(
+        check_public_given(
             self.public,
             self._public_origin,
             is_the_table=self._public_given is table,
@@ -830,12 +832,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         lines = self._record_comparison(self._sdv.original_columns)
         if not is_fit and self.domain is not None:  # a fit reports it itself
             for line in lines:
-                print(visible(line))
+                print(escape_controls(line))
 
     def _record_comparison(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Record here and in the domain file that columns were compared with rows; return the messages."""
         self._looked = self._looked.looked_at(names, rules)
-        return (self.record or partial(told_of_look, self.domain))(names, rules)
+        return (self.record or partial(log_access_of_domain, self.domain))(names, rules)
 
     # --- the next fit -----------------------------------------------------------------------------
 
@@ -902,7 +904,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return (
             public_entries(*self._public_origin)
             + person_entry(self._fit_template.settings.neighbours)
-            + side_entries(
+            + entries_without_cost(
                 self.random_state, has_constraints=self._sdv.has_constraints,
                 transformers=self._sdv.own_transformers, types=self.types, assumed=self._fit_template.assumed,
             )
@@ -1056,11 +1058,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             If the model cannot be learned again from answers.
         """
         from sdv_plausible.release.intervals.measured_counts import number_of_rows
-        from sdv_plausible.release.multiple_synthesis import redrawn_models
+        from sdv_plausible.release.multiple_synthesis import refitted_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
         rng = KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        models = redrawn_models(
+        models = refitted_models(
             self._fit_template.learner, sampler.model, sampler.answers, domain, num_tables, about,
             rng.spawn("models"), rows_per_unit=self._ledger_of_fit().neighbours.rows,
             is_public=self._public_origin[0] is not None,
@@ -1115,7 +1117,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
                 codes, points = sampler.sample_with_points(wanted, rng)
             else:
                 codes, points = sampler.sample_possible(wanted, known, rng), None
-            table = decoded(codes, values, codec, rules, rng)
+            table = decode_rows(codes, values, codec, rules, rng)
             return table if points is None else latent_points.with_points(table, points)
 
         table = rules.draw(num_rows, drawn, rules.whole(codec.domain), spare=limit is None)
@@ -1186,7 +1188,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if self._sampler is None:
             return frame
         columns = self._fitted_rules.whole(self._codec.domain)
-        return usual_types(frame, columns, masked=self._frame_kind is not None)
+        return to_pandas_types(frame, columns, masked=self._frame_kind is not None)
 
     def _in_input_form(self, frame: pd.DataFrame) -> Rows:
         """Rows in the form of the table passed to :meth:`fit`."""
@@ -1221,7 +1223,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         -------
         DataFrame
             One row per cell, labelled by the columns' values, or by groups of values where groups were
-            counted. ``estimate``, ``lower`` and ``upper`` are for the count of the rows used (with
+            counted. ``estimate_rounding``, ``lower`` and ``upper`` are for the count of the rows used (with
             ``person``, at most so many of each); ``proportion`` and its limits are for the population that
             the rows are drawn from. These limits are missing where a person may have several rows, which are
             not independent. ``basis`` is "measured"; "bounds" for columns that were not measured together,
@@ -1254,7 +1256,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         from sdv_plausible.table.learned.lost_mass import columns_frame
 
         answers = self._fitted_sampler().answers
-        others = (self._release_settings or {}).get("voted_others", self._voted_others)
+        others = (self._release_settings or {}).get("voted_others", self._other_type_shares)
         return columns_frame(self._codec.domain, answers, others)
 
     def get_domain(self) -> Domain:
@@ -1269,12 +1271,14 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self._fitted_sampler()
         fitted = self._codec.domain
         others = {n: spec for n, spec in self._sdv.columns.items() if n not in fitted.names}
-        domain = with_charges(fitted, self._ledger_of_fit(), self._charge, others)
-        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._fit_template.rules.digests)
+        domain = with_cost(fitted, self._ledger_of_fit(), self._charge, others)
+        return with_look_record(
+            domain, self._looked, self._fitted_rules.rule_set, self._fit_template.rules.digests
+        )
 
     def get_structure(self) -> dict[str, list[str]]:
         """Return the parents of each modelled column, ``{child: [parents]}``, in the resampling order."""
-        return named_structure(self._fitted_sampler().model, self._codec.domain.names)
+        return structure_by_name(self._fitted_sampler().model, self._codec.domain.names)
 
     def plot_structure(self) -> Any:
         """Draw the network as a plotly figure."""
@@ -1359,7 +1363,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         twin = self._shallow_copy()
         twin._process = None  # the process that loads it
         save = super(PlausibleDeniabilitySynthesizer, twin).save
-        write_whole(filepath, lambda path: save(str(path)), owner_only=holds_records)
+        write_atomically(filepath, lambda path: save(str(path)), owner_only=holds_records)
 
     @classmethod
     def load(cls, filepath: str | Path) -> Any:

@@ -29,7 +29,7 @@ except ImportError:  # on Windows, leftovers of killed programs remain
 PREFIX = ".sdv-plausible-part-"  # reserved prefix: folders with it may be removed
 
 
-def write_whole(
+def write_atomically(
     path: str | Path,
     content: str | bytes | Callable[[Path], object],
     *,

@@ -64,14 +64,14 @@ def pair_counts(
             single_pairs.append(here)
             continue
         offsets, product = _products(digits, sizes, strip, seconds)
-        for positions in (here[group] for group in of_one_shape(sizes[chosen[here]])):
+        for positions in (here[group] for group in group_by_shape(sizes[chosen[here]])):
             yield positions, _completed(chosen[positions], sizes, margins, offsets, product)
     for i in np.concatenate(single_pairs):
         a, b = chosen[i]
         yield np.array([i]), joint_counts((digits[a], digits[b]), (bases[a], bases[b]))[None]
 
 
-def of_one_shape(shapes: npt.NDArray[np.integer]) -> list[npt.NDArray[np.intp]]:
+def group_by_shape(shapes: npt.NDArray[np.integer]) -> list[npt.NDArray[np.intp]]:
     """Group the row indices of an array (k, d) by equal rows."""
     if not len(shapes):
         return []
@@ -136,9 +136,11 @@ def _completed(
 
 # --- many small tables as margins of a few large ones ----------------------------------------------
 
-LARGEST = (1 << 16) - 1  # cells of a large table: keys have two bytes, and the table fits a core's cache
-MOST_CELLS = 1 << 23  # cells of all large tables together: 67 MB per worker
-ROWS_PER_CELL = 8  # with fewer rows per cell, summing cells costs more than counting rows
+MAX_BLOCK_CELLS = (
+    1 << 16
+) - 1  # cells of a large table: keys have two bytes, and the table fits a core's cache
+MAX_TOTAL_CELLS = 1 << 23  # cells of all large tables together: 67 MB per worker
+MIN_ROWS_PER_CELL = 8  # with fewer rows per cell, summing cells costs more than counting rows
 FEWEST_ROWS = 1 << 15  # with fewer rows, tables are counted one by one
 MOST_CHOICES = 2_000_000  # sets times columns; above it, choosing blocks takes longer than counting
 KEYS_AT_ONCE = 1 << 17  # rows per block of keys: they fit the cache, and threads rarely wait
@@ -170,10 +172,10 @@ class Covering:
     @classmethod
     def of(cls, sets: Sequence[Sequence[int]], bases: Sequence[int], num_rows: int) -> Covering:
         """Choose blocks whose tables together fit a bounded memory."""
-        most = min(LARGEST, num_rows // ROWS_PER_CELL)
+        most = min(MAX_BLOCK_CELLS, num_rows // MIN_ROWS_PER_CELL)
         while True:
             blocks = cover(sets, bases, most)
-            if most <= 1 or sum(math.prod(bases[j] for j in block) for block, _ in blocks) <= MOST_CELLS:
+            if most <= 1 or sum(math.prod(bases[j] for j in block) for block, _ in blocks) <= MAX_TOTAL_CELLS:
                 return cls(sets, bases, blocks)
             most //= 4
 

@@ -35,7 +35,7 @@ def extension_names(kind: str) -> tuple[str, ...]:
     return tuple(_registered()[kind])
 
 
-def extension_place(kind: str, name: str) -> str | None:
+def extension_location(kind: str, name: str) -> str | None:
     """Return an extension's location, as ``module:object``, or None if the name is unknown."""
     point = _registered()[kind].get(name)
     return None if point is None else point.value

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-MOST_BYTES = 240  # file systems allow 255; the rest is for a suffix
+MAX_NAME_BYTES = 240  # file systems allow 255; the rest is for a suffix
 _FORBIDDEN = '/\\:*?"<>|'
 _JOINERS = "\u200c\u200d"  # zero-width joiners, required in some languages
 _RESERVED = re.compile(
@@ -15,7 +15,7 @@ _RESERVED = re.compile(
 )
 
 
-def broken_rule(name: str) -> str | None:
+def violated_rule(name: str) -> str | None:
     """Return the rule that a name breaks as a portable file name, or None."""
     # Some systems treat compatibility forms, such as U+FF0F, as the plain characters; check both.
     forms = (name, unicodedata.normalize("NFKC", name))
@@ -23,8 +23,8 @@ def broken_rule(name: str) -> str | None:
         return "must not be empty"
     if any(map(_is_invisible, name)) or any(character in form for form in forms for character in _FORBIDDEN):
         return f"must not hold any of {' '.join(_FORBIDDEN)} or an invisible character"
-    if len(name.encode()) > MOST_BYTES:
-        return f"must have at most {MOST_BYTES} bytes in UTF-8"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"must have at most {MAX_NAME_BYTES} bytes in UTF-8"
     if any(form.startswith((".", "-", "~")) for form in forms):
         return "must not begin with . - or ~"
     if any(form != form.strip() or form.endswith(".") for form in forms):
@@ -34,7 +34,7 @@ def broken_rule(name: str) -> str | None:
     return None
 
 
-def colliding(names: Iterable[str]) -> tuple[str, str] | None:
+def find_collision(names: Iterable[str]) -> tuple[str, str] | None:
     """Return two names that some file system treats as the same, or None."""
     first_name = dict[str, str]()
     for name in names:
@@ -46,10 +46,10 @@ def colliding(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def file_in(folder: Path, name: str, ending: str) -> Path:
+def path_in_folder(folder: Path, name: str, ending: str) -> Path:
     """Return the path of a file directly in a folder; names and links must not lead elsewhere."""
     path = folder / f"{name}{ending}"
-    if rule := broken_rule(name):
+    if rule := violated_rule(name):
         raise ValueError(f"the file name {name!r:.40} {rule}: choose another name")
     if path.resolve().parent != folder.resolve():
         raise ValueError(

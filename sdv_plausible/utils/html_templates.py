@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,12 +65,14 @@ def fragment(
 def text(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
     """Return the same as plain text: cells of a row side by side, notes indented."""
     lines = ["  ".join(row).rstrip() for row in _aligned(rows)]
-    return "\n".join(visible(line, keep="") for line in [title, *(f"  {line}" for line in [*lines, *notes])])
+    return "\n".join(
+        escape_controls(line, keep="") for line in [title, *(f"  {line}" for line in [*lines, *notes])]
+    )
 
 
 def _finalized(value: Any) -> Any:
     """Escape a value's control characters; Jinja then escapes it for HTML."""
-    return visible(value, keep="\n\r\t") if type(value) is str else value
+    return escape_controls(value, keep="\n\r\t") if type(value) is str else value
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:

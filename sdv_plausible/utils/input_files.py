@@ -14,7 +14,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
+def open_regular_file(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
     """Open a regular file for reading without blocking; ``name`` is the parameter in errors.
 
     Raises
@@ -24,7 +24,7 @@ def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
     OSError
         If it does not exist or cannot be read.
     """
-    check_given(path, name)
+    check_regular_file(path, name)
     open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, open_mode), "rb")
     try:
@@ -36,19 +36,19 @@ def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
     return file
 
 
-def read_given(path: str | os.PathLike[str], name: str = "path") -> bytes:
-    """Return the content of a regular file, opened as in :func:`open_given`."""
-    with open_given(path, name) as file:
+def read_regular_file(path: str | os.PathLike[str], name: str = "path") -> bytes:
+    """Return the content of a regular file, opened as in :func:`open_regular_file`."""
+    with open_regular_file(path, name) as file:
         return file.read()
 
 
-def text_of(path: str | os.PathLike[str], name: str = "path", encoding: str = "utf-8") -> str:
+def read_text_file(path: str | os.PathLike[str], name: str = "path", encoding: str = "utf-8") -> str:
     """Return the text of a regular file, with normalised line ends."""
-    with io.TextIOWrapper(open_given(path, name), encoding=encoding) as file:
+    with io.TextIOWrapper(open_regular_file(path, name), encoding=encoding) as file:
         return file.read()
 
 
-def check_given(path: str | os.PathLike[str], name: str = "path") -> None:
+def check_regular_file(path: str | os.PathLike[str], name: str = "path") -> None:
     """Raise ValueError unless the path is a regular file; for callers that open it themselves."""
     _check_kind(Path(path).stat().st_mode, path, name)
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-Form = Mapping[str, Any]
-Shared = Mapping[str, tuple[Form, Callable[[Any], Any]]]
+Schema = Mapping[str, Any]
+SharedSchemas = Mapping[str, tuple[Schema, Callable[[Any], Any]]]
 """Shared schemas by name (``$defs``), each with a function that converts a valid value to Python."""
-LARGEST = float(np.finfo(float).max)
+MAX_FLOAT = float(np.finfo(float).max)
 
 
 class JsonSchemaError(ValueError):
@@ -31,17 +31,17 @@ class JsonSchemaError(ValueError):
         self.place, self.rule, self.beyond = (place, rule, beyond)
 
 
-def ref(name: str) -> Form:
+def schema_ref(name: str) -> Schema:
     """Return a reference to a shared schema."""
     return {"$ref": f"#/$defs/{name}"}
 
 
-def list_of(items: Form, **more: Any) -> Form:
+def array_schema(items: Schema, **more: Any) -> Schema:
     """Return the schema of a list whose items have a schema."""
     return {"type": "array", "items": items, **more}
 
 
-def object_of(properties: Mapping[str, Form], optional: Collection[str] = (), **more: Any) -> Form:
+def object_schema(properties: Mapping[str, Schema], optional: Collection[str] = (), **more: Any) -> Schema:
     """Return the schema of an object with exactly these entries, required unless optional."""
     required = sorted(set(properties) - set(optional))
     return {
@@ -50,7 +50,7 @@ def object_of(properties: Mapping[str, Form], optional: Collection[str] = (), **
     }  # fmt: skip
 
 
-def or_null(form: Form) -> Form:
+def nullable(form: Schema) -> Schema:
     """Return a schema that also allows null."""
     if "enum" in form:
         return {**form, "enum": [*form["enum"], None]}
@@ -85,11 +85,11 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
+def parse_with_schema(form: Schema, value: Any, shared: SharedSchemas, place: str = "") -> Any:
     """Validate a JSON value and convert it: integers, and whatever shared schemas define."""
     if "$ref" in form:
         inner, convert = shared[form["$ref"].rpartition("/")[2]]
-        plain = read(inner, value, shared, place)
+        plain = parse_with_schema(inner, value, shared, place)
         try:
             return convert(plain)
         except ValueError as error:
@@ -122,12 +122,12 @@ def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
     return value
 
 
-def _any(forms: list[Form], value: Any, shared: Shared, place: str) -> Any:
+def _any(forms: list[Schema], value: Any, shared: SharedSchemas, place: str) -> Any:
     """Read a value by the first alternative that fits; otherwise raise the most specific error."""
     errors = []
     for form in forms:
         try:
-            return read(form, value, shared, place)
+            return parse_with_schema(form, value, shared, place)
         except JsonSchemaError as error:
             errors.append(error)
     deepest = max(errors, key=lambda error: (error.beyond, len(error.place)))
@@ -137,7 +137,7 @@ def _any(forms: list[Form], value: Any, shared: Shared, place: str) -> Any:
     raise JsonSchemaError(place, f"must be {' or '.join(rules)}")
 
 
-def _check_text(form: Form, value: str, place: str) -> None:
+def _check_text(form: Schema, value: str, place: str) -> None:
     """Check length and pattern of a text."""
     least, most = form.get("minLength", 0), form.get("maxLength", math.inf)
     if not least <= len(value) <= most:
@@ -149,7 +149,7 @@ def _check_text(form: Form, value: str, place: str) -> None:
         raise JsonSchemaError(place, f"must be a text of the form {pattern}")
 
 
-def _items(form: Form, value: list[Any], shared: Shared, place: str) -> list[Any]:
+def _items(form: Schema, value: list[Any], shared: SharedSchemas, place: str) -> list[Any]:
     """Read the items of a list."""
     prefix, item_form = form.get("prefixItems", []), form.get("items", {})
     max_items = form.get("maxItems", len(prefix) if item_form is False else math.inf)
@@ -159,7 +159,7 @@ def _items(form: Form, value: list[Any], shared: Shared, place: str) -> list[Any
     if form.get("uniqueItems") and len(set(map(_identity, value))) < len(value):
         raise JsonSchemaError(place, "must be distinct")
     forms = [*prefix, *[item_form] * (len(value) - len(prefix))]
-    return [read(forms[i], item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
+    return [parse_with_schema(forms[i], item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
 
 
 def _identity(value: Any) -> Any:
@@ -169,7 +169,7 @@ def _identity(value: Any) -> Any:
     return isinstance(value, bool), value
 
 
-def _entries(form: Form, value: dict[str, Any], shared: Shared, place: str) -> dict[str, Any]:
+def _entries(form: Schema, value: dict[str, Any], shared: SharedSchemas, place: str) -> dict[str, Any]:
     """Read the entries of an object."""
     known, others = form.get("properties", {}), form.get("additionalProperties", {})
     if len(value) < form.get("minProperties", 0):
@@ -182,6 +182,6 @@ def _entries(form: Form, value: dict[str, Any], shared: Shared, place: str) -> d
             place, f"must have no other entries than {', '.join(known)}: unknown {unknown!r:.80}"
         )
     return {
-        name: read(known.get(name, others), inner, shared, f"{place}.{str(name)[:40]}")
+        name: parse_with_schema(known.get(name, others), inner, shared, f"{place}.{str(name)[:40]}")
         for name, inner in value.items()
     }

@@ -14,7 +14,9 @@ _REEXPORT = re.compile(
 )  # on one line or on three
 
 
-def late_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def lazy_attributes(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package from its ``.pyi`` stub."""
     # ``from . import name`` denotes a submodule.
     stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def in_turn(
+def map_in_order(
     executor: Executor, make: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
 ) -> Iterator[Result]:
     """Yield results in the order of the tasks, with at most ``ahead`` tasks in flight.

@@ -9,7 +9,7 @@ import pytest
 from sdv_plausible import read_csv
 from sdv_plausible.cli import declare
 from sdv_plausible.cli.main import main
-from sdv_plausible.table.declared.access_log import record_look
+from sdv_plausible.table.declared.access_log import record_access
 from sdv_plausible.table.declared.domain_file import read_domain_file
 
 AGES = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
@@ -142,7 +142,7 @@ def test_a_look_while_a_domain_is_learned_is_kept(learned, monkeypatch, capsys):
 
     def meanwhile(*given):
         found = honest(*given)
-        record_look(output, ["age", "sex", "gone"], ["0" * 64])
+        record_access(output, ["age", "sex", "gone"], ["0" * 64])
         return found
 
     monkeypatch.setattr(declare, "_learn_domain", meanwhile)

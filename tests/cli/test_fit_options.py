@@ -18,7 +18,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.cli import run_fit
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, opened_budget
+from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, open_budget
 from sdv_plausible.fitting.options import OPTIONS
 
 FRAME = pd.DataFrame({"age": [1]})
@@ -145,9 +145,9 @@ def test_who_published_a_table_that_is_not_read_yet_waits_for_it():
 
 def test_a_budget_is_opened(tmp_path):
     options = parsed(f"--budget {tmp_path / 'b'} 1 1e-8 --budget-filter rho")
-    assert "rho" in str(opened_budget(options)) or (tmp_path / "b").exists()
-    assert opened_budget(parsed("")) is None
+    assert "rho" in str(open_budget(options)) or (tmp_path / "b").exists()
+    assert open_budget(parsed("")) is None
     with pytest.raises(UsageError, match="a file and two numbers"):
-        opened_budget(parsed("--budget b much 1e-8"))
+        open_budget(parsed("--budget b much 1e-8"))
     with pytest.raises(UsageError, match="which is not there"):
-        opened_budget(parsed("--budget-filter rho"))
+        open_budget(parsed("--budget-filter rho"))

@@ -20,17 +20,17 @@ from sdv_plausible.fitting import expected_noise, fit
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.ledger_notes import noise_entries
-from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.models import learner_from_config, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.foreign_texts import says
-from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.queries.count_queries import NumberOfRows
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.card import card_contents
 from sdv_plausible.release.file.settings_section import privacy_of
 from sdv_plausible.table.declared.domain_file import DomainFile
 
-NOISE = SAID[2]
+NOISE = SENTENCE_ENTRIES[2]
 KINDS = ("Adelie", "Chinstrap", "Gentoo")
 
 
@@ -81,7 +81,7 @@ def synthesizer(**options):
 
 def expected_of(release):
     """What nothing but a release tells: its settings, domain and ledger."""
-    return ExpectedNoise.of(privacy_of(release.settings), learner_of(release.settings), release.domain, release.ledger)  # fmt: skip
+    return ExpectedNoise.of(privacy_of(release.settings), learner_from_config(release.settings), release.domain, release.ledger)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import fit_source
-from sdv_plausible.table.cells.date_texts import FORMATS, form_of, write_dates
+from sdv_plausible.table.cells.date_texts import FORMATS, detect_date_format, write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
 ROWS = 2000
@@ -52,7 +52,7 @@ def test_a_column_comes_back_in_its_spelling_and_within_its_range(form):
         for column in (texts, real.str.replace("+02:00", "+0000"))  # which comes back in UTC
     )
     assert shapes <= known
-    assert {form_of(text) for text in texts} <= {form_of(text) for text in real}
+    assert {detect_date_format(text) for text in texts} <= {detect_date_format(text) for text in real}
     before, after = (as_nanoseconds(column, form, row_by_row=True) / 1 for column in (real, texts))
     span = before.max() - before.min()
     ends = [0.02, 0.5, 0.98]

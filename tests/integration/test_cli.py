@@ -19,7 +19,7 @@ from sdv_plausible.cli import files, run_fit
 from sdv_plausible.cli.main import COMMANDS, main
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.sdv_versions import SDV_MAJOR
-from sdv_plausible.utils.entry_points import extension_place
+from sdv_plausible.utils.entry_points import extension_location
 
 
 def run(*words):
@@ -198,7 +198,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = files.read
+    honest = files.read_table
 
     def complaining(options, types):
         table = honest(options, types)
@@ -207,7 +207,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(files, "read", complaining)
+    monkeypatch.setattr(files, "read_table", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -463,5 +463,5 @@ def test_a_command_imports_no_other():
 
 
 def test_a_command_is_a_module():
-    modules = [extension_place("command", name) for name in COMMANDS]
+    modules = [extension_location("command", name) for name in COMMANDS]
     assert [name for name in modules if find_spec(name) is None] == []

@@ -215,7 +215,7 @@ def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
     (tmp_path / "m.json").write_text(json.dumps(metadata))
     date_texts().to_csv(tmp_path / "rows.csv", index=False)
     budget = Budget(4.0, 1e-8, tmp_path / "b")
-    monkeypatch.setattr(files, "read", lambda *_: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(files, "read_table", lambda *_: pytest.fail("a row was looked at"))
     monkeypatch.chdir(tmp_path)
     command = ["fit", "rows.csv", "--metadata", "m.json", "-o", "x.release"]
     assert main([*command, "--budget", "b", "4", "1e-8"]) != 0

@@ -80,7 +80,7 @@ def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
     """Chance that a value of one person alone is released, at thresholds and noise for one row."""
     plan = made._next_fit()._private(made._fit_template.settings, ())
     share = plan.share(next(iter(plan.columns)))
-    assert plan.looks_twice
+    assert plan.has_two_rounds
     # Of the second looks each is taken for the one that gets all that they share.
     looks = (FIRST * share, (1 - FIRST) * share * len(DOMAIN))
     return sum(_new_values_of(plan, look, rows) for look in looks)

@@ -197,7 +197,7 @@ def held_up(place: Any, function: str, call: Callable[[], object]) -> Iterator[N
 def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> None:
     synth = make()
     synth.fit(table())
-    with held_up(sdv_state, "stand_in_table", lambda: CALLS[name](synth)):
+    with held_up(sdv_state, "make_placeholder_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
             with pytest.raises(ValueError, match="another call that is shown rows is under way"):

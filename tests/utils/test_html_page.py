@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
 import sdv_plausible.extensions.audit.results
-from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
 from sdv_plausible.evaluation.page.sections import DistanceSection
 from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
@@ -58,8 +58,8 @@ def hostile(kind):
 def sections():
     entry = dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE)
     known = {"not_covered": (HOSTILE,), "claimed": True, "covers_structure": False}
-    guarantee = Guarantee(words=hostile(LedgerText), entries=(entry,), **known)
-    others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not Guarantee]
+    guarantee = GuaranteeSection(words=hostile(LedgerText), entries=(entry,), **known)
+    others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not GuaranteeSection]
     (distances,) = [one for one in others if isinstance(one, DistanceSection)]
     return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
 

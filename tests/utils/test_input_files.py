@@ -26,11 +26,16 @@ from sdv_plausible.extensions.standards import card_command, registry_command
 from sdv_plausible.extensions.standards.signing import new_key, public_file, secret_key
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.rules.rule_files import read_rules
-from sdv_plausible.table.declared.access_log import note_look
-from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
+from sdv_plausible.table.declared.access_log import log_access
+from sdv_plausible.table.declared.codebook_readers import CODEBOOK_FORMATS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import domain_document
-from sdv_plausible.utils.input_files import check_given, open_given, read_given, text_of
+from sdv_plausible.table.declared.declarations import as_domain_file
+from sdv_plausible.utils.input_files import (
+    check_regular_file,
+    open_regular_file,
+    read_regular_file,
+    read_text_file,
+)
 
 pytestmark = [
     pytest.mark.timeout(60),  # a pipe that is opened and waited for
@@ -57,14 +62,14 @@ PLACES = {
     "statement": lambda folder, path: attested(folder, path, "attestation"),
     "secret key": lambda _, path: secret_key(path),
     "saved domain": lambda _, path: Domain.load(path),
-    "domain": lambda _, path: domain_document(path),
-    "look": lambda _, path: note_look(path, ["a"]),
+    "domain": lambda _, path: as_domain_file(path),
+    "look": lambda _, path: log_access(path, ["a"]),
     "metadata": lambda _, path: column_types(None, path),
     "rules": lambda _, path: read_rules(path),
     "counts": lambda _, path: read_counts(path),
     "SDMX": lambda _, path: read_sdmx(path, {"SEX": "sex"}),
     "code book": lambda _, path: read_codebook(path.rename(path.with_suffix(".json"))),
-    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in FORMS},
+    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in CODEBOOK_FORMATS},
     "secret": lambda _, path: sample._secret(path),
     "ledger of a report": lambda _, path: report._guarantee(
         type("Options", (), {"release": None, "ledger": path})()
@@ -103,14 +108,14 @@ def test_a_regular_file_is_read_also_through_a_link(tmp_path):
     (tmp_path / "a").write_bytes("ä\r\nb".encode())
     (tmp_path / "b").symlink_to(tmp_path / "a")
     for name in "ab":
-        assert read_given(tmp_path / name) == "ä\r\nb".encode()
-        assert text_of(tmp_path / name) == "ä\nb"
-        with open_given(tmp_path / name) as file:
+        assert read_regular_file(tmp_path / name) == "ä\r\nb".encode()
+        assert read_text_file(tmp_path / name) == "ä\nb"
+        with open_regular_file(tmp_path / name) as file:
             assert file.read(1) == b"\xc3"
     with pytest.raises(FileNotFoundError):
-        read_given(tmp_path / "c")
+        read_regular_file(tmp_path / "c")
     with pytest.raises(ValueError, match=r"^odd \('/dev/null'\) must be .* a device"):
-        check_given("/dev/null", "odd")
+        check_regular_file("/dev/null", "odd")
 
 
 def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monkeypatch):
@@ -119,12 +124,12 @@ def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monke
     (tmp_path / "file").write_bytes(b"a")
     monkeypatch.setattr("sdv_plausible.utils.input_files.check_given", lambda *_: None)
     with pytest.raises(ValueError, match="is a pipe"):
-        open_given(tmp_path / "pipe")
+        open_regular_file(tmp_path / "pipe")
     monkeypatch.undo()
     honest = os.open
     monkeypatch.setattr(os, "open", lambda _, *flags: honest(tmp_path / "pipe", *flags))
     with pytest.raises(ValueError, match="is a pipe"):
-        open_given(tmp_path / "file")
+        open_regular_file(tmp_path / "file")
 
 
 # --- no other place opens a file ------------------------------------------------------------------------------------------

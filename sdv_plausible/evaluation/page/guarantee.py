@@ -19,7 +19,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(PageSection, template="guarantee.html"):
+class GuaranteeSection(PageSection, template="guarantee.html"):
     """The guarantee of a release."""
 
     words: LedgerText  # the ledger's sentences, in order
@@ -30,7 +30,7 @@ class Guarantee(PageSection, template="guarantee.html"):
     covers_structure: bool = False
 
     @classmethod
-    def of(cls, ledger: Any) -> Guarantee:
+    def of(cls, ledger: Any) -> GuaranteeSection:
         """Copy the guarantee from a ledger, from its dict form, or from None."""
         if ledger is None:
             return cls(words=LedgerText(NO_GUARANTEE))
@@ -90,13 +90,13 @@ class CountTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intervals(PageSection, template="intervals.html"):
+class IntervalSection(PageSection, template="intervals.html"):
     """Tables of counts with intervals for the table's count and for the population's share."""
 
     tables: tuple[CountTable, ...]
 
     @classmethod
-    def of(cls, margins: Sequence[pd.DataFrame]) -> list[Intervals]:
+    def of(cls, margins: Sequence[pd.DataFrame]) -> list[IntervalSection]:
         """Return one section for all tables of ``synthesizer.margins``, or none without tables."""
         for position, frame in enumerate(margins):
             if absent := [name for name in NEEDED if name not in getattr(frame, "columns", ())]:

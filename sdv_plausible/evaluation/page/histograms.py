@@ -15,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.evaluation.page.svg import number
 from sdv_plausible.evaluation.table_codes import category_codes
-from sdv_plausible.evaluation.table_pair import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.table_pair import Floats, Kind, to_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12
@@ -95,7 +95,7 @@ def clock_histogram(
 
 
 def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> list[Floats]:
-    parsed = [as_numbers(table, kind, fmt)[0] for table in tables]
+    parsed = [to_numbers(table, kind, fmt)[0] for table in tables]
     return [np.where(np.isfinite(values), values, np.nan) for values in parsed]
 
 

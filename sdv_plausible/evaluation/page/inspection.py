@@ -18,7 +18,7 @@ from sdv_plausible.evaluation.page.histograms import column_histograms
 from sdv_plausible.evaluation.page.network_plot import network_graph
 from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.table_codes import Codes, encode_pair
-from sdv_plausible.evaluation.table_pair import Floats, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import Floats, TablePair, to_numbers
 from sdv_plausible.utils.html_page import HtmlPage, PageSection
 
 _NOT_PUBLIC = (
@@ -101,7 +101,7 @@ def _column(column: pd.Series[Any], pair: TablePair, name: str) -> tuple[Floats,
     if pair.kinds[name] == "categorical":
         codes = pd.factorize(column.astype(str))[0].astype(float)
         return np.where(column.isna(), np.nan, codes), False
-    return as_numbers(column, pair.kinds[name], pair.formats.get(name))[0], True
+    return to_numbers(column, pair.kinds[name], pair.formats.get(name))[0], True
 
 
 def _strength(a: Floats, b: Floats, num_numerical: int) -> float:

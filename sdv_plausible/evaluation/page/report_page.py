@@ -19,7 +19,7 @@ from sdv_plausible.evaluation.page.column_sections import (
     NetworkSection,
     pairwise_strengths,
 )
-from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
+from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, IntervalSection
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     RelativeScore,
@@ -60,7 +60,7 @@ class TableResults:
 
 def public_page(
     date: str,
-    guarantee: Guarantee,
+    guarantee: GuaranteeSection,
     releases: Mapping[str, ReleaseSummary | None],
     structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
@@ -77,7 +77,7 @@ def public_page(
         banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
         sections=(
             guarantee,
-            *Intervals.of(margins),
+            *IntervalSection.of(margins),
             *tables,
             *NetworkSection.of(structure, _strengths(releases.values())),
         ),
@@ -86,7 +86,7 @@ def public_page(
 
 def private_page(
     date: str,
-    guarantee: Guarantee,
+    guarantee: GuaranteeSection,
     tables: Sequence[TableResults],
     structure: Structure,
     diagnostics: sections.SeedDiagnostics | None,
@@ -110,7 +110,7 @@ def private_page(
             guarantee,
             *compared_sections,
             *failed_sections,
-            *Intervals.of(margins),
+            *IntervalSection.of(margins),
             *NetworkSection.of(structure, _strengths(table.release for table in tables)),
             *sections.SeedSection.of(diagnostics),
         ),

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
@@ -48,7 +48,7 @@ class SvgDrawing:
                 "height": f"{height:.0f}",
                 "style": f"--natural:{width:.0f}px",
                 "role": "img",
-                "aria-label": visible(title),
+                "aria-label": escape_controls(title),
             },
         )
 
@@ -58,9 +58,9 @@ class SvgDrawing:
         written = {name: f"{value:.1f}" for name, value in places.items()}
         written.update((name.replace("_", "-"), str(value)) for name, value in attributes.items())
         element = SubElement(self._root, tag, written)
-        element.text = visible(words)
+        element.text = escape_controls(words)
         if tip:  # shown as a tooltip
-            SubElement(element, "title").text = visible(tip)
+            SubElement(element, "title").text = escape_controls(tip)
 
     def rect(
         self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object

@@ -17,7 +17,7 @@ from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 from sdv_plausible.evaluation import page, table_pair
 from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, DISTINGUISHERS
 from sdv_plausible.utils import html_templates
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.page import report_page, summary
@@ -93,7 +93,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     ) -> None:
         from sdv_plausible.evaluation.classifiers import check_classifier_names
         from sdv_plausible.evaluation.network_layout import as_structure, layers
-        from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
+        from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, IntervalSection
         from sdv_plausible.evaluation.page.sections import SeedDiagnostics
         from sdv_plausible.evaluation.report import report_properties
 
@@ -108,11 +108,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             num_bins=num_bins,
             random_state=random_state,
         )
-        self._guarantee = Guarantee.of(ledger)
+        self._guarantee = GuaranteeSection.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
         layers(self._structure)  # raise on a cycle now, before any work
-        Intervals.of(margins)  # likewise on an invalid table of margins
+        IntervalSection.of(margins)  # likewise on an invalid table of margins
         self._margins = tuple(margins)
         self._holdout = holdout
         self._release: dict[str, summary.ReleaseSummary] = {}
@@ -228,7 +228,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         )
         if real.empty:  # the release's summary above does not depend on real rows
             return
-        pair: table_pair.TablePair = table_pair.prepare(real, synthetic, document)
+        pair: table_pair.TablePair = table_pair.prepare_pair(real, synthetic, document)
         self._comparison[name] = page.summary.summarise_comparison(
             pair,
             self._properties["Pair Distances"].of_table(name).statistics,
@@ -343,11 +343,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 failed,
                 self._margins,
             )
-        write_whole(path, text, owner_only=not (publishable and self._guarantee.claimed))
+        write_atomically(path, text, owner_only=not (publishable and self._guarantee.claimed))
 
     def save(self, filepath: str | Path) -> None:
         """Write the report atomically, readable by its owner only; :meth:`load` reads it."""
-        write_whole(
+        write_atomically(
             filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True
         )
 

@@ -18,7 +18,7 @@ from sdmetrics.reports.single_table._properties.base import BaseSingleTablePrope
 
 from sdv_plausible.evaluation import classifiers, distances, game, table_codes
 from sdv_plausible.evaluation.report import plots
-from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare, prepare_holdout
+from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare_holdout, prepare_pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
         self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None
     ) -> Any:
         try:
-            pair = prepare(real_data, synthetic_data, metadata)
+            pair = prepare_pair(real_data, synthetic_data, metadata)
             return self._details(pair, progress_bar.update if progress_bar else lambda: None)
         except IncomputableMetricError as error:
             return pd.DataFrame([{"Score": np.nan, "Error": str(error)}])
@@ -243,7 +243,7 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         self.begin: Callable[[], object] | None = None
 
     def get_score(self, *tables: Any, **more: Any) -> Any:
-        """Call ``begin``, then compute the property as SDMetrics does."""
+        """Call ``detect_separator``, then compute the property as SDMetrics does."""
         if self.begin is not None:
             self.begin()
         return super().get_score(*tables, **more)

@@ -5,6 +5,6 @@ noisy learners, and membership attacks. It is for developers and reviewers of me
 confidential rows is as confidential as the rows. The names below load on first use.
 """
 
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.fitting.options import default_of, typed_default
 
@@ -75,10 +75,10 @@ def run(options: argparse.Namespace) -> None:
 
     def progress(words: str) -> None:
         if not options.json:
-            show(f"  {words}")
+            print_line(f"  {words}")
 
     result = attack(
-        files.read(options, {**types, **detected}),
+        files.read_table(options, {**types, **detected}),
         factory,
         name=options.synthesizer or OURS,
         claimed_epsilon=epsilon,
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     result.to_html(options.output / PAGE)
     result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"
-    say(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
+    print_result(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
 
 
 def synthesizer_class(words: str) -> Any:

@@ -26,7 +26,7 @@ from sdv_plausible.extensions.audit.attacks.white_box import white_box_of_defaul
 from sdv_plausible.extensions.audit.results import AuditResult, StageResult, Verdict
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 LEAST_ROWS = 40
 SHADOW_ROWS = 200
@@ -191,7 +191,7 @@ class _StageFiles:
 
     def keep(self, result: StageResult) -> None:
         if (path := self._path(result.name)) is not None:
-            write_whole(
+            write_atomically(
                 path, json.dumps({"mark": self._mark, **asdict(result)}, indent=2) + "\n", owner_only=True
             )
 

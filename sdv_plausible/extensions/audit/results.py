@@ -9,9 +9,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_page import HtmlPage, PageSection
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class AuditResult:
         for stage in self.stages:
             confidence = f", confidence {stage.confidence:.0%}" if stage.confidence else ""
             lines += [f"- {stage.threat}: {stage.verdict}{confidence}", f"  {stage.words}"]
-        return "\n".join(visible(line, keep="") for line in lines)
+        return "\n".join(escape_controls(line, keep="") for line in lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, and whether they may be published."""
@@ -152,8 +152,8 @@ class AuditResult:
             banner=self.banner,
             sections=(ThreatSection(claim=self.claim, verdict=self.verdict, stages=stages),),
         )
-        write_whole(path, page.html(), owner_only=not self.public)
+        write_atomically(path, page.html(), owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:
         """Write all fields as JSON, atomically; readable by the owner only unless the table was public."""
-        write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n", owner_only=not self.public)
+        write_atomically(path, json.dumps(self.to_dict(), indent=2) + "\n", owner_only=not self.public)

@@ -70,7 +70,7 @@ def _declared(release: FamilyRelease, name: str) -> dict[str, Any]:
     declared = {a.name: without_assumed_format(a, one.ledger) for a in own if a.provenance == "declared"}
     rules = {
         made: _with_rule(rule, attribute, one.domain)
-        for rule in one.rules.rule_set.making
+        for rule in one.rules.rule_set.deriving_rules
         for made, attribute in one.rules.made.items()
         if made in rule.made and (made in declared or made not in assumed)
     }

@@ -17,7 +17,7 @@ from typing import Any
 
 from sdv_plausible.extensions.standards.signing import secret_key, sign_envelope, verify_envelope
 from sdv_plausible.release.file.settings_section import write_settings
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.input_files import read_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -131,7 +131,7 @@ def check_attestation(attestation: str | Path, release: str | Path, key: str | P
         is_fit = False
     if not is_fit:
         raise ValueError(f"{attestation} is signed, and no statement of a fit: give what fit --sign wrote")
-    digest = hashlib.sha256(read_given(release, "release")).hexdigest()
+    digest = hashlib.sha256(read_regular_file(release, "release")).hexdigest()
     if digest not in digests:
         raise ValueError(
             f"{attestation} is of another release file: its sha256 is {digests[0]}, and that of {release} is "

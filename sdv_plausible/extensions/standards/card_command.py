@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.cli.files import UsageError, check_output, check_there, flag, how
-from sdv_plausible.cli.fit_options import add_budget, opened_budget, read_object
-from sdv_plausible.cli.output import say
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.cli.files import UsageError, check_files_exist, check_output, given_options, option_name
+from sdv_plausible.cli.fit_options import add_budget, open_budget, read_object
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.input_files import read_regular_file
+from sdv_plausible.utils.printable import escape_controls
 from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.release.file.json_documents import kind_of_release
     from sdv_plausible.release.file.release import Release
 
-    check_there(options, "release", "domain", "audit", "budget", "rows")
+    check_files_exist(options, "release", "domain", "audit", "budget", "rows")
     is_card = options.standard is None
     check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
     _check_parts(options)
@@ -68,14 +68,14 @@ def run(options: argparse.Namespace) -> None:
 def _card(options: argparse.Namespace, release: Any, *tables: str, **options_of_one_table: Any) -> None:
     from sdv_plausible.release.card.privacy_card import KNOWN
 
-    known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
-    card = release.card(budget=opened_budget(options), **options_of_one_table, **known)
+    known = {"name": _name(options.release, *tables), **given_options(options, *KNOWN)}
+    card = release.card(budget=open_budget(options), **options_of_one_table, **known)
     card.save(options.output)
-    first = visible(f"{card.lead} {card.total}".rstrip(), keep="")
+    first = escape_controls(f"{card.lead} {card.total}".rstrip(), keep="")
     message = f"{first}\n\nWrote {options.output}"
     if card.blanks:
         message += f"\nTo be filled in: {', '.join(card.blanks)}"
-    say(
+    print_result(
         options,
         message,
         {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
@@ -88,9 +88,9 @@ def _check_parts(options: argparse.Namespace) -> None:
     from sdv_plausible.release.card.privacy_card import KNOWN
 
     of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
-    if unused := how(options, *(("rows", "known") if options.standard is None else of_cards)):
+    if unused := given_options(options, *(("rows", "known") if options.standard is None else of_cards)):
         where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
-        raise UsageError(f"{flag(next(iter(unused)))} plays no part {where}: leave it out")
+        raise UsageError(f"{option_name(next(iter(unused)))} plays no part {where}: leave it out")
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:
@@ -99,14 +99,16 @@ def _describe(options: argparse.Namespace, release: Release) -> None:
     from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
 
     facts = {} if options.known is None else read_object(options.known, "--known")
-    known = {"name": _name(options.release, release.schema.table), **facts, **how(options, *KNOWN)}
+    known = {"name": _name(options.release, release.schema.table), **facts, **given_options(options, *KNOWN)}
     text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
-    write_whole(options.output, text)
+    write_atomically(options.output, text)
     missing = [name for name in STANDARDS[options.standard].facts if name not in known]
     message = f"Wrote {options.output}" + (
         f"\nNot said, and left out: {', '.join(missing)}" if missing else ""
     )
-    say(options, message, {"output": options.output, "standard": options.standard, "not_said": missing})
+    print_result(
+        options, message, {"output": options.output, "standard": options.standard, "not_said": missing}
+    )
 
 
 def _name(path: Path, *tables: str) -> str:
@@ -123,7 +125,7 @@ def _name(path: Path, *tables: str) -> str:
 def _audit(path: Path | None) -> Any:
     if path is None:
         return None
-    data = read_given(path, "audit")
+    data = read_regular_file(path, "audit")
     try:
         return strict_json(data.decode("utf-8"))
     except ValueError:

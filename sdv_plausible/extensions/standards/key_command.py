@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError, check_output
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "make a key with which fits are signed (--sign)"
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
             raise UsageError(f"--output: {path} exists, and no key is replaced; choose another name")
     check_output(options, "output", (".pem",))
     name, public = new_key(options.output), public_file(options.output)
-    say(
+    print_result(
         options,
         f"Wrote {options.output}, the secret key: keep it.\nWrote {public}, the public key: give it to "
         f"whoever checks what you sign.\nIts id is {name}",

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.cli.files import UsageError, check_output, how
-from sdv_plausible.cli.output import say
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.cli.files import UsageError, check_output, given_options
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.input_files import read_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
@@ -46,25 +46,25 @@ def run(options: argparse.Namespace) -> None:
 
     _check_paths(options)
     record, domain = _ledger_record(options.ledger)
-    known = how(options, *KNOWN)
-    write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
+    known = given_options(options, *KNOWN)
+    write_atomically(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
     if options.conformance is not None:
-        write_whole(options.conformance, conformance_page(record, pages=options.pages))
+        write_atomically(options.conformance, conformance_page(record, pages=options.pages))
     written = [path for path in (options.output, options.conformance) if path is not None]
     to_fill_in = [name for name in missing(known) if domain is None or name != "data_domain"]
     message = f"Wrote {' and '.join(map(str, written))}"
     if to_fill_in:
         message += f"\nTo be filled in, in {options.output}: {', '.join(to_fill_in)}"
-    say(options, message, {"written": written, "to_be_filled_in": to_fill_in})
+    print_result(options, message, {"written": written, "to_be_filled_in": to_fill_in})
 
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     """The ledger in a file, and the domain if the file is a release."""
-    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, quote_record
     from sdv_plausible.release.file.json_documents import FORMAT
     from sdv_plausible.release.file.release import Release
 
-    data = read_given(path)
+    data = read_regular_file(path)
     if FORMAT.encode() in data:
         release = Release.load(path)
         return LedgerRecord.of(release.ledger.to_dict()), release.domain
@@ -73,7 +73,7 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     except ValueError as error:
         raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
     LedgerRecord.of(ledger)  # raises if the ledger contradicts itself
-    return LedgerRecord.of(from_file(ledger)), None
+    return LedgerRecord.of(quote_record(ledger)), None
 
 
 def _check_paths(options: argparse.Namespace) -> None:

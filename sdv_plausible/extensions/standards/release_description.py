@@ -26,10 +26,10 @@ from sdv_plausible.table.cells.dates import NANOSECONDS, shows_time
 from sdv_plausible.table.columns.attribute import Attribute
 from sdv_plausible.table.columns.column_document import CATEGORIES, type_words
 from sdv_plausible.table.columns.domain_description import lines
-from sdv_plausible.table.columns.output_types import invented_type
-from sdv_plausible.table.files.table_file import columns_of
+from sdv_plausible.table.columns.output_types import generated_type
+from sdv_plausible.table.files.table_file import file_columns
 from sdv_plausible.table.files.text_files import Files, is_parquet
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.input_files import read_regular_file
 
 IRI = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`]+"
 
@@ -112,7 +112,7 @@ class ReleaseDescription:
     def rows_digest(self) -> str:
         """SHA-256 of the file of synthetic rows."""
         assert self.rows is not None
-        return hashlib.sha256(read_given(self.rows, "rows")).hexdigest()
+        return hashlib.sha256(read_regular_file(self.rows, "rows")).hexdigest()
 
     @property
     def rows_type(self) -> str:
@@ -125,7 +125,7 @@ def describe_release(
 ) -> ReleaseDescription:
     """Build the description; ValueError without a privacy claim, or if facts or rows do not fit."""
     schema, names = release.schema, [str(column.label) for column in release.schema.columns]
-    if rows is not None and list(columns_of(Files(Path(rows)), names)) != names:
+    if rows is not None and list(file_columns(Files(Path(rows)), names)) != names:
         raise ValueError(
             f"rows ({rows}) has other columns than this release: give rows that were drawn from it"
         )
@@ -178,7 +178,7 @@ def _specification(column: Any, attribute: Attribute | None) -> dict[str, Any]:
     """Column specification in SDV's words: sdtype, values or range, missing values."""
     spec = type_words(column.spec)
     if attribute is None:
-        is_numeric = invented_type(column.spec).kind in "if"
+        is_numeric = generated_type(column.spec).kind in "if"
         return {**spec, **({"decimal_places": 0} if is_numeric and spec["sdtype"] == "id" else {})}
     if spec["sdtype"] in CATEGORIES and attribute.values:
         spec["range_values"] = [_plain(value) for value in attribute.values]

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from sdv_plausible.privacy.noise.stable_seeds import new_secret
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import open_given, read_given
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.input_files import open_regular_file, read_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 MAX_BYTES = 2**24  # of an envelope
@@ -45,7 +45,7 @@ def sign_envelope(media_type: str, payload: bytes, secret: Ed25519PrivateKey) ->
 def verify_envelope(media_type: str, path: Path, key: Path) -> bytes:
     """Return the payload of an envelope; ValueError if its type or its signature is another one."""
     public = _public_key(key)
-    with open_given(path, "attestation") as file:
+    with open_regular_file(path, "attestation") as file:
         data = file.read(MAX_BYTES)
     try:
         envelope = strict_json(data.decode("utf-8"))
@@ -91,9 +91,9 @@ def new_key(path: str | Path) -> str:
     path, secret = Path(path), Ed25519PrivateKey.from_private_bytes(new_secret())
     public = secret.public_key()
     pem = secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_whole(path, pem, owner_only=True, replace=False)
+    write_atomically(path, pem, owner_only=True, replace=False)
     pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    write_whole(public_file(path), pem, replace=False)
+    write_atomically(public_file(path), pem, replace=False)
     return key_id(public)
 
 
@@ -110,7 +110,7 @@ def key_id(public: Ed25519PublicKey) -> str:
 
 def secret_key(path: Path) -> Ed25519PrivateKey:
     """Read a secret key; reject it if other users may read the file."""
-    data, mode = read_given(path, "key"), stat.S_IMODE(path.stat().st_mode)
+    data, mode = read_regular_file(path, "key"), stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")
     try:
@@ -123,7 +123,7 @@ def secret_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _public_key(path: Path) -> Ed25519PublicKey:
-    data = read_given(path, "key")
+    data = read_regular_file(path, "key")
     try:
         public = load_pem_public_key(data)
     except ValueError:

@@ -24,14 +24,14 @@ from sdv_plausible.extensions.verify.model_replay import (
     settings_after_count,
     version_checked,
 )
-from sdv_plausible.fitting.row_count_check import ROWS_AT_FIRST, goes_on, rows_needed
+from sdv_plausible.fitting.row_count_check import ROWS_AT_FIRST, has_enough_rows, rows_needed
 from sdv_plausible.privacy.accounting.losses import ApproxDP, gaussian_noise
-from sdv_plausible.privacy.entries import LedgerEntry, envelope_of
+from sdv_plausible.privacy.entries import LedgerEntry, find_envelope
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.table.cells.date_texts import far_dates
+from sdv_plausible.table.cells.date_texts import sentinel_texts
 from sdv_plausible.table.columns.column_document import CATEGORIES
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.declared_ranges import DeclaredRange
@@ -138,7 +138,7 @@ class _LearnedColumns:
         if not counts or self.release.settings.get("voted"):
             return
         needed = rows_needed(self._plan.rows_needed, self.release.rules.rule_set)
-        if goes_on(float(counts[0].values[0]), counts[0].scale, needed):
+        if has_enough_rows(float(counts[0].values[0]), counts[0].scale, needed):
             return
         raise ContradictionError(
             f"a count of {int(counts[0].values[0]):,} rows came first, by which a fit ends and learns nothing"
@@ -194,7 +194,7 @@ class _LearnedColumns:
     @property
     def _budget(self) -> LearningBudget:
         """Learning budget that the domain and the model share."""
-        settings, worst_case = settings_after_count(self.release), envelope_of(self.release.ledger.entries)
+        settings, worst_case = settings_after_count(self.release), find_envelope(self.release.ledger.entries)
         if worst_case is not None:
             return LearningBudget.within(worst_case.losses)
         return LearningBudget.of(settings.epsilon, settings.model_delta)
@@ -245,7 +245,7 @@ class _LearnedColumns:
         single_values = tuple(a for a, b in zip(attribute.lower, attribute.upper, strict=True) if a == b)
         digits = None if grid.kind == "datetime" else 0 if grid.kind == "integer" else grid.decimals
         values = tuple(str(value) for value in attribute.values)
-        placeholders = far_dates(attribute.datetime_format)  # learned, or declared as texts
+        placeholders = sentinel_texts(attribute.datetime_format)  # learned, or declared as texts
         declared_texts = dict.fromkeys([tuple(text for text in values if text not in placeholders), values])
         for special, texts in itertools.product(dict.fromkeys([(), single_values]), declared_texts):
             for ends in ((None, None), (low[0], None), (None, high[0]), (low[0], high[0])):
@@ -361,25 +361,25 @@ def _candidate_ranges(attribute: Attribute, answers: Sequence[NoisyAnswer]) -> I
     has_precision = "precision" in query_kinds
     singles = tuple(value_grid.value(int(point)) for point in grid["without"])
     for special in ((), singles) if singles else ((),):
-        for fixed, may_have_digits in ((False, False), (True, False), (True, True)):
+        for fixed, may_have_decimals in ((False, False), (True, False), (True, True)):
             for nullable in (None, attribute.nullable):
                 if has_precision != (not fixed or nullable is None):
                     continue
                 is_date = value_grid.kind == "datetime"
-                if may_have_digits and (is_date or value_grid.kind == "integer"):
+                if may_have_decimals and (is_date or value_grid.kind == "integer"):
                     continue
-                kind = "integer" if may_have_digits else value_grid.kind if is_date or fixed else "float"
+                kind = "integer" if may_have_decimals else value_grid.kind if is_date or fixed else "float"
                 if kind == "integer" and not (float(low).is_integer() and float(high).is_integer()):
                     continue
                 plain = replace(
                     attribute, provenance="declared", rounding=None, nullable=False, buckets=None,
                     kind=kind, lower=(low,), upper=(high,),
-                    decimals=value_grid.decimals if fixed and not may_have_digits else None,
+                    decimals=value_grid.decimals if fixed and not may_have_decimals else None,
                 )  # fmt: skip
                 for rounding in ((), tuple(steps[0])) if steps else ((),):
                     yield DeclaredRange(
                         plain=plain, low=low, high=high, nullable=nullable, special=special,
-                        may_have_digits=may_have_digits,
+                        may_have_decimals=may_have_decimals,
                         resolution=value_grid.unit if is_date and fixed else None, rounding=rounding,
                     )  # fmt: skip
 

@@ -24,24 +24,24 @@ from sdv_plausible.fitting.row_count_check import (
     count_epsilon,
 )
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.models import learner_of
+from sdv_plausible.models import learner_from_config
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
-from sdv_plausible.privacy.accounting.losses import whole_budgets
-from sdv_plausible.privacy.entries import LedgerEntry, first_count
+from sdv_plausible.privacy.accounting.losses import charge_in_one_piece
+from sdv_plausible.privacy.entries import LedgerEntry, first_row_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.count_queries import CountTable, numbers_apart
+from sdv_plausible.queries.count_queries import CountTable, num_charges
 from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.query_session import NoisyValues
-from sdv_plausible.queries.transcript import NoisyAnswer, describe
+from sdv_plausible.queries.transcript import NoisyAnswer, query_record
 from sdv_plausible.release.file.model_section import write_model
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings_section import privacy_of, versions_of
 from sdv_plausible.release.multiple_synthesis import Refitter
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.learned.type_inference import vote_entry
+from sdv_plausible.table.learned.type_inference import type_inference_entry
 
 ROUNDING = 1e-4
 """Tolerance of probabilities in a replay, across machines and library versions."""
@@ -53,7 +53,7 @@ REPORTED_VALUES = "found"  # detail of an answer: the reported values
 def settings_after_count(release: Release) -> Settings:
     """Privacy settings of the fit, less the epsilon of a first row count."""
     settings = privacy_of(release.settings)
-    return settings if first_count(release.ledger.entries) is None else after_count(settings)
+    return settings if first_row_count(release.ledger.entries) is None else after_count(settings)
 
 
 def check_charges(release: Release, learner: Any = None) -> str:
@@ -66,7 +66,7 @@ def in_either_accounting(check: Callable[[], str]) -> str:
     try:
         return check()
     except ContradictionError as error:
-        with whole_budgets():
+        with charge_in_one_piece():
             try:
                 return f"{check()}{_OLD_CHARGES}"
             except ContradictionError:
@@ -90,7 +90,9 @@ def _check_charges(release: Release, learner: Any) -> str:
                 f"entry {entry.name!r} charges another loss than the learner does for these options"
             )
     if voted := release.settings.get("voted"):
-        vote = vote_entry(len(voted), TYPES_SHARE * settings.epsilon, TYPES_SHARE * settings.model_delta)
+        vote = type_inference_entry(
+            len(voted), TYPES_SHARE * settings.epsilon, TYPES_SHARE * settings.model_delta
+        )
         recorded = next((entry for entry in entries if entry.name == vote.name and entry.losses), None)
         if recorded is None or not same_losses(recorded, vote):
             raise ContradictionError(
@@ -103,7 +105,7 @@ def _check_charges(release: Release, learner: Any) -> str:
 
 def _check_count(release: Release) -> None:
     """Compare the charge and the noise of a first row count with those of a fit."""
-    count, settings = first_count(release.ledger.entries), privacy_of(release.settings)
+    count, settings = first_row_count(release.ledger.entries), privacy_of(release.settings)
     answers = [answer for answer in release.answers if answer.asked.kind == ROWS_AT_FIRST]
     if count is None and not answers:
         return
@@ -119,7 +121,7 @@ def replay_model(release: Release, learner: Any = None) -> str:
     """Fit the model again from the answers; an error if it differs by more than :data:`ROUNDING`."""
     if not has_seeds_entry(release) and "model" in release.settings:
         return version_checked(release, lambda: _replay_stated(release))
-    with whole_budgets() if _has_old_charges(release, learner) else nullcontext():
+    with charge_in_one_piece() if _has_old_charges(release, learner) else nullcontext():
         return _replay_fit(release, learner)
 
 
@@ -152,7 +154,7 @@ def _replay_fit(release: Release, learner: Any) -> str:
 
 def _replay_stated(release: Release) -> str:
     """Replay a model that was fitted to published answers, without a fit of ours."""
-    learner, domain = learner_of(release.settings), _with_zeros(release)
+    learner, domain = learner_from_config(release.settings), _with_zeros(release)
     if not isinstance(learner, Refitter):
         raise ContradictionError("its learner does not learn from answers of others")
     return _compare(learner.refit(release.answers, domain, _NoRandomness()), release, domain)  # type: ignore[arg-type]
@@ -210,7 +212,7 @@ def _planned_fit(release: Release, learner: Any) -> tuple[Any, Domain, ModelBudg
         raise UncheckableError(
             "no fit charged it: it has no entry of seeds, as where others made the answers"
         )
-    learner = learner_of(release.settings) if learner is None else learner
+    learner = learner_from_config(release.settings) if learner is None else learner
     domain = _with_zeros(release)
     settings, ledger = settings_after_count(release), release.ledger
     before = PrivacyLedger(delta=ledger.delta, neighbours=ledger.neighbours)
@@ -268,7 +270,7 @@ class RecordedAnswers:
 
     def ask_laplace(self, query: Any, epsilon: float, failure: float = 0.0) -> NoisyValues:  # noqa: ARG002
         """Return the next answer, which has discrete Laplace noise."""
-        numbers_apart(query)
+        num_charges(query)
         scale = query.l1(self.neighbours) / epsilon
         return self._next(query, lambda _: scale, "discrete laplace")
 
@@ -318,7 +320,7 @@ class RecordedAnswers:
         granularities: Collection[float] = (1.0,),
     ) -> NoisyAnswer:
         """The next answer, once its query and noise are checked."""
-        answer, expected = next(self._remaining, None), describe(query)
+        answer, expected = next(self._remaining, None), query_record(query)
         if answer is None:
             raise ContradictionError(f"the learner asks for {expected.kind}, and no answer is left")
         recorded = answer.asked

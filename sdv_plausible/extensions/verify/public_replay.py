@@ -8,10 +8,10 @@ import pandas as pd
 
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError, UncheckableError
 from sdv_plausible.fitting.public_table import codes_digest, with_public
-from sdv_plausible.models import learner_of
+from sdv_plausible.models import learner_from_config
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.table_file import columns_of, read_file
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.table.files.text_files import Files
 
 
@@ -23,7 +23,9 @@ def check_public(public: Any, known: dict[str, Any], release: Release) -> str:
     rows, digest = release.settings["public_rows"], release.settings.get("public_sha256")
     if len(frame) != rows:
         raise ContradictionError(f"the table has {len(frame):,} rows, and the file says that it had {rows:,}")
-    learner = with_public(learner_of(release.settings), frame, release.domain, release.rules.rule_set)
+    learner = with_public(
+        learner_from_config(release.settings), frame, release.domain, release.rules.rule_set
+    )
     known["learner"] = learner
     if digest is None:
         raise UncheckableError("the file, of an older version, holds no digest of it")
@@ -44,5 +46,5 @@ def _read(release: Release, public: Any) -> pd.DataFrame:
             types[column.name] = attribute
         elif attribute is not None and attribute.number_format is not None:
             types[column.name]["number_format"] = attribute.number_format
-    present = columns_of(file, types)
+    present = file_columns(file, types)
     return read_file(file, column_types({name: spec for name, spec in types.items() if name in present}))

@@ -36,10 +36,10 @@ from sdv_plausible.extensions.verify.public_replay import check_public
 from sdv_plausible.privacy.parameter_checks import Refused, truth
 from sdv_plausible.release.file.json_documents import MAX_BYTES, check_digest_type
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.rules.rules_and_declarations import rules_named
+from sdv_plausible.rules.rules_and_declarations import rule_labels
 from sdv_plausible.table.files.text_files import Files
-from sdv_plausible.utils.input_files import check_given, open_given
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.input_files import check_regular_file, open_regular_file
+from sdv_plausible.utils.printable import escape_controls
 
 Check = Callable[[Any], str]
 NO_CLAIM = "; the file makes no privacy claim"
@@ -101,7 +101,7 @@ class Verification:
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(visible(str(verdict), keep="") for verdict in self.verdicts),
+                *(escape_controls(str(verdict), keep="") for verdict in self.verdicts),
                 f"result: {self.result}",
                 "",
                 *CANNOT_SHOW,
@@ -161,7 +161,7 @@ def verify(
     check_digest_type(expect_sha256)
     truth("allow_unchecked", allow_unchecked)
     _check_public(public)
-    with open_given(path) as file:
+    with open_regular_file(path) as file:
         data = file.read(2 * MAX_BYTES + 1)
     findings = check(data, expect_sha256)
     failed = {verdict.about.rpartition(": ")[2] for verdict in findings if verdict.state != "ok"}
@@ -173,7 +173,7 @@ def verify(
 def _check_public(public: Any) -> None:
     """Check the type of ``public``, even if the release was fitted without a public table."""
     if isinstance(public, (str, os.PathLike)):
-        check_given(public, "public")
+        check_regular_file(public, "public")
     elif not isinstance(public, (pd.DataFrame, Files, NoneType)):
         way_out = "give the published table that the model started from"
         raise Refused("public", public, "must be a DataFrame, a path, or Files", way_out)
@@ -228,9 +228,9 @@ def _check_rules(release: Release) -> str:
     named = {entry.mechanism for entry in release.ledger.entries if entry.name == "rules"}
 
     def compare() -> str:
-        if (rules or named) and not named & {*rules_named(rules)}:
+        if (rules or named) and not named & {*rule_labels(rules)}:
             raise ContradictionError(
-                f"the ledger must name the rules of the file: {rules_named(rules)[0]!r:.400}"
+                f"the ledger must name the rules of the file: {rule_labels(rules)[0]!r:.400}"
             )
         return f"it names the {len(rules)} rules of the file"
 

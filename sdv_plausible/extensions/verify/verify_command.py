@@ -6,8 +6,8 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from sdv_plausible.cli.files import add_spelling, check_there, files_of
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.files import add_format_options, check_files_exist, files_of
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "check a release of somebody else, claim by claim, without the rows"
 
@@ -23,7 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--key", type=Path, help="the public key with which the file's statement must be signed")
     add("--statement", type=Path, help="the signed statement; it stands beside the file by default")
     add("--allow-unchecked", action="store_true", help="exit with 0 though some claims cannot be checked")
-    add_spelling(command, "public")
+    add_format_options(command, "public")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from sdv_plausible.extensions.verify.independent.all_checks import CANNOT_SHOW
     from sdv_plausible.extensions.verify.verification import verify
 
-    check_there(options, "release", "public", "key", "statement")
+    check_files_exist(options, "release", "public", "key", "statement")
     public = None if options.public is None else files_of(options, options.public)
     result = verify(
         options.release, public=public, expect_sha256=options.expect_sha256, key=options.key,
@@ -44,5 +44,5 @@ def run(options: argparse.Namespace) -> int:
         "verdicts": [asdict(verdict) for verdict in result.verdicts],
         "cannot_show": CANNOT_SHOW,
     }
-    say(options, str(result), answer)
+    print_result(options, str(result), answer)
     return 0 if result.passed else FAILED

@@ -64,7 +64,7 @@ class Sampler(ABC):
         """A row for each combination of known codes (N,), as in :meth:`sample_possible`."""
         columns = list(known)
         table = np.stack([known[column] for column in columns], axis=1)
-        codes, accepted = self._sampled_each(known, coins.spawn("each"))
+        codes, accepted = self._sample_each(known, coins.spawn("each"))
         left = np.flatnonzero(~accepted)
         combinations, which = np.unique(table[left], axis=0, return_inverse=True)
         for i, combination in enumerate(combinations.tolist()):
@@ -73,7 +73,7 @@ class Sampler(ABC):
             codes[rows] = self.sample_possible(len(rows), given, coins.spawn("alike", *combination))
         return codes
 
-    def _sampled_each(
+    def _sample_each(
         self,
         known: Mapping[int, np.ndarray],
         coins: KeyedRNG,  # noqa: ARG002
@@ -110,9 +110,7 @@ class PrefixSampler(Sampler):
             return self.seeds.sample_given(num_rows, known, self.model, coins)
         return self.seeds.sample(num_rows, self.model, coins)
 
-    def _sampled_each(
-        self, known: Mapping[int, np.ndarray], coins: KeyedRNG
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Rows with these known codes, and which of them were accepted."""
         return self.seeds.sample_each(known, self.model, coins)
 

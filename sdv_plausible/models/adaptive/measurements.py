@@ -23,7 +23,7 @@ from sdv_plausible.models.adaptive.denoising import (
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.higher_marginals import (
-    SetTables,
+    HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
@@ -43,7 +43,7 @@ from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_bu
 from sdv_plausible.queries.count_queries import Axis, L1Distances
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.counting import of_one_shape, pair_counts
+from sdv_plausible.utils.counting import group_by_shape, pair_counts
 
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
@@ -91,7 +91,7 @@ class Measurements:
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
-        self._sets: SetTables | None = None
+        self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
 
     def _clean_margins(self) -> None:
@@ -187,7 +187,7 @@ class Measurements:
         self.unspent += 0.0 if is_measured else current.table_share + (0.0 if sets else current.score_share)
         return is_measured
 
-    def _make_set_tables(self) -> SetTables:
+    def _make_set_tables(self) -> HigherMarginals:
         """Return tables of sets on the current levels of the simulated rows."""
         assert self.simulated is not None, "sets are scored against rows of the model"
         axes = [
@@ -196,7 +196,7 @@ class Measurements:
         rows = np.empty(self.simulated.shape, dtype=np.int32, order="F")
         for j, level in enumerate(self._levels):
             rows[:, j] = level[self.simulated[:, j]]
-        return SetTables(self._rows, axes, rows, self.total)
+        return HigherMarginals(self._rows, axes, rows, self.total)
 
     def measure_pairs(self, current: Round) -> bool:
         """Score pairs, choose, measure and denoise; False if no pair was worth its noise.
@@ -441,7 +441,7 @@ class Measurements:
     def _model_tables(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield positions of pairs of one shape and their tables, independent or simulated."""
         if self.simulated is None:
-            for positions in of_one_shape(np.array(self._sizes)[pairs]):
+            for positions in group_by_shape(np.array(self._sizes)[pairs]):
                 rows, columns = self._coarse_counts(pairs[positions])
                 yield positions, rows[:, :, None] * columns[:, None, :] / self.total
             return

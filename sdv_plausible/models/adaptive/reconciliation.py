@@ -35,7 +35,7 @@ class CountsWithVariance:
     axes: tuple[Axis, ...]
     counts: np.ndarray
     variances: np.ndarray  # variance of every cell
-    is_stated: bool = False
+    is_published: bool = False
 
     @classmethod
     def of(cls, answer: NoisyAnswer) -> CountsWithVariance:
@@ -47,7 +47,7 @@ class CountsWithVariance:
             axes=tuple(axes[i] for i in order),
             counts=answer.values.transpose(order).astype(float),
             variances=variances.transpose(order),
-            is_stated=answer.is_stated,
+            is_published=answer.is_published,
         )
 
     @property
@@ -106,12 +106,14 @@ def reconcile(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = Fa
     counted = [a for a in answers if a.asked.kind == "counts"]
     keys = [tuple(sorted(axis.column for axis in a.asked.tables[0])) for a in counted]
     unique_keys = [key for key in keys if len(key) != 2]  # a fit may measure its pairs twice
-    if len({*unique_keys}) == len(unique_keys) and not any(a.is_stated for a in counted):
+    if len({*unique_keys}) == len(unique_keys) and not any(a.is_published for a in counted):
         return list(answers)
     tables = _scale_conflicting_totals([CountsWithVariance.of(a) for a in counted], domain, warn=warn)
     pairs = [t for t in tables if len(t.axes) == 2]
     sets = [t for t in tables if len(t.axes) > 2]
-    pairs_of_sets = [t.marginal(e) for t in sets if t.is_stated for e in itertools.combinations(t.columns, 2)]
+    pairs_of_sets = [
+        t.marginal(e) for t in sets if t.is_published for e in itertools.combinations(t.columns, 2)
+    ]
     buckets = _common_buckets([*pairs, *pairs_of_sets], [np.arange(c) for c in domain.cardinalities])
     singles = [_column_counts(j, tables, domain) for j in range(len(domain))]
     averaged = {

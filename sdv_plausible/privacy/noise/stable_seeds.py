@@ -17,11 +17,11 @@ SECRET_BYTES = 32
 
 
 def new_secret() -> bytes:
-    """Return a new secret for :func:`recipient_coins`; store it apart from anything released."""
+    """Return a new secret for :func:`recipient_rng`; store it apart from anything released."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
-def recipient_coins(secret: bytes | None, recipient: str | None, release: str) -> KeyedRNG:
+def recipient_rng(secret: bytes | None, recipient: str | None, release: str) -> KeyedRNG:
     """Return the random stream of one recipient of one release."""
     # ``secret`` is from :func:`new_secret`. The recipient's spelling must not vary. ``release`` is a digest.
     if not (isinstance(recipient, str) and recipient.strip()):

@@ -9,13 +9,13 @@ from typing import Any
 
 from sdv_plausible.privacy.foreign_texts import plain_or_quoted, quoted
 from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText, rounded_up
-from sdv_plausible.privacy.neighbours import OneFamily
+from sdv_plausible.privacy.neighbours import RelatedTablesUnit
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.card.conformance import conformance_items
 from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.declarations import domain_document, read_declarations
-from sdv_plausible.table.learned.lost_mass import masses
+from sdv_plausible.table.declared.declarations import as_domain_file, read_declarations
+from sdv_plausible.table.learned.lost_mass import estimate_lost_mass
 
 MAX_LENGTH = 2000  # of a fact, in characters
 PROVENANCE = {
@@ -69,7 +69,7 @@ def card_of(
             {"question": item.topic, "answer": item.answer, "state": item.state}
             for item in conformance_items(record)
         ),
-        rules=tuple(map(str, (*release.rules.rule_set.making, *release.rules.rule_set.limiting))),
+        rules=tuple(map(str, (*release.rules.rule_set.deriving_rules, *release.rules.rule_set.row_constraints))),
         error_bars=_error_bars(release),
         not_covered=(
             *(() if record is not None else WITHOUT_CLAIM),
@@ -134,7 +134,7 @@ def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
 
 def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
     attributes = release.rules.whole(release.domain)
-    replaced = {mass.column: mass for mass in masses(release.domain, release.answers)}
+    replaced = {mass.column: mass for mass in estimate_lost_mass(release.domain, release.answers)}
     for column in release.schema.columns:
         if column.name not in attributes:
             kind = plain_or_quoted(column.spec["sdtype"])
@@ -156,7 +156,7 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
     """Public source that each column's declaration cites, if the declaration matches the release."""
     if domain is None:
         return {}
-    file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
+    file, columns = as_domain_file(domain), {column.name: column for column in release.schema.columns}
     if not columns.keys() & set(file.columns):
         raise ValueError("domain has none of this release's columns: give the file that was declared")
     sources, other = {}, []
@@ -195,7 +195,7 @@ def _error_bars(release: Any) -> tuple[str, ...]:
     """Error bars that the release's noisy answers allow."""
     if not any(answer.asked.kind == "counts" for answer in release.answers):
         return (NO_ERROR_BARS,)
-    if isinstance(release.ledger.neighbours, OneFamily):
+    if isinstance(release.ledger.neighbours, RelatedTablesUnit):
         root = release.ledger.neighbours.root
         return (f"counts of columns of {root} with intervals (tables[{root!r}].margins)",)
     return ERROR_BARS[:1] if "public_rows" in release.settings else ERROR_BARS

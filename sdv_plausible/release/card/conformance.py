@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -86,7 +86,7 @@ def conformance_items(record: LedgerRecord) -> tuple[ConformanceItem, ...]:
 
 def markdown_cell(text: str) -> str:
     """Escape text for a cell of a Markdown table."""
-    plain = visible(" ".join(text.split()), keep="")
+    plain = escape_controls(" ".join(text.split()), keep="")
     return re.sub(r"([\\|\[\]`])", r"\\\1", plain).replace("&", "&amp;").replace("<", "&lt;")
 
 

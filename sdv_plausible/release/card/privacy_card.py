@@ -15,7 +15,7 @@ from typing import Any
 
 from sdv_plausible.privacy.ledger_record import ATTACKER, TOTAL
 from sdv_plausible.release.card.conformance import markdown_cell
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_templates import environment
 
 CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
@@ -139,7 +139,7 @@ class PrivacyCard:
         suffix = Path(path).suffix.lower()
         if suffix not in writers:
             raise ValueError(f"path ({str(path)!r}) must end in .html, .md or .json")
-        write_whole(path, writers[suffix]())
+        write_atomically(path, writers[suffix]())
 
 
 # --- Markdown ------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from sdv_plausible.release.file.settings_section import (
 )
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 FORMAT = json_documents.FORMAT
 SECTIONS = (
@@ -76,7 +76,7 @@ def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
 def read_document(document: Any) -> dict[str, Any]:
     """Read the parts of a release by name from a parsed document."""
     top = DocumentNode(document, "")
-    if isinstance(top.value, dict) and top.value.get("format") == json_documents.OF_FAMILIES:
+    if isinstance(top.value, dict) and top.value.get("format") == json_documents.MULTI_TABLE_FORMAT:
         raise ValueError(
             "it is of related tables: FamilyRelease.load reads it, and the commands sample and card"
         )
@@ -90,9 +90,9 @@ def read_document(document: Any) -> dict[str, Any]:
     ledger, written = read_ledger(fields["ledger"], settings)
     attributes = rules.whole(domain)
     schema = read_schema(fields["schema"], attributes)
-    leaked = schema.taken_from_rows(attributes)
+    leaked = schema.dtypes_from_rows(attributes)
     if leaked and ledger.claims_privacy:
-        names = visible("; ".join(f"{name}: {text}" for name, text in leaked.items()), keep="")
+        names = escape_controls("; ".join(f"{name}: {text}" for name, text in leaked.items()), keep="")
         warnings.warn(_FROM_ROWS.format(names), stacklevel=3)
     return {
         "schema": schema.without_categories(attributes),

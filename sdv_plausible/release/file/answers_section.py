@@ -19,9 +19,9 @@ from sdv_plausible.table.columns.domain import Domain
 
 MAX_ROWS = 10**12  # more rows would keep a default sample() running forever
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
-FINEST = 2.0**-20  # finest granularity in a file
+MIN_GRANULARITY = 2.0**-20  # finest granularity in a file
 MAX_EXACT_STEPS = 2**53  # largest number of steps that a double represents exactly
-LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # the square and its inverse fit into a double
+MIN_SCALE, MAX_SCALE = 1e-100, 1e100  # the square and its inverse fit into a double
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
 
 
@@ -132,9 +132,9 @@ def read_answers(node: DocumentNode, domain: Domain) -> AnswersSection:
     items = f["asked"].items(1_000_000)
     answers = AnswersSection(tuple(_read(item, axes, domain) for item in items), domain.names)
     if any(attribute.provenance == "private" for attribute in domain):
-        from sdv_plausible.table.learned.lost_mass import fault_of
+        from sdv_plausible.table.learned.lost_mass import answers_fault
 
-        fault = fault_of(domain, answers)
+        fault = answers_fault(domain, answers)
         if fault is not None:
             raise f["asked"].refuse(fault)
     used_axes = {_axis_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
@@ -178,11 +178,11 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     if SCALES in query.details:
         scales = query.details[SCALES]
         are_valid = isinstance(scales, tuple) and all(
-            isinstance(scale, float) and LEAST_SCALE <= scale <= MOST_SCALE for scale in scales
+            isinstance(scale, float) and MIN_SCALE <= scale <= MAX_SCALE for scale in scales
         )
         if not are_valid or len(scales) != values.size:
             raise f["details"].refuse(
-                f"must have as scales a number from {LEAST_SCALE} to {MOST_SCALE} for each value"
+                f"must have as scales a number from {MIN_SCALE} to {MAX_SCALE} for each value"
             )
     paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
     if len({*paid_by}) < len(paid_by) or any(len({*map(_axis_key, table)}) < len(table) for table in tables):
@@ -197,7 +197,7 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         asked=query,
         values=values,
         noise=noise,
-        scale=float(f["scale"].number(LEAST_SCALE, MOST_SCALE)),
+        scale=float(f["scale"].number(MIN_SCALE, MAX_SCALE)),
         paid_by=paid_by,
         rows=f["rows"].choice(PARTS),
         granularity=granularity,
@@ -206,7 +206,7 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
 
 def _read_granularity(node: DocumentNode, noise: str) -> float:
     """Granularity other than 1 of an answer."""
-    granularity = float(node.number(FINEST, 0.5))
+    granularity = float(node.number(MIN_GRANULARITY, 0.5))
     if math.frexp(granularity)[0] != 0.5 or noise != "discrete gaussian":
         raise node.refuse("must be a power of two below 1, of discrete Gaussian noise")
     return granularity

@@ -23,9 +23,9 @@ from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.table.columns.stored_types import arrow_type, in_storage
-from sdv_plausible.table.files.write_table import texts
+from sdv_plausible.table.columns.output_types import to_pandas_types
+from sdv_plausible.table.columns.stored_types import arrow_type, restore_storage
+from sdv_plausible.table.files.write_table import cells_as_text
 
 
 def sample_arrow(
@@ -87,7 +87,7 @@ def _cast_to_storage(table: Any, schema: TableSchema, attributes: Domain) -> Any
             field, cells = table.schema.field(index).with_type(target), table.column(index)
             if pa.types.is_string(cells.type):  # dates in an inferred format
                 frame = pd.DataFrame({column.name: cells.to_pandas()})
-                frame = in_storage(frame, {column.name: str(column.storage)}, attributes)
+                frame = restore_storage(frame, {column.name: str(column.storage)}, attributes)
                 cast = pa.chunked_array([pa.array(frame[column.name], target, from_pandas=True)])
             else:
                 cast = cells.cast(target, safe=False)
@@ -133,7 +133,7 @@ def _decode_column(
     cells = pd.Series(codec.decode(codes, coins), name=attribute.name)
     if is_plain and attribute.kind in ("integer", "float"):
         return _arrow_array(cells, attributes)
-    stored = usual_types(pd.DataFrame({attribute.name: cast_column(cells, dtype)}), attributes)
+    stored = to_pandas_types(pd.DataFrame({attribute.name: cast_column(cells, dtype)}), attributes)
     return _arrow_array(stored[attribute.name], attributes)
 
 
@@ -148,7 +148,7 @@ def _arrow_array(column: pd.Series[Any], attributes: Domain) -> Any:
     try:
         return pa.array(column, kind, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of mixed types
-        return pa.array(texts(column), kind)
+        return pa.array(cells_as_text(column), kind)
 
 
 def _arrow_type(attribute: Attribute) -> Any:

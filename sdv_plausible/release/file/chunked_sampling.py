@@ -85,10 +85,10 @@ def make_parts(
     numbers = range(len(request))
     if executor is None:
         return (make(request, number) for number in numbers)
-    from sdv_plausible.utils.parallel import in_turn  # lazy
+    from sdv_plausible.utils.parallel import map_in_order  # lazy
 
     ahead = max(MIN_AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
-    return in_turn(executor, partial(make, request), numbers, ahead)
+    return map_in_order(executor, partial(make, request), numbers, ahead)
 
 
 def write_parts(request: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:

@@ -18,7 +18,7 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.arrays import decode
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT, is_text
 from sdv_plausible.table.cells.cell_documents import read_value
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
 MAX_INTEGER = 2**63 - 1
@@ -52,7 +52,7 @@ class DocumentNode:
 
     def refuse(self, rule: str) -> ValueError:
         """Return the error for a broken rule, to be raised."""
-        return InvalidFileError(visible(f"{self.path}: {rule}", keep=""))
+        return InvalidFileError(escape_controls(f"{self.path}: {rule}", keep=""))
 
     def validate(self, make: Callable[[], Read]) -> Read:
         """Call ``make``; turn its errors into errors of this node, cut short."""

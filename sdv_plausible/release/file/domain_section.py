@@ -9,10 +9,10 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
-from sdv_plausible.table.columns.column_document import ATTRIBUTE, SELDOM
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, OPTIONAL_ENTRIES
 from sdv_plausible.table.columns.domain import Attribute, Domain, read_attribute, write_attribute
 
-REQUIRED = tuple(name for name in ATTRIBUTE if name not in SELDOM)
+REQUIRED = tuple(name for name in ATTRIBUTE if name not in OPTIONAL_ENTRIES)
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ def check_locales(locales: Any) -> list[str]:
     return list(names)
 
 
-def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
+def check_placeholder_types(types: Mapping[str, str], locales: Sequence[str]) -> None:
     """Reject sdtypes that are neither modelled nor known to Faker."""
     for name, sdtype in types.items():
         if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _faker_makes(sdtype, locales):
@@ -124,7 +124,7 @@ def _numbered(prefix: str, num_rows: int, before: int) -> list[str]:
 
 def _number_ids(column: SchemaColumn, num_rows: int, before: int, total: int) -> Any:
     pattern = column.spec.get("regex_format")
-    if pattern and (texts := texts_of(pattern, num_rows, before, total)):
+    if pattern and (texts := expand_pattern(pattern, num_rows, before, total)):
         return texts
     if pd.api.types.is_numeric_dtype(column.dtype):
         return np.arange(before, before + num_rows)
@@ -142,7 +142,7 @@ def random_texts(
     return [before + text.decode("ascii") for text in texts]
 
 
-def texts_of(pattern: str, count: int, before: int = 0, in_all: int = 0) -> list[str] | None:
+def expand_pattern(pattern: str, count: int, before: int = 0, in_all: int = 0) -> list[str] | None:
     """First texts of a simple regular expression, or None if it is not simple or has too few texts."""
     # Supported: letters and classes such as ``[A-Z0-9]``, each optionally with ``{n}``.
     alphabets, position = [], 0

@@ -15,11 +15,11 @@ import numpy as np
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.arrays import encode
 from sdv_plausible.utils.entry_points import extension_names
-from sdv_plausible.utils.input_files import open_given
+from sdv_plausible.utils.input_files import open_regular_file
 from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible-release/1"
-OF_FAMILIES = "sdv-plausible-families/1"  # format of related tables
+MULTI_TABLE_FORMAT = "sdv-plausible-families/1"  # format of related tables
 MAX_BYTES = 128 * 2**20
 MAX_ITEMS = 4_000_000  # commas, brackets and braces, each about 100 bytes of memory when parsed
 WIDTH = 140  # longest line of the readable form
@@ -85,7 +85,7 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
 
 def kind_of_release(path: str | Path) -> str | None:
     """Kind of a release file that an extension reads, by its first bytes; None for one table."""
-    with open_given(path) as file:
+    with open_regular_file(path) as file:
         match = re.match(rb'\s*\{\s*"format"\s*:\s*"sdv-plausible-([a-z]+)/', file.read(200))
     kind = "" if match is None else match[1].decode()
     return kind if kind in extension_names("release") else None
@@ -105,12 +105,12 @@ class _HasDigest(Protocol):
 Loaded = TypeVar("Loaded", bound=_HasDigest)
 
 
-def loaded(
+def load_file(
     path: str | Path, read: Callable[[bytes], Loaded], what: str, expect_sha256: str | None, max_bytes: int
 ) -> Loaded:
     """Read a file with ``read``, and compare its digest; an error names the file and ``what`` it is not."""
     check_digest_type(expect_sha256)
-    with open_given(path) as file:
+    with open_regular_file(path) as file:
         data = file.read(max_bytes + 1)
     try:
         release = read(data)

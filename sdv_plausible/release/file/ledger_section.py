@@ -19,13 +19,13 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
-from sdv_plausible.privacy.accounting.loss_distribution import kind_of
+from sdv_plausible.privacy.accounting.loss_distribution import single_use
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss, squares
 from sdv_plausible.privacy.accounting.random_split import RandomSplit
-from sdv_plausible.privacy.entries import TOLERANCE, WHOLE_MODEL, LedgerEntry, Part
+from sdv_plausible.privacy.entries import MODEL_PARTS, TOLERANCE, LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger, not_covered
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.privacy.neighbours import MOST_ROWS, RELATIONS, Neighbours, person_of
+from sdv_plausible.privacy.neighbours import MAX_ROWS_PER_UNIT, RELATIONS, Neighbours, person_from_fields
 from sdv_plausible.queries.transcript import ALL_ROWS
 from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
 from sdv_plausible.release.file.settings_section import privacy_of, splits_of
@@ -44,13 +44,13 @@ MOST_KINDS = 40  # of non-Gaussian losses: each is composed on its own grid
 MOST_SIGMAS = 3e6  # sum of sigma over kinds of Gaussian noise
 LEAST_SIGMA = 200.0  # smallest sigma counted for a kind
 LARGE_SIGMA = 20_000.0  # its cost has a closed form from here
-MOST_MOVED = 2 * MOST_ROWS  # largest sensitivity of a loss of Laplace noise
+MAX_SENSITIVITY = 2 * MAX_ROWS_PER_UNIT  # largest sensitivity of a loss of Laplace noise
 LOSSES: dict[str, type[Loss]] = {
     name: made
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
     if dataclasses.is_dataclass(made) and isinstance(made, type) and issubclass(made, Loss)
 }
-PARTS_BY_ROWS = {ALL_ROWS: ("domain", "structure", "parameters", "seeds"), "learning": WHOLE_MODEL}
+PARTS_BY_ROWS = {ALL_ROWS: ("domain", "structure", "parameters", "seeds"), "learning": MODEL_PARTS}
 _ENTRY = ("name", "mechanism", "losses", "scope", "note", "parts")
 _FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "entries", "not_covered")
 
@@ -130,7 +130,7 @@ def read_ledger(
     )
     ledger.is_recorded = True
     entries = _read_entries(f["entries"])
-    if violation := too_slow([loss for entry in entries for loss in entry.losses]):
+    if violation := complexity_violation([loss for entry in entries for loss in entry.losses]):
         raise f["entries"].refuse(f"{violation}: more would keep a reader for minutes")
     f["entries"].validate(lambda: ledger.charge(*entries))  # already charged, so no limit applies
     ledger.limit = f["limit"].optional(lambda p: p.number(0))
@@ -155,10 +155,10 @@ def check_ledger_fits(
         )
 
 
-def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
+def check_joint_ledgers_fit(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
     """Check before a fit that one file can hold the ledgers of all related tables."""
     losses_by_ledger = [[loss for entry in ledger.entries for loss in entry.losses] for ledger in ledgers]
-    if violation := too_slow(*losses_by_ledger):
+    if violation := complexity_violation(*losses_by_ledger):
         raise check.Refused.saying(
             "epsilon",
             f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables "
@@ -166,15 +166,15 @@ def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
         )
 
 
-def check_soon(ledgers: Iterable[DocumentNode]) -> None:
+def check_complexity(ledgers: Iterable[DocumentNode]) -> None:
     """Reject ledgers of related tables whose total would take more than seconds, before composing."""
     entries = [_read_entries(section.fields(_FIELDS)["entries"]) for section in ledgers]
     losses_by_ledger = [[loss for entry in ledger for loss in entry.losses] for ledger in entries]
-    if violation := too_slow(*losses_by_ledger):
+    if violation := complexity_violation(*losses_by_ledger):
         raise ValueError(f"the ledgers of the tables together {violation}")
 
 
-def too_slow(*ledgers: Sequence[Loss]) -> str:
+def complexity_violation(*ledgers: Sequence[Loss]) -> str:
     """Rule that ledgers break if their totals or joint total take more than seconds; else ""."""
     ledgers = tuple([loss for loss in ledger if not isinstance(loss, InfiniteLoss)] for ledger in ledgers)
     losses = [loss for ledger in ledgers for loss in ledger]
@@ -186,7 +186,7 @@ def too_slow(*ledgers: Sequence[Loss]) -> str:
     uses = sum(getattr(loss, "count", 1) for loss in losses if not isinstance(loss, GaussianLoss))
     if uses > MOST_OTHERS:
         return f"must have at most {MOST_OTHERS:,} uses of losses that are not Gaussian, and not {uses:,}"
-    kinds = sum(len({kind for loss in ledger if (kind := kind_of(loss))}) for ledger in ledgers)
+    kinds = sum(len({kind for loss in ledger if (kind := single_use(loss))}) for ledger in ledgers)
     if kinds > MOST_KINDS:
         return f"must have at most {MOST_KINDS} kinds of losses that are not Gaussian, and not {kinds:,}"
     sigmas = {1 / loss.sensitivity_over_sigma for loss in gaussian}
@@ -285,7 +285,7 @@ def _read_neighbours(node: DocumentNode) -> Neighbours:
     relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
     return node.validate(
         lambda: Neighbours.parse(
-            relation, person_of(f["person"].optional(lambda p: p.text(LONGEST_NAME)), rows)
+            relation, person_from_fields(f["person"].optional(lambda p: p.text(LONGEST_NAME)), rows)
         )
     )
 
@@ -339,7 +339,7 @@ def _read_loss(node: DocumentNode) -> Loss:
 def _read_number(node: DocumentNode, field: dataclasses.Field[Any]) -> float:
     if field.type != "int":
         return node.number(0)
-    return node.whole(1, MOST_USES if field.name == "count" else MOST_MOVED)
+    return node.whole(1, MOST_USES if field.name == "count" else MAX_SENSITIVITY)
 
 
 def _fields(loss_type: type[Loss]) -> tuple[dataclasses.Field[Any], ...]:

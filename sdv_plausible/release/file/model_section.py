@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork, Conditional
+from sdv_plausible.models.bayesian_network import NETWORK_TYPE, BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.release.file.document_nodes import DocumentNode
@@ -23,10 +23,10 @@ SUM_TOLERANCE = 1e-5
 def write_model(model: Any, domain: Domain) -> dict[str, Any]:
     """Model as a section."""
     if type(model) is BayesianNetwork:
-        return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
-    from sdv_plausible.models.model_types import type_of  # lazy: only for other models
+        return {"type": NETWORK_TYPE, "tables": [_write_table(table, domain.names) for table in model.tables]}
+    from sdv_plausible.models.model_types import model_type_of  # lazy: only for other models
 
-    registered = type_of(model)
+    registered = model_type_of(model)
     if registered is None:
         raise ValueError(
             f"models of type {type(model).__name__} are not registered: register_model_type(name, "
@@ -66,14 +66,14 @@ def read_model(node: DocumentNode, domain: Domain) -> PrefixModel:
     """Read and check the section of the model."""
     entries = node.entries()
     name = entries["type"].text(LONGEST_NAME) if "type" in entries else ""
-    if name == NETWORK:
+    if name == NETWORK_TYPE:
         tables = node.fields(("type", "tables"))["tables"].items(100_000)
         number = {column: j for j, column in enumerate(domain.names)}
         read_tables = [_read_table(item, number, domain.cardinalities) for item in tables]
         return node.validate(lambda: _check_fits(BayesianNetwork(read_tables), BayesianNetwork, domain))
-    from sdv_plausible.models.model_types import type_named
+    from sdv_plausible.models.model_types import model_type_named
 
-    registered = type_named(name)
+    registered = model_type_named(name)
     if registered is None:
         raise node.refuse(
             "has a model type that is not registered here: register_model_type comes before Release.load "

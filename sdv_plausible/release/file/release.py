@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.models import learner_of
+from sdv_plausible.models import learner_from_config
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import named_structure
+from sdv_plausible.models.bayesian_network import structure_by_name
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -28,8 +28,8 @@ from sdv_plausible.release.file.schema_section import TableSchema
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.printable import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
@@ -152,9 +152,9 @@ class Release(ChunkedSampler):
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
-            from sdv_plausible.privacy.noise.stable_seeds import recipient_coins  # lazy
+            from sdv_plausible.privacy.noise.stable_seeds import recipient_rng  # lazy
 
-            coins = recipient_coins(secret, recipient, self.digest)
+            coins = recipient_rng(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
             raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
         given_values, stream = dict(given or {}), coins.spawn("sample")
@@ -162,7 +162,7 @@ class Release(ChunkedSampler):
             int(num_rows), given_values, coins=stream, uniform=uniform, **self._sampling_arguments()
         )
 
-    def drawn_by_model(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
+    def sample_modelled(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
         """Modelled columns of rows, before rules are applied; used for several tables."""
         codes = self.seeds.sample(num_rows, self.model, coins)
         return Codec(self.domain).decode(codes, coins.spawn("inside the bins"))
@@ -226,10 +226,10 @@ class Release(ChunkedSampler):
             ``num_tables`` tables.
         """
         coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-        learner = learner_of(self.settings)
-        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, redrawn_models
+        learner = learner_from_config(self.settings)
+        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, refitted_models
 
-        models = redrawn_models(
+        models = refitted_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
             rows_per_unit=self.ledger.neighbours.rows, is_public="public_rows" in self.settings,
         )  # fmt: skip
@@ -254,7 +254,7 @@ class Release(ChunkedSampler):
 
     def structure(self) -> dict[str, list[str]]:
         """Return the parents of every modelled column, ``{child: [parents]}``, in resampling order."""
-        return named_structure(self.model, self.domain.names)
+        return structure_by_name(self.model, self.domain.names)
 
     def card(self, *, budget: Any = None, audit: Any = None, domain: Any = None, **known: str) -> PrivacyCard:
         """Make the privacy card: one page about this release, for a data-protection officer's files.
@@ -300,7 +300,7 @@ class Release(ChunkedSampler):
             The :attr:`digest`, for the recipients of the file.
         """
         content = self.to_bytes(readable=readable)
-        write_whole(path, content)
+        write_atomically(path, content)
         return self.digest
 
     @classmethod
@@ -329,7 +329,7 @@ class Release(ChunkedSampler):
             If the file is damaged, too large, not a release file, or has another digest.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {json_documents.MAX_BYTES}")
-        return json_documents.loaded(
+        return json_documents.load_file(
             path,
             lambda data: cls.from_bytes(data, max_bytes=max_bytes),
             "a release file",
@@ -376,7 +376,7 @@ class Release(ChunkedSampler):
         return (
             f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
             f"{self.digest}\n"
-            f"{visible(self.ledger.words.first, keep='')}"
+            f"{escape_controls(self.ledger.words.first, keep='')}"
         )
 
     __repr__ = __str__

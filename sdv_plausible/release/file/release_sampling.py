@@ -21,8 +21,8 @@ from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.table.columns.stored_types import in_storage
+from sdv_plausible.table.columns.output_types import to_pandas_types
+from sdv_plausible.table.columns.stored_types import restore_storage
 
 PART_ROWS = 500_000  # rows per part of chunked sampling
 # Measured peak bytes per cell of a modelled column and of a placeholder column.
@@ -83,18 +83,18 @@ def sample_table(
         codes = _draw_codes(num_wanted, given_codes, model, seeds, stream)
         for j in uniform_columns:
             codes[:, j] = stream.spawn("uniform", j).integers(domain.cardinalities[j], num_wanted)
-        return decoded(codes, given, codec, rules, stream)
+        return decode_rows(codes, given, codec, rules, stream)
 
     table = rules.draw(num_rows, draw, attributes)
     # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     streams = partial(coins.spawn, "invented")
-    return completed(
+    return complete_table(
         table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, position=position
     )
 
 
-def completed(
+def complete_table(
     table: pd.DataFrame,
     schema: TableSchema,
     whole: Domain,
@@ -117,12 +117,12 @@ def completed(
             columns[name] = make_placeholders(
                 column, len(table), stream, is_key=is_key, locales=locales, position=position
             )
-    frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
+    frame = restore_storage(to_pandas_types(pd.DataFrame(columns), whole), schema.storage, whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
     return frame
 
 
-def decoded(
+def decode_rows(
     codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: KeyedRNG
 ) -> pd.DataFrame:
     """Decode rows: draw values inside bins, insert given values, and derive the rules' columns."""
@@ -138,7 +138,7 @@ def _given_codes(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> 
     names = codec.domain.names
     for name, value in given.items():
         if name in rules.made:
-            rule = next(rule for rule in rules.rule_set.making if name in rule.made)
+            rule = next(rule for rule in rules.rule_set.deriving_rules if name in rule.made)
             raise ValueError(
                 f"given names {name!r}, which is made by the rule '{rule}': give the columns that it follows "
                 "from"

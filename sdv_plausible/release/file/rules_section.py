@@ -11,8 +11,8 @@ import pandas as pd
 
 from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
 from sdv_plausible.release.file.domain_section import read_column
-from sdv_plausible.rules.rule import DerivingRule, Rule, attribute_words, date_formats
-from sdv_plausible.rules.rule_files import rule_from_dict, written
+from sdv_plausible.rules.rule import DerivingRule, Rule, attribute_specs, date_formats
+from sdv_plausible.rules.rule_files import rule_from_dict, rule_to_json
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet, provenance_of
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 
@@ -20,15 +20,15 @@ from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribut
 def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
     """Rules as a section, in the order in which they derive columns."""
     return [
-        {"rule": written(rule), "made": [write_attribute(rules.made[name]) for name in rule.made]}
+        {"rule": rule_to_json(rule), "made": [write_attribute(rules.made[name]) for name in rule.made]}
         for rule in rules.rule_set.rules
     ]
 
 
 def read_rules(node: DocumentNode, domain: Domain) -> FittedRules:
     """Read and check the section of the rules."""
-    making: list[DerivingRule] = []
-    limiting: list[Rule] = []
+    deriving_rules: list[DerivingRule] = []
+    row_constraints: list[Rule] = []
     made: dict[str, Attribute] = {}
     known = {attribute.name: attribute for attribute in domain}
     for item in node.items(10_000):
@@ -49,15 +49,15 @@ def read_rules(node: DocumentNode, domain: Domain) -> FittedRules:
         known |= derived
         made |= derived
         if isinstance(rule, DerivingRule):
-            making.append(rule)
+            deriving_rules.append(rule)
         else:
-            limiting.append(rule)
-    added = [name for rule in making for name in rule.added]
+            row_constraints.append(rule)
+    added = [name for rule in deriving_rules for name in rule.added]
     if len(set(added)) < len(added):
         raise node.refuse("no column may stand in for two rules")
-    if not making and not limiting:
+    if not deriving_rules and not row_constraints:
         return FittedRules()
-    return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
+    return FittedRules(RuleSet(tuple(deriving_rules), tuple(row_constraints), attribute_specs(known)), made)
 
 
 def _check_rule(rule: Rule, known: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> None:
@@ -66,17 +66,17 @@ def _check_rule(rule: Rule, known: Mapping[str, Attribute], derived: Mapping[str
         raise ValueError("'made' must be what the rule makes of its columns")
     columns = {**known, **derived}
     no_rows = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
-    rule.holds(no_rows, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
+    rule.holds(no_rows, date_formats(attribute_specs({name: columns[name] for name in rule.columns})))
 
 
 def check_writable_rules(rules: RuleSet) -> None:
     """Check before a fit that a release file can hold these rules."""
     for rule in rules.rules:
-        check_writable("rules", f"rule '{rule}'", partial(written, rule), _read_rule)
+        check_writable("rules", f"rule '{rule}'", partial(rule_to_json, rule), _read_rule)
 
 
 def _read_rule(node: DocumentNode) -> Rule:
     rule: Rule = node.validate(lambda: rule_from_dict(node.value))
-    if dumps(written(rule), sort_keys=True) != dumps(node.value, sort_keys=True):
+    if dumps(rule_to_json(rule), sort_keys=True) != dumps(node.value, sort_keys=True):
         raise node.refuse("must be written as a rule is saved")
     return rule

@@ -13,14 +13,14 @@ import pandas as pd
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.document_nodes import DocumentNode
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
-from sdv_plausible.table.cells.cell_documents import ZONE, write_value
+from sdv_plausible.table.cells.cell_documents import ZONE_PATTERN, write_value
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.column_document import DATE_FORMAT, TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, is_short_format
-from sdv_plausible.table.columns.output_types import invented_type, output_type
-from sdv_plausible.table.columns.stored_types import STORAGE
-from sdv_plausible.utils.file_names import broken_rule
+from sdv_plausible.table.columns.output_types import generated_type, output_type
+from sdv_plausible.table.columns.stored_types import STORAGE_PATTERN
+from sdv_plausible.utils.file_names import violated_rule
 
 DTYPE_PATTERN = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
@@ -70,7 +70,7 @@ class TableSchema:
         """Storage types of the columns in the table's file, by name."""
         return {c.name: c.storage for c in self.columns if c.storage is not None}
 
-    def taken_from_rows(self, domain: Domain) -> dict[str, str]:
+    def dtypes_from_rows(self, domain: Domain) -> dict[str, str]:
         """Columns whose dtype was read off the real rows (before 0.2), and what it reveals."""
         leaked, attributes = {}, {attribute.name: attribute for attribute in domain}
         for column in self.columns:
@@ -79,7 +79,7 @@ class TableSchema:
                 leaked[column.name] = "every value of the real column"
             elif _is_old_dtype(column, attribute):
                 continue
-            elif attribute is None and column.dtype != invented_type(column.spec):
+            elif attribute is None and column.dtype != generated_type(column.spec):
                 leaked[column.name] = f"stored as {column.dtype}"
             elif attribute is not None and column.dtype != output_type(attribute, column.dtype):
                 is_category = isinstance(column.dtype, pd.CategoricalDtype)
@@ -89,7 +89,7 @@ class TableSchema:
     def without_categories(self, domain: Domain) -> TableSchema:
         """The schema without categories of columns that are not modelled."""
         columns = [
-            replace(c, dtype=invented_type(c.spec))
+            replace(c, dtype=generated_type(c.spec))
             if c.name not in domain and isinstance(c.dtype, pd.CategoricalDtype)
             else c
             for c in self.columns
@@ -107,7 +107,7 @@ def _is_old_dtype(column: SchemaColumn, attribute: Attribute | None) -> bool:
 def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
     """Schema as a section."""
     if schema.without_categories(domain) != schema:
-        names = [name for name, text in schema.taken_from_rows(domain).items() if text.startswith("every")]
+        names = [name for name, text in schema.dtypes_from_rows(domain).items() if text.startswith("every")]
         raise ValueError(
             f"columns {names} are not modelled, and their type holds every value of the real column: no "
             "release file may hold them; use invented_type(spec)"
@@ -186,7 +186,7 @@ def read_schema(node: DocumentNode, domain: Domain) -> TableSchema:
 def _read_table_name(node: DocumentNode) -> str:
     """Name of a table, which must be a valid file name."""
     name = node.text(LONGEST_NAME)
-    if rule := broken_rule(name):
+    if rule := violated_rule(name):
         raise node.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
     return name
 
@@ -205,7 +205,7 @@ def _read_column(node: DocumentNode) -> SchemaColumn:
     label = f["label"].text(LONGEST_NAME) if isinstance(f["label"].value, str) else f["label"].whole()
     return SchemaColumn(
         name=f["name"].text(LONGEST_NAME), label=label, spec=spec, dtype=_read_dtype(f["dtype"]),
-        storage=f["storage"].text(LONGEST_NAME, STORAGE) if is_stored else None,
+        storage=f["storage"].text(LONGEST_NAME, STORAGE_PATTERN) if is_stored else None,
     )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def _read_format(node: DocumentNode) -> str:
 
 def _read_zone(node: DocumentNode) -> None:
     """Reject a time zone that this machine does not know."""
-    zone = node.text(pattern=ZONE)
+    zone = node.text(pattern=ZONE_PATTERN)
     try:
         pd.Timestamp(0, tz="UTC").tz_convert(zone)
     except Exception:  # time-zone libraries raise various errors

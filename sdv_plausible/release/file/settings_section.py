@@ -14,14 +14,14 @@ import numpy as np
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.models import learner_of, words_of
+from sdv_plausible.models import learner_config, learner_from_config
 from sdv_plausible.privacy.accounting.random_split import RandomSplit
-from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
+from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_from_fields
 from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
 from sdv_plausible.release.file.fake_columns import LOCALE
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Types, Undeclared
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.printable import escape_controls
 
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 PACKAGES, VERSION = (*_PACKAGES, "sdv"), r"^[0-9][0-9A-Za-z.+!_-]{0,99}$"
@@ -51,7 +51,7 @@ KNOWN: tuple[str, ...] = (
 _MAX_DEPTH = 3
 
 
-def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
+def release_settings(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
     """Settings of a release as plain values; privacy and model parameters without such a form are omitted."""
     if {*others} != {*OTHERS}:
         raise TypeError(f"settings of a release are {OTHERS}, and these are {sorted(others)}")
@@ -62,7 +62,7 @@ def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) ->
     parameters |= {name: getattr(test, name) for name in option_names(type(test))}
     parameters |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
     parameters |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
-    values = {name: as_json(value) for name, value in {**words_of(model), **parameters}.items()}
+    values = {name: as_json(value) for name, value in {**learner_config(model), **parameters}.items()}
     values = {name: value for name, value in values.items() if is_plain(value)}
     return {**values, **other_values, **({"voted": list(voted)} if voted else {})}
 
@@ -166,7 +166,7 @@ def read_settings(node: DocumentNode) -> dict[str, Any]:
 def privacy_of(settings: Mapping[str, Any]) -> Settings:
     """Privacy parameters among the settings, checked."""
     test, relation = privacy_test_of(settings), settings["neighbours"]
-    unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
+    unit = Neighbours.parse(relation, person_from_fields(settings["person"], settings["rows_per_person"]))
     for kind in TESTS_BY_NAME.values():  # unused options are shown, so they are checked too
         _make_test(kind, settings)
     return Settings(
@@ -190,7 +190,7 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
     if privacy.split is None or privacy.neighbours != ONE_ROW:
         return (None,)
     if "model" in settings:
-        return (privacy.random_split(learner_of(settings)),)
+        return (privacy.random_split(learner_from_config(settings)),)
     # The learner is unknown.
     return tuple(RandomSplit.of(privacy.split, apart=apart) for apart in (False, True))
 
@@ -209,7 +209,9 @@ def _warn_of_unused(values: Mapping[str, Any]) -> None:
     others = [name for name in _TEST_OPTIONS if name in values and name not in own]
     unused = {name: values[name] for name in others if values[name] != getattr(RandomizedTest(), name)}
     if unused:
-        text = visible(", ".join(f"{name} ({value!r:.40})" for name, value in unused.items()), keep="")
+        text = escape_controls(
+            ", ".join(f"{name} ({value!r:.40})" for name, value in unused.items()), keep=""
+        )
         warnings.warn(f"settings without effect under privacy_test {test!r}: {text}", stacklevel=2)
 
 

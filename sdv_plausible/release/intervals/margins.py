@@ -79,7 +79,7 @@ def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) ->
     candidates = [_in_order(t, indices) for t in tables if sorted(t.columns) == sorted(indices)]
     if not candidates:
         # Published tables were not chosen by a learner, so the one with the least noise may be picked.
-        larger = [_in_order(t, indices) for t in tables if t.is_stated and {*indices} <= {*t.columns}]
+        larger = [_in_order(t, indices) for t in tables if t.is_published and {*indices} <= {*t.columns}]
         return min(larger, key=lambda t: t.median_deviation, default=None)
     # An exact count needs no mean.
     first = next((t for t in candidates if t.noise == "rounded"), candidates[0])

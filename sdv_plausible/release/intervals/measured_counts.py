@@ -23,7 +23,7 @@ class MeasuredTable:
     counts: np.ndarray
     sigma: np.ndarray | float  # one for all counts, or one per count
     noise: Noise = "discrete gaussian"
-    is_stated: bool = False  # whether it is a published table, not chosen by a learner
+    is_published: bool = False  # whether it is a published table, not chosen by a learner
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ def measured_tables(answers: Sequence[NoisyAnswer]) -> list[MeasuredTable]:
     # has no named distribution, so each count has its own deviation.
     return [
         MeasuredTable(
-            axes=tuple(a.asked.tables[0]), noise=a.noise, is_stated=a.is_stated,
+            axes=tuple(a.asked.tables[0]), noise=a.noise, is_published=a.is_published,
             counts=a.values if a.granularity == 1 else np.rint(a.values).astype(np.int64),
             sigma=a.scales if a.granularity == 1 else np.full(a.values.shape, a.scale + HALF_A_COUNT),
         )
@@ -89,7 +89,7 @@ def estimate_row_count(tables: Sequence[MeasuredTable], num_columns: int) -> tup
         if len(table.axes) == 1:
             single.setdefault(table.columns[0], table)
     used = list(single.values()) if len(single) == num_columns else [tables[0]]
-    if published := [table for table in tables if table.is_stated]:
+    if published := [table for table in tables if table.is_published]:
         used = [min(published, key=lambda t: t.sum_variance)]
     weights = np.array([1 / t.sum_variance for t in used])
     weights /= weights.sum()

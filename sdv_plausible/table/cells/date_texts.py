@@ -25,7 +25,7 @@ FORMATS = (
     "%Y%m%d", "%Y%m",
 )  # fmt: skip
 """Formats of dates, moments, months and times of day that are detected where none is declared."""
-DIGITS = ("%Y%m%d", "%Y%m")  # formats whose cells are also numbers
+DIGIT_FORMATS = ("%Y%m%d", "%Y%m")  # formats whose cells are also numbers
 BROADER = {
     "%m/%d/%Y": "%d/%m/%Y",
     "%m/%d/%Y %H:%M": "%d/%m/%Y %H:%M",
@@ -41,13 +41,13 @@ BROADER = {
 }
 """Pairs of formats that may match the same cell: the earlier and the later in the list."""
 _UTC = dt.timezone.utc
-FAR = (
+SENTINEL_DATES = (
     dt.datetime(9999, 12, 31, tzinfo=_UTC), dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=_UTC),
     dt.datetime(9999, 1, 1, tzinfo=_UTC), dt.datetime(2999, 12, 31, tzinfo=_UTC),
     dt.datetime(3000, 1, 1, tzinfo=_UTC),
 )  # fmt: skip
 """Sentinel dates for "never" or "still open", outside the range of 64-bit nanoseconds."""
-ALONE = 0.1  # share of cells matched by the later format alone, above which it is the column's
+MIN_SHARE_ALONE = 0.1  # share of cells matched by the later format alone, above which it is the column's
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
     "November", "December",
@@ -74,17 +74,17 @@ _EXACT = {  # not 2013-1, nor numbers of seven digits
 def _pattern(form: str) -> re.Pattern[str]:
     parts = re.split("%(.)", form)
     pieces = [_PATTERNS[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)]
-    return re.compile(_EXACT.get(form, "".join(pieces)), re.IGNORECASE if has_words(form) else 0)
+    return re.compile(_EXACT.get(form, "".join(pieces)), re.IGNORECASE if has_names(form) else 0)
 
 
-def form_of(text: str) -> str | None:
+def detect_date_format(text: str) -> str | None:
     """Return the first format of the list that a stripped text matches, or None."""
     if not (text[-1:] in "0123456789ZMm" and text.isascii() and any(map(str.isdigit, text))):
         return None
-    return next((form for form in FORMATS if fits(text, form)), None)
+    return next((form for form in FORMATS if matches_date_format(text, form)), None)
 
 
-def fits(text: str, form: str) -> bool:
+def matches_date_format(text: str, form: str) -> bool:
     """Whether a stripped text is a date in one format of the list."""
     if not _FORMS[form].fullmatch(text):
         return False
@@ -95,10 +95,10 @@ def fits(text: str, form: str) -> bool:
     return True
 
 
-def main_form(counts: Mapping[str, float], present: float) -> str:
+def main_date_format(counts: Mapping[str, float], present: float) -> str:
     """Return the format of most cells, the first on ties.
 
-    Its broader partner is returned instead if that alone explains more than a share ``ALONE`` of the cells.
+    Its broader partner is returned instead if that alone explains more than a share ``MIN_SHARE_ALONE`` of the cells.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def main_form(counts: Mapping[str, float], present: float) -> str:
     """
     best = max(counts, key=lambda form: counts[form])
     broader = BROADER.get(best)
-    return broader if broader is not None and counts.get(broader, 0.0) > ALONE * present else best
+    return broader if broader is not None and counts.get(broader, 0.0) > MIN_SHARE_ALONE * present else best
 
 
 def shows_date(form: str) -> bool:
@@ -126,14 +126,14 @@ def shows_months(form: str | None) -> bool:
 # --- month names and AM/PM ---------------------------------------------------------------
 
 
-def figures_format(form: str) -> str:
+def digits_format(form: str) -> str:
     """Return the format with marked digits in place of names, which depend on the locale."""
     form = _HALVES.sub(r"<I%H>\1", form)
     return _CODE.sub(lambda code: f"<{code[1]}%m>" if code[1] in _NAMED else code[0], form)
 
 
-def in_figures(text: Any, form: str) -> Any:
-    """A cell rewritten for :func:`figures_format`; anything but text stays as it is."""
+def names_to_digits(text: Any, form: str) -> Any:
+    """A cell rewritten for :func:`digits_format`; anything but text stays as it is."""
     if not isinstance(text, str):
         return text
     for code in (code for code in _CODE.findall(form) if code in _NAMED):
@@ -159,7 +159,7 @@ def _digits_to_names(text: str) -> str:
     )
 
 
-def has_words(form: str | None) -> bool:
+def has_names(form: str | None) -> bool:
     """Whether a format contains month names or AM/PM."""
     return form is not None and (
         any(code in _NAMED for code in _CODE.findall(form)) or bool(_HALVES.search(form))
@@ -174,20 +174,20 @@ def read_date(text: str, form: str) -> dt.datetime:
     ValueError
         If the text does not match the format.
     """
-    return dt.datetime.strptime(in_figures(text, form), figures_format(form))
+    return dt.datetime.strptime(names_to_digits(text, form), digits_format(form))
 
 
 def write_date(moment: dt.datetime, form: str) -> str:
     """Return a moment as text in a format."""
-    return _digits_to_names(moment.strftime(figures_format(form)))
+    return _digits_to_names(moment.strftime(digits_format(form)))
 
 
-def far_dates(form: str | None) -> tuple[str, ...]:
+def sentinel_texts(form: str | None) -> tuple[str, ...]:
     """Texts of the usual sentinel dates in a format; empty if the format does not show whole dates."""
     codes = {*_CODE.findall(form or "")}
     if form is None or "Y" not in codes or not codes & {*"mbB"}:
         return ()
-    return tuple(dict.fromkeys(write_date(moment, form) for moment in FAR))
+    return tuple(dict.fromkeys(write_date(moment, form) for moment in SENTINEL_DATES))
 
 
 def is_date(text: str, form: str) -> bool:
@@ -201,9 +201,9 @@ def is_date(text: str, form: str) -> bool:
 
 def write_dates(moments: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Moments as texts; missing stays missing."""
-    if not has_words(form):
+    if not has_names(form):
         return moments.dt.strftime(form)
-    return moments.dt.strftime(figures_format(form)).map(_digits_to_names, na_action="ignore")
+    return moments.dt.strftime(digits_format(form)).map(_digits_to_names, na_action="ignore")
 
 
 _FORMS = {form: _pattern(form) for form in FORMATS}

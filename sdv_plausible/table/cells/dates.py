@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.canonical_forms import EDGE_OF_ZONES, FIRST_OF_ZONES, out_of_zones
-from sdv_plausible.table.cells.cell_documents import ZONE
-from sdv_plausible.table.cells.date_texts import figures_format, has_words, in_figures, shows_date
+from sdv_plausible.table.cells.canonical_forms import EDGE_OF_ZONES, FIRST_OF_ZONES, is_outside_zones
+from sdv_plausible.table.cells.cell_documents import ZONE_PATTERN
+from sdv_plausible.table.cells.date_texts import digits_format, has_names, names_to_digits, shows_date
 from sdv_plausible.table.cells.distinct import distinct_values
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
@@ -69,38 +69,38 @@ def _parse_cells(column: pd.Series[Any], form: str) -> pd.Series[Any]:
 
 def _with_digits(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
     """Cells and format with month numbers in place of names, which pandas parses by the locale."""
-    if form is None or not has_words(form):
+    if form is None or not has_names(form):
         return column, form
-    cells = [in_figures(cell, form) for cell in column]  # Series.map fails on integers beyond 2**1024
-    return pd.Series(cells, index=column.index, dtype=object), figures_format(form)
+    cells = [names_to_digits(cell, form) for cell in column]  # Series.map fails on integers beyond 2**1024
+    return pd.Series(cells, index=column.index, dtype=object), digits_format(form)
 
 
 def _parse(text: str, form: str) -> Any:
     return pd.to_datetime(text, format=form, utc=True, errors="coerce")
 
 
-def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
+def mask_out_of_range(column: pd.Series[Any]) -> pd.Series[Any]:
     """Column with moments beyond the years 1 to 9999 (in UTC or local time) set to missing."""
     # pandas raises an error or crashes on such moments.
-    if not holds_dates(column) and not _is_arrow_date(column):
+    if not is_date_column(column) and not _is_arrow_date(column):
         return column
     moments = _to_numpy(column)
     if isinstance(moments.dtype, pd.DatetimeTZDtype):
-        beyond = np.asarray(out_of_zones(moments))
+        beyond = np.asarray(is_outside_zones(moments))
     else:
         first, last = map(pd.Timestamp, _YEARS)
         beyond = ((moments < first) | (moments > last)).to_numpy()
     return column.where(~beyond) if beyond.any() else column
 
 
-def of_arrow(cells: Any) -> pd.Series[Any]:
+def arrow_to_numpy(cells: Any) -> pd.Series[Any]:
     """Arrow moments as a numpy-backed series, in their own unit and time zone."""
     zone, values = getattr(cells.type, "tz", None), cells.to_numpy()
     moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
     return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
-def holds_dates(column: pd.Series[Any]) -> bool:
+def is_date_column(column: pd.Series[Any]) -> bool:
     """Whether a column's type is a date type, so that no text is parsed."""
     dtype = column.dtype
     is_arrow = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M"
@@ -115,11 +115,11 @@ def _is_arrow_date(column: pd.Series[Any]) -> bool:
 def _to_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
     """Arrow dates as numpy dates; other columns unchanged."""
     if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _is_arrow_date(column)):
-        return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
+        return arrow_to_numpy(column.array.__arrow_array__()).set_axis(column.index)
     return column
 
 
-def on_clocks(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
+def utc_to_local(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
     """Convert UTC nanoseconds to local time; missing stays missing. Without a time zone, return the same."""
     if time_zone is None:
         return moments
@@ -127,7 +127,7 @@ def on_clocks(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
     return stamps.dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
 
 
-def from_clocks(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
+def local_to_utc(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
     """Convert local nanoseconds to UTC; ambiguous times are winter time, skipped times move forward."""
     if time_zone is None:
         return shown
@@ -144,13 +144,13 @@ def _clip(moments: np.ndarray) -> np.ndarray:
     return np.where(missing, moments, np.clip(moments, first, last)).astype(np.int64)
 
 
-def bins_from_clocks(
+def bins_to_utc(
     lower: Sequence[float], upper: Sequence[float], time_zone: str | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Convert bins in local time to UTC; a bin in a skipped hour becomes a single value."""
     if time_zone is None or not len(lower):
         return tuple(lower), tuple(upper)
-    first, last = (from_clocks(np.array(ends, dtype=np.int64), time_zone) for ends in (lower, upper))
+    first, last = (local_to_utc(np.array(ends, dtype=np.int64), time_zone) for ends in (lower, upper))
     bins: list[tuple[int, int]] = []
     for low, high in zip(first.tolist(), last.tolist(), strict=True):
         begin = max(low, bins[-1][1] + 1) if bins else low
@@ -175,7 +175,7 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
     for name, form in formats.items():
         column = _to_numpy(table[name].iloc[:0])
         check_style(name, date_style(column, form).get("time_zone"), form)
-        if form is None and not holds_dates(column):
+        if form is None and not is_date_column(column):
             raise ValueError(
                 f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
                 "declaration or the metadata"
@@ -192,7 +192,7 @@ def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
     if datetime_format is not None and not is_date_format(datetime_format):
         raise ValueError(f"column {name!r}: datetime_format ({datetime_format!r}) must be {DATE_FORMAT_RULE}")
     try:
-        if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
+        if time_zone is not None and not re.fullmatch(ZONE_PATTERN, str(time_zone)):
             raise ValueError("no file can name it")
         pd.Timestamp(0).tz_localize(time_zone)
     except Exception as error:  # time zone libraries raise several kinds of errors

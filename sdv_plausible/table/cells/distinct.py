@@ -10,11 +10,11 @@ import pandas as pd
 
 from sdv_plausible.table.cells.canonical_forms import canonical, is_missing, types_of
 
-Where = np.ndarray[Any, np.dtype[np.int64]]
+IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 _COMPARED = frozenset(map(id, (type(None), int, float, str)))  # equal cells of these types have one form
 
 
-def distinct_values(column: pd.Series[Any]) -> tuple[Where, list[Hashable]]:
+def distinct_values(column: pd.Series[Any]) -> tuple[IndexArray, list[Hashable]]:
     """Index of each cell into a list of canonical forms (-1 is missing), and that list."""
     # A form may occur twice in the list, or be unused.
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -30,7 +30,7 @@ def distinct_values(column: pd.Series[Any]) -> tuple[Where, list[Hashable]]:
     return _canonicalised(where, list(values))
 
 
-def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
+def distinct_objects(cells: np.ndarray) -> tuple[IndexArray, list[Hashable]]:
     """The same for an object array."""
     # Canonical forms are compared, not cells: among equal cells of several types, the first would stand
     # for all.
@@ -53,7 +53,7 @@ def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
     return np.fromiter(codes, dtype=np.int64, count=len(cells)), [form for _, form in number]
 
 
-def _canonicalised(indices: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
+def _canonicalised(indices: Any, values: Sequence[Any]) -> tuple[IndexArray, list[Hashable]]:
     """Replace values by canonical forms; values that are missing in Python get index -1."""
     forms = list(map(canonical, values))
     missing = np.array([*map(is_missing, forms), True])

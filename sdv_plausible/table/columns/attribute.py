@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.cells.canonical_forms import ODD, canonical
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import check_style
@@ -18,16 +18,16 @@ from sdv_plausible.table.cells.number_texts import check_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.table.columns.column_document import (
     ATTRIBUTE,
-    MOST_DIGITS,
-    SELDOM,
+    MAX_DECIMALS,
+    OPTIONAL_ENTRIES,
     SHARED,
     Kind,
     Provenance,
     attribute_form,
 )
-from sdv_plausible.utils.json_schema import JsonSchemaError, read
+from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
 
-MOST_ROWS = 2**40  # largest count of a value: the sum of all counts stays below 2**63
+MAX_COUNT = 2**40  # largest count of a value: the sum of all counts stays below 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class Attribute:
             and not self.lower
             and isinstance(self.counts, tuple)
             and len(self.counts) == len(self.values) + 1
-            and all(_in_range(count, 0, MOST_ROWS) for count in self.counts)
+            and all(_in_range(count, 0, MAX_COUNT) for count in self.counts)
         ):
             raise ValueError(
                 f"column {self.name!r}: counts ({self.counts!r}) must be whole numbers from 0 to 2**40, one "
@@ -181,10 +181,10 @@ class Attribute:
                     f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
                 )
         check_number_format(self.name, self.number_format, self.kind)
-        if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
+        if self.decimals is not None and not _in_range(self.decimals, 0, MAX_DECIMALS):
             raise ValueError(
                 f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
-                f"{MOST_DIGITS}, or None"
+                f"{MAX_DECIMALS}, or None"
             )
         if not _in_range(self.unit, 1, 2**63 - 1):
             raise ValueError(
@@ -194,7 +194,7 @@ class Attribute:
     def _check_values(self) -> None:
         if len(set(self.values)) != len(self.values):
             raise ValueError(f"column {self.name!r}: values must be distinct")
-        if odd := [type(value).__name__ for value in self.values if canonical(value) is ODD]:
+        if odd := [type(value).__name__ for value in self.values if canonical(value) is NOT_A_VALUE]:
             raise ValueError(
                 f"column {self.name!r}: a value of type {odd[0]} can be in no cell: declare numbers, text, "
                 "truth values or dates"
@@ -290,7 +290,7 @@ class Attribute:
         return np.array(self.lower, dtype=float) / 2 + np.array(self.upper, dtype=float) / 2
 
     @property
-    def unlearned(self) -> float:
+    def unlearned_share(self) -> float:
         """Share of non-missing rows whose value was not learned; 0 if values were declared."""
         return self.counts[-1] / max(1, sum(self.counts)) if self.counts else 0.0
 
@@ -327,7 +327,9 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
     }
     arrays = [name for name in ("buckets", "groups", "counts") if entries[name] is not None]
     entries |= {name: list(map(int, entries[name])) for name in arrays}
-    return {name: entry for name, entry in entries.items() if entry is not None or name not in SELDOM}
+    return {
+        name: entry for name, entry in entries.items() if entry is not None or name not in OPTIONAL_ENTRIES
+    }
 
 
 def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
@@ -337,7 +339,7 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
         )
     try:
-        fields = read(attribute_form(*required), dict(entry), SHARED)
+        fields = parse_with_schema(attribute_form(*required), dict(entry), SHARED)
         if fields["kind"] == "datetime":
             check_style(fields["name"], fields.get("time_zone"), fields.get("datetime_format"))
         number = float if fields["kind"] == "float" else lambda end: int(end) if end == int(end) else end

@@ -21,20 +21,27 @@ from sdv_plausible.table.columns import domain_description
 from sdv_plausible.table.columns.attribute import Attribute, read_attribute, write_attribute
 from sdv_plausible.table.columns.column_document import MOST_BINS, SHARED
 from sdv_plausible.utils import html_templates
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.json_schema import Form, read
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.input_files import read_regular_file
+from sdv_plausible.utils.json_schema import Schema, parse_with_schema
 from sdv_plausible.utils.strict_json import strict_json
 
 __all__ = [
-    "MAX_BINS", "MOST_BINS", "SCHEMA", "Attribute", "Domain",
-    "read_attribute", "read_looks", "write_attribute", "written_looks",
+    "MAX_BINS",
+    "MOST_BINS",
+    "SCHEMA",
+    "Attribute",
+    "Domain",
+    "read_access_log",
+    "read_attribute",
+    "write_access_log",
+    "write_attribute",
 ]  # fmt: skip
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
 _DIGEST_LENGTH = 64
-_POSSIBLE: Form = {
+_POSSIBLE: Schema = {
     "type": "array",
     "items": {
         "type": "object",
@@ -85,7 +92,7 @@ class Domain:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, rows = domain_description.HEAD, domain_description.lines(self)
+        head, rows = domain_description.TABLE_HEADER, domain_description.lines(self)
         return html_templates.fragment(domain_description.title(self), head=head, rows=rows)
 
     def __len__(self) -> int:
@@ -125,7 +132,7 @@ class Domain:
             "attributes": [write_attribute(a) for a in self.attributes],
             **({} if not self.possible else {"possible": self._possible()}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
-            **written_looks(self),
+            **write_access_log(self),
         }
 
     def _possible(self) -> list[dict[str, Any]]:
@@ -168,14 +175,14 @@ class Domain:
             raise ValueError(
                 f"not a domain document: its 'learned' ({learned!r}) must be what Domain.save wrote there"
             )
-        looks = read_looks(document, "domain document")
+        looks = read_access_log(document, "domain document")
         domain = cls(tuple(read_attribute(entry) for entry in entries), learned=learned, **looks)
         return replace(domain, possible=domain._read_possible(document.get("possible", [])))
 
     def _read_possible(self, zeros: Any) -> dict[tuple[int, int], np.ndarray]:
         found, indices = {}, {name: i for i, name in enumerate(self.names)}
         try:
-            for entry in read(_POSSIBLE, zeros, SHARED):
+            for entry in parse_with_schema(_POSSIBLE, zeros, SHARED):
                 i, j = (indices[name] for name in entry["columns"])
                 found[i, j] = np.array(entry["possible"], dtype=bool)
                 if not (i < j and found[i, j].shape == (self.cardinalities[i], self.cardinalities[j])):
@@ -199,7 +206,7 @@ class Domain:
         ValueError
             If a value is no text, finite number, boolean, date or Decimal.
         """
-        write_whole(path, json.dumps(self.to_dict(), indent=1))
+        write_atomically(path, json.dumps(self.to_dict(), indent=1))
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
@@ -221,7 +228,7 @@ class Domain:
         ValueError
             If the file is not a domain of this schema.
         """
-        text = read_given(path)
+        text = read_regular_file(path)
         try:
             document = strict_json(text.decode("utf-8"))
         except ValueError as error:
@@ -262,13 +269,16 @@ class Domain:
         >>> domain["age"].lower
         (0, 2, 4, 6, 8)
         """
-        from sdv_plausible.table.declared.specifications import declare, origin_of  # imports this module
+        from sdv_plausible.table.declared.specifications import (  # imports this module
+            declare,
+            declared_provenance,
+        )
 
         check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
         known_sdtypes = sdtypes or {}
         return cls(
             tuple(
-                replace(attribute, provenance=origin) if (origin := origin_of(spec)) else attribute
+                replace(attribute, provenance=origin) if (origin := declared_provenance(spec)) else attribute
                 for name, spec in declarations.items()
                 if (attribute := declare(name, spec, known_sdtypes.get(name), max_bins))
             )
@@ -291,7 +301,7 @@ class Domain:
         return replace(self, attributes=tuple(attributes))
 
 
-def written_looks(declared: Any) -> dict[str, Any]:
+def write_access_log(declared: Any) -> dict[str, Any]:
     """Access log of a domain or domain file, for its document; empty if there is none."""
     rules = declared.looked_rules
     return {
@@ -300,8 +310,8 @@ def written_looks(declared: Any) -> dict[str, Any]:
     }
 
 
-def read_looks(document: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Read the output of :func:`written_looks`."""
+def read_access_log(document: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Read the output of :func:`write_access_log`."""
     looked, rules = document.get("looked", {}), document.get("looked_rules")
     for key, is_right, kind in (
         ("looked", isinstance(looked, Mapping) and all(map(_is_digest, looked.values())), "map names to"),

@@ -14,7 +14,7 @@ _WORDS = {
     "inferred": "read off the rows: no claim",
     "edited": "edited after a look at the rows: no claim",
 }
-HEAD = ("column", "may hold", "from")
+TABLE_HEADER = ("column", "may hold", "from")
 
 
 def title(domain: Collection[Any]) -> str:

@@ -5,7 +5,7 @@ object. It also lists every occurring value in a category's type. Under a privac
 taken from a real column. The type of a modelled column follows from its released domain, that of a generated
 one from its declaration (docs/explanation/privacy_promise.md). The type does not depend on the synthetic rows
 either: a nullable column has the type that pandas uses with missing cells, whether or not these rows have
-one. :func:`usual_types` then sets the types of categories.
+one. :func:`to_pandas_types` then sets the types of categories.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sdv_plausible.table.cells.number_texts import write_number
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.id_formats import makes_numbers
 
-FRACTIONS = (
+FLOAT_SDTYPES = (
     "latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat",
     "pydecimal",
 )  # fmt: skip
@@ -46,10 +46,10 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
     return np.dtype({"integer": whole, "float": np.float64}.get(attribute.kind, object))
 
 
-def invented_type(spec: Mapping[str, Any]) -> Any:
+def generated_type(spec: Mapping[str, Any]) -> Any:
     """Output type of a generated column, such as an id, from its sdtype and format alone."""
     sdtype, form = spec.get("sdtype"), spec.get("regex_format")
-    if sdtype in FRACTIONS:
+    if sdtype in FLOAT_SDTYPES:
         return np.dtype(np.float64)
     return np.dtype(np.int64 if sdtype == "id" and (not form or makes_numbers(form)) else object)
 
@@ -62,7 +62,7 @@ def _formatted(attribute: Attribute, cell: Any) -> Any:
     return write_number(cell, str(attribute.number_format), decimals)
 
 
-def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) -> pd.DataFrame:
+def to_pandas_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) -> pd.DataFrame:
     """Give booleans, numbers and categories of a synthetic table pandas' usual type, or their number format.
 
     With ``masked``, nullable whole numbers and booleans get pandas' nullable types, which lose nothing.

@@ -19,7 +19,7 @@ from sdv_plausible.table.cells.date_texts import shows_date
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
-STORAGE = r"date|decimal|bool|category|number|float32|timestamp\[(s|ms|us|ns)\]"
+STORAGE_PATTERN = r"date|decimal|bool|category|number|float32|timestamp\[(s|ms|us|ns)\]"
 _KINDS = {
     r"date32\[day\]|date64\[ms\]": "date",
     r"decimal(32|64|128|256)\(.*\)": "decimal",
@@ -32,31 +32,31 @@ _ATTRS_KEY = "sdv_plausible: storage"  # key in DataFrame.attrs
 _DIGITS = 38  # maximum precision of a decimal
 
 
-def storage_of(kind: Any) -> str | None:
+def storage_kind(kind: Any) -> str | None:
     """Storage kind of an Arrow type; None if it needs no conversion."""
     # Integers of any width and doubles are one kind: a single row may decide which one a writer chooses.
     name = re.sub(r", tz=.*\]", "]", str(kind))
     storage = next((s for pattern, s in _KINDS.items() if re.fullmatch(pattern, name)), name)
-    return storage if re.fullmatch(STORAGE, storage) else None
+    return storage if re.fullmatch(STORAGE_PATTERN, storage) else None
 
 
-def with_storage(table: pd.DataFrame, schema: Any) -> pd.DataFrame:
+def record_storage(table: pd.DataFrame, schema: Any) -> pd.DataFrame:
     """Record in a frame's attrs how the file stored its columns, from its Arrow schema."""
-    table.attrs[_ATTRS_KEY] = {name: storage_of(schema.field(name).type) for name in table.columns}
+    table.attrs[_ATTRS_KEY] = {name: storage_kind(schema.field(name).type) for name in table.columns}
     return table
 
 
-def said_storage(table: Any) -> dict[str, str]:
+def recorded_storage(table: Any) -> dict[str, str]:
     """Storage kinds recorded in a frame's attrs; empty for other frames."""
     recorded = getattr(table, "attrs", {}).get(_ATTRS_KEY) or {}
     return {
         str(name): stored
         for name, stored in recorded.items()
-        if isinstance(stored, str) and re.fullmatch(STORAGE, stored)
+        if isinstance(stored, str) and re.fullmatch(STORAGE_PATTERN, stored)
     }
 
 
-def in_storage(table: pd.DataFrame, storage: Mapping[str, str], domain: Domain) -> pd.DataFrame:
+def restore_storage(table: pd.DataFrame, storage: Mapping[str, str], domain: Domain) -> pd.DataFrame:
     """Convert columns to their storage types; columns that do not fit stay as they are."""
     labels = {str(label): label for label in table.columns}
     for attribute in domain:
@@ -117,7 +117,7 @@ def _to_moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     return moments.dt.tz_localize("UTC") if re.search(_OFFSET, form) else moments
 
 
-def keeps_storage(words: Mapping[str, Any], *, voted: bool) -> bool:
+def uses_storage(words: Mapping[str, Any], *, voted: bool) -> bool:
     """Whether the storage type applies: not if a date format was declared."""
     return voted or words.get("datetime_format") is None
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.declared.domain_file import is_blank, read_json
-from sdv_plausible.table.declared.spec_words import check_words
-from sdv_plausible.utils.input_files import text_of
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.table.declared.spec_words import check_spec
+from sdv_plausible.utils.input_files import read_text_file
+from sdv_plausible.utils.printable import escape_controls
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _EXACT = 2**53  # doubles represent all integers up to here
@@ -35,7 +35,7 @@ class Codebook:
     def lines(self) -> list[str]:
         """The messages, one per line."""
         lines = (text if name is None else f"{name}: {text}" for name, text in self.messages)
-        return [visible(line, keep="") for line in lines]
+        return [escape_controls(line, keep="") for line in lines]
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The code book for a table with these columns, with the table's name of the last one."""
@@ -48,7 +48,7 @@ class Codebook:
         message = (names[-1], f"the last column is taken for the code book's {self.last_column!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
-    def citing(self, source: str) -> Codebook:
+    def with_source(self, source: str) -> Codebook:
         """The code book with ``source`` in every declaration that is not blank."""
         cited = {
             name: declaration if is_blank(declaration) else {**declaration, "source": source}
@@ -127,7 +127,7 @@ def numerical_declaration(
     numbers = [value for code in codes if (value := parse_number(code)) is not None]
     special = [*numbers, *(code for code in codes if parse_number(code) is None)]
     try:
-        check_words(name, {**declaration, "special_values": special})
+        check_spec(name, {**declaration, "special_values": special})
     except ValueError:
         special = numbers
         messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
@@ -157,7 +157,7 @@ def labelled_declaration(
 def read_text(path: Path, what: str) -> str:
     """Text of a UTF-8 file."""
     try:
-        return text_of(path, encoding="utf-8-sig")
+        return read_text_file(path, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}: line {line} is not UTF-8: save this {what} in that encoding") from None

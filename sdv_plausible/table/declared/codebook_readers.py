@@ -16,10 +16,10 @@ from sdv_plausible.table.declared.codebook import (
 from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, VALUE_WORDS
 from sdv_plausible.table.declared.specifications import declared_attribute
 from sdv_plausible.utils.entry_points import extension, extension_names
-from sdv_plausible.utils.input_files import check_given
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.input_files import check_regular_file
+from sdv_plausible.utils.printable import escape_controls
 
-FORMS = extension_names("codebook")
+CODEBOOK_FORMATS = extension_names("codebook")
 """Formats of code books that installed packages read."""
 
 
@@ -32,16 +32,16 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
         If the file is damaged or has another format. One line with the file, the place and the way out.
     """
     path = Path(path)
-    if form is not None and form not in FORMS:
-        raise ValueError(f"format ({form!r}) must be one of {', '.join(FORMS)}")
+    if form is not None and form not in CODEBOOK_FORMATS:
+        raise ValueError(f"format ({form!r}) must be one of {', '.join(CODEBOOK_FORMATS)}")
     try:
         form = form or _form(path)
-        check_given(path)
-        return _usable(_reader(form).read(path)).citing(path.name)
+        check_regular_file(path)
+        return _usable(_reader(form).read(path)).with_source(path.name)
     except RecursionError:
         raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
     except ValueError as error:  # add the file to errors about a column or cell
-        text = visible(" ".join(str(error).split()), keep="")
+        text = escape_controls(" ".join(str(error).split()), keep="")
         raise ValueError(text if str(path) in text else f"{path}: {text}") from error
 
 
@@ -70,12 +70,12 @@ def _reader(form: str) -> CodebookReader:
 def _form(path: Path) -> str:
     """Format of a file by its extension, or by its content for JSON."""
     ending = path.suffix.lower()
-    forms = [form for form in FORMS if ending in _reader(form).endings]
+    forms = [form for form in CODEBOOK_FORMATS if ending in _reader(form).endings]
     if not forms:
-        endings = dict.fromkeys(ending for form in FORMS for ending in _reader(form).endings)
+        endings = dict.fromkeys(ending for form in CODEBOOK_FORMATS for ending in _reader(form).endings)
         raise ValueError(
             f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(endings)}; or "
-            f"say which it is: {', '.join(FORMS)}"
+            f"say which it is: {', '.join(CODEBOOK_FORMATS)}"
         )
     if len(forms) > 1:
         document = read_document(path)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, write_date
-from sdv_plausible.table.cells.number_texts import plain_text
-from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling, kind_of, spelling_of_numbers
-from sdv_plausible.table.columns.column_document import MOST_DIGITS
+from sdv_plausible.table.cells.date_texts import DIGIT_FORMATS, FORMATS, read_date, write_date
+from sdv_plausible.table.cells.number_texts import plain_number_text
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, Spelling, cell_kind, detect_number_format
+from sdv_plausible.table.columns.column_document import MAX_DECIMALS
 from sdv_plausible.table.declared.codebook import Codebook, categorical_declaration, parse_codes, parse_number
 
 MOST_VALUES = 1000  # largest number of values of a category; longer lists are names or ids
@@ -22,7 +22,7 @@ WARNING = (
 )
 
 
-def words_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN) -> Codebook:
+def declarations_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN_SPELLING) -> Codebook:
     """Declarations from a published table of text, with None for missing. Must not be confidential."""
     columns: dict[str, Mapping[str, Any]] = {}
     messages = []
@@ -42,15 +42,15 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     values = list(dict.fromkeys(cells))
     if not values:
         return None
-    kinds = Counter(kind_of(value, spelling) for value in values)
+    kinds = Counter(cell_kind(value, spelling) for value in values)
     if kinds.keys() == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    value_format, numbers = spelling_of_numbers(kinds, spelling)
-    if numbers == len(values) > max(kinds[value_format] for value_format in DIGITS):
+    value_format, numbers = detect_number_format(kinds, spelling)
+    if numbers == len(values) > max(kinds[value_format] for value_format in DIGIT_FORMATS):
         if value_format is None:
             return _numbers([spelling.plain(value).removeprefix("+") for value in values])
         return {
-            **_numbers([plain_text(value, value_format) for value in values]),
+            **_numbers([plain_number_text(value, value_format) for value in values]),
             "number_format": value_format,
         }
     for value_format in kinds.keys() & {*FORMATS}:  # at most one is the format of all values
@@ -65,7 +65,7 @@ def _numbers(texts: Sequence[str]) -> dict[str, Any]:
     declaration: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
     if not any("e" in text.casefold() for text in texts):
         digits = max(len(text.partition(".")[2]) for text in texts)
-        declaration["decimal_places"] = min(digits, MOST_DIGITS)
+        declaration["decimal_places"] = min(digits, MAX_DECIMALS)
     return declaration
 
 

@@ -15,8 +15,8 @@ from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import SHARED, WORDS, words_about
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.utils.file_names import broken_rule, colliding
-from sdv_plausible.utils.json_schema import JsonSchemaError, read
+from sdv_plausible.utils.file_names import find_collision, violated_rule
+from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
 VALUE_WORDS = words_about("values")
@@ -50,7 +50,7 @@ def check_table_name(name: Any, field: str = "table_name") -> None:
     if not is_text(name, LONGEST_NAME) or not name:
         wanted = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
         raise Refused(field, name, wanted, "try 'table'")
-    if rule := broken_rule(name):
+    if rule := violated_rule(name):
         raise Refused.saying(
             field, f"{field}: the table name {name!r:.40} becomes a file name, and {rule}: rename the table"
         )
@@ -60,7 +60,7 @@ def check_table_names(names: Collection[Any], field: str) -> None:
     """Reject table names that cannot be file names in one directory."""
     for name in names:
         check_table_name(name, field)
-    if pair := colliding(names):
+    if pair := find_collision(names):
         raise Refused.saying(
             field,
             f"{field}: the table names {pair[0]!r:.40} and {pair[1]!r:.40} become one file name on some "
@@ -77,7 +77,7 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
             raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
 
 
-def check_words(name: str, spec: Mapping[str, Any]) -> None:
+def check_spec(name: str, spec: Mapping[str, Any]) -> None:
     """Reject a declaration with invalid values."""
     read_spec(name, spec)
 
@@ -89,20 +89,20 @@ def read_spec(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     }
     sdtype = declaration.get("sdtype", "")
     for key in [key for key in declaration if key in WORDS and sdtype]:
-        if not WORDS[key].goes_with(sdtype):
+        if not WORDS[key].applies_to(sdtype):
             raise Refused.saying(
                 key,
                 f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
                 "sdtype",
             )
-        if key in declaration and not WORDS[key].holds_of.get(sdtype, lambda _: True)(declaration[key]):
+        if key in declaration and not WORDS[key].holds_for.get(sdtype, lambda _: True)(declaration[key]):
             raise Refused.saying(
                 key, f"column {name!r}: {key} ({_quoted(spec[key])}) must be {WORDS[key].rule}"
             )
         if sdtype in WORDS[key].narrower:
             schema, rule = WORDS[key].narrower[sdtype]
             try:
-                read(schema, plain(spec[key]), SHARED)
+                parse_with_schema(schema, plain(spec[key]), SHARED)
             except JsonSchemaError:
                 sentence = f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}"
                 raise Refused.saying(key, sentence) from None
@@ -114,7 +114,7 @@ def _read(name: str, key: str, value: Any) -> Any:
         return value
     word, detail = WORDS[key], ""
     try:
-        converted = read(word.form, plain(value), SHARED)
+        converted = parse_with_schema(word.form, plain(value), SHARED)
         if word.holds(converted):
             return converted
     except ValueError as error:
@@ -173,7 +173,7 @@ def _is_mixed(spec: Mapping[str, Any], metadata_spec: Mapping[str, Any]) -> bool
     return has_texts and spec.get("sdtype") == "numerical" and metadata_spec.get("sdtype") == "categorical"
 
 
-def is_invented(spec: Mapping[str, Any], is_key: bool = False) -> bool:
+def gets_placeholders(spec: Mapping[str, Any], is_key: bool = False) -> bool:
     """Whether a column gets placeholder values instead of a model: keys, ids and personal data."""
     sdtype = spec.get("sdtype")
     return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, suggestion
-from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
+from sdv_plausible.table.cells.date_texts import digits_format, names_to_digits, shows_months
 from sdv_plausible.table.cells.dates import format_unit, resolution_step
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
@@ -35,7 +35,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     """Attribute of a declaration; None if it has neither a range nor values."""
     spec = read_spec(name, spec)
     sdtype = spec.get("sdtype")
-    common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
+    common: dict[str, Any] = {"name": name, "nullable": allows_missing(spec)}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in CATEGORIES:
@@ -45,7 +45,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
 
 
-def says_missing(spec: Mapping[str, Any]) -> bool:
+def allows_missing(spec: Mapping[str, Any]) -> bool:
     """Whether a declaration allows missing values; the default is no."""
     declared, values = spec.get("range_is_nullable"), spec.get("range_values")
     return bool(declared) if declared is not None else any(map(pd.isna, values if values is not None else ()))
@@ -93,7 +93,9 @@ def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
         try:
             if date_format is None:
                 raise ValueError("no format")
-            dt.datetime.strptime(in_figures(text, date_format), figures_format(date_format) or date_format)
+            dt.datetime.strptime(
+                names_to_digits(text, date_format), digits_format(date_format) or date_format
+            )
         except (ValueError, TypeError):
             raise Refused.saying(
                 "special_values",
@@ -207,7 +209,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     check_keys(name, spec)
     declaration = read_spec(name, spec)
     given_sdtype = declaration.get("sdtype") or sdtype
-    sdtype = given_sdtype or told_sdtype(declaration)
+    sdtype = given_sdtype or implied_sdtype(declaration)
     if sdtype is None:
         raise Refused.saying(
             "range_values",
@@ -230,7 +232,7 @@ def _hint(sdtype: str) -> str:
     return "" if sdtype in MODELLED_SDTYPES else suggestion(sdtype, MODELLED_SDTYPES)
 
 
-def stated_of(
+def partial_declaration_of(
     name: str, spec: Mapping[str, Any], metadata_spec: Mapping[str, Any] | None = None
 ) -> PartialDeclaration | None:
     """The partial declaration of a column; None if there is none, or a value set is declared."""
@@ -239,7 +241,7 @@ def stated_of(
     declaration = read_spec(
         name, {**defaults, **{key: value for key, value in spec.items() if value is not None}}
     )
-    sdtype = declaration.get("sdtype") or told_sdtype(declaration)
+    sdtype = declaration.get("sdtype") or implied_sdtype(declaration)
     declaration["sdtype"] = sdtype
     value_keys = {key for key in read_spec(name, spec) if key in _STATED}
     other_keys = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
@@ -266,14 +268,14 @@ def stated_of(
     )
 
 
-def origin_of(spec: Any) -> Provenance | None:
+def declared_provenance(spec: Any) -> Provenance | None:
     """Provenance of a declaration that uses the rows, or None."""
     if not isinstance(spec, Mapping):
         return None
     return "inferred" if spec.get("detected") else spec.get("provenance")
 
 
-def told_sdtype(spec: Mapping[str, Any]) -> str | None:
+def implied_sdtype(spec: Mapping[str, Any]) -> str | None:
     """The sdtype that a declaration's other keys imply, or None."""
     if spec.get("range_values") is not None:
         return "categorical"
@@ -310,7 +312,7 @@ def date_ends(name: str, low: Any, high: Any, date_format: str | None) -> tuple[
 
 def _as_stamp(value: Any, date_format: str | None) -> int:
     if date_format is not None:
-        value, date_format = in_figures(value, date_format), figures_format(date_format)
+        value, date_format = names_to_digits(value, date_format), digits_format(date_format)
     stamp = pd.to_datetime(value, format=date_format)
     if pd.isna(stamp) or (date_format is None and isinstance(value, (int, float, np.number))):
         raise ValueError("not a date")

@@ -20,18 +20,18 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.table.columns.cell_reader import (
-    CODE,
+    CODE_KIND,
     FALSE_VALUES,
-    PHONE,
-    PLAIN,
+    PHONE_KIND,
+    PLAIN_SPELLING,
     TRUE_VALUES,
     CellReader,
     ColumnType,
     Spelling,
-    kind_of,
+    cell_kind,
 )
-from sdv_plausible.table.files.csv_header import begin, check_names, check_no_record
-from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
+from sdv_plausible.table.files.csv_header import check_names, check_no_record, detect_separator
+from sdv_plausible.table.files.text_files import CSV_OPTIONS, DAMAGE_ERRORS, Files, csv_reader, open_text
 
 BLOCK = 2_000  # records held as text at a time
 _NO_TEXT = ["\0"]
@@ -120,12 +120,12 @@ def csv_texts(
     quote: str = '"',
 ) -> Iterator[dict[str, list[Sequence[str]]]]:
     """Texts of the declared columns of a CSV file, in batches of about ``rows`` records."""
-    readers, blocks = _open_columns(path, types, PLAIN, encoding, separator, quote)
+    readers, blocks = _open_columns(path, types, PLAIN_SPELLING, encoding, separator, quote)
     while batch := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
         yield dict(zip(readers, map(list, zip(*batch, strict=True)), strict=True))
 
 
-def frame_of_texts(
+def parse_texts(
     texts: Mapping[str, Sequence[Sequence[str]]], types: Mapping[str, ColumnType], spelling: Spelling
 ) -> pd.DataFrame:
     """Parse columns of texts, in blocks, like :func:`read_csv`."""
@@ -148,7 +148,7 @@ def check_csv(
 def csv_separator(path: PathLike, encoding: str = "utf-8", quote: str = '"') -> str:
     """Return the separator in the header line of a CSV file."""
     with open_text(path, _encoding(encoding)) as file:
-        return begin(path, file, quote)[1]
+        return detect_separator(path, file, quote)[1]
 
 
 def count_unreadable(
@@ -189,9 +189,9 @@ def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
     counts = Counter[str]()
     for reader, texts in _reader_blocks(path, types, None, options):
         if reader.column.sdtype == "numerical" and reader.column.number_format is None:
-            cells, codes = Counter(texts), (CODE, PHONE)
+            cells, codes = Counter(texts), (CODE_KIND, PHONE_KIND)
             counts[reader.column.name] += sum(
-                cells[text] for text in cells if kind_of(text, reader.spelling) in codes
+                cells[text] for text in cells if cell_kind(text, reader.spelling) in codes
             )
     return dict(+counts)
 
@@ -202,7 +202,7 @@ def _reader_blocks(
     """Pairs of a declared column's reader and a block of its texts."""
     from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
 
-    marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
+    marks = {key: options.pop(key, getattr(Files, key)) for key in CSV_OPTIONS}
     readers, blocks = _open_columns(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
         yield from zip(readers.values(), block, strict=True)
@@ -281,12 +281,14 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
         while True:
             try:
                 if reader is None:
-                    first, separator = ([], separator) if separator is not None else begin(path, lines, quote)
+                    first, separator = (
+                        ([], separator) if separator is not None else detect_separator(path, lines, quote)
+                    )
                     reader = csv_reader(itertools.chain(first, lines), separator, quote)
                 record = next(reader, None)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
-            except DAMAGED as error:
+            except DAMAGE_ERRORS as error:
                 raise ValueError(
                     f"{path}: after line {_line(reader)} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"

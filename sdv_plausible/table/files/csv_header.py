@@ -11,14 +11,14 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from sdv_plausible.table.cells.date_texts import FORMATS
-from sdv_plausible.table.columns.cell_reader import Spelling, kind_of
+from sdv_plausible.table.columns.cell_reader import Spelling, cell_kind
 
 SEPARATORS = (",", ";", "\t", "|")  # detectable in a header line
 _NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # in all spellings
 PathLike = str | os.PathLike[str]
 
 
-def begin(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], str]:
+def detect_separator(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], str]:
     """Lines up to the header line, and its most frequent separator.
 
     Separators inside quotation marks are ignored. Raises ValueError if two are equally frequent, or if a
@@ -90,4 +90,4 @@ def check_no_record(path: PathLike, header: Sequence[str]) -> None:
 
 def _is_value(text: str) -> bool:
     is_number = any(not math.isnan(spelling.number(text)) for spelling in _NUMBERS)
-    return is_number or kind_of(text, Spelling()) in FORMATS
+    return is_number or cell_kind(text, Spelling()) in FORMATS

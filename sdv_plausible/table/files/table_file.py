@@ -12,7 +12,7 @@ from sdv_plausible.table.files.parquet_files import parquet_columns, read_parque
 from sdv_plausible.table.files.text_files import Files, is_parquet
 
 
-def columns_of(file: Files, known: Collection[str] = ()) -> list[str]:
+def file_columns(file: Files, known: Collection[str] = ()) -> list[str]:
     """Column names, from the header alone; errors as for :func:`read_file`."""
     # ``known``: declared names, which may contain another separator.
     if _is_parquet(file):
@@ -27,12 +27,12 @@ def read_file(file: Files, types: Any) -> pd.DataFrame:
     return read_csv(file.path, types, **file.csv, **file.cells)
 
 
-def unreadable(file: Files, types: Any) -> dict[str, int]:
+def count_unreadable_cells(file: Files, types: Any) -> dict[str, int]:
     """Number of cells per column that do not match their declaration; empty for Parquet files."""
     return {} if _is_parquet(file) else count_unreadable(file.path, types, **file.csv, **file.cells)
 
 
-def written_as_codes(file: Files, types: Any) -> dict[str, int]:
+def count_code_cells(file: Files, types: Any) -> dict[str, int]:
     """Number of cells per numeric column that are written as codes, such as 007; empty for Parquet files."""
     return {} if _is_parquet(file) else count_codes(file.path, types, **file.csv, **file.cells)
 

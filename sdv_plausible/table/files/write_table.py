@@ -19,7 +19,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         _with_integers(table).to_csv(path, index=False)
 
 
-def texts(column: pd.Series[Any]) -> list[str | None]:
+def cells_as_text(column: pd.Series[Any]) -> list[str | None]:
     """Cells as texts, for a file whose columns have one type each."""
     return [None if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
 
@@ -32,7 +32,7 @@ def _with_single_types(table: pd.DataFrame) -> pd.DataFrame:
         try:
             pa.array(table[name], from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            table[name] = texts(table[name])
+            table[name] = cells_as_text(table[name])
     return table
 
 

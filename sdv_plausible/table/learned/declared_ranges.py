@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.table.cells.dates import bins_from_clocks, on_clocks
+from sdv_plausible.table.cells.dates import bins_to_utc, utc_to_local
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.value_grid import Run, ValueGrid, date_grid
@@ -28,7 +28,7 @@ class DeclaredRange:
     low: float
     high: float
     special: tuple[float, ...] = ()  # single-value bins, inside or outside the range
-    may_have_digits: bool = False  # integer ends, and decimal_places undeclared
+    may_have_decimals: bool = False  # integer ends, and decimal_places undeclared
     rounding: tuple[int, ...] = ()  # steps of rounding, increasing from 1. Empty: the default steps
 
     @property
@@ -113,7 +113,7 @@ class DeclaredRange:
     ) -> Attribute:
         """Attribute of learned bins; of equal bins if the range has no point of this precision."""
         if not bins:
-            return replace(in_zone(self.plain, style), nullable=nullable, provenance="private")
+            return replace(in_time_zone(self.plain, style), nullable=nullable, provenance="private")
         lower, upper = ends_of(bins, grid, style)
         return replace(
             self.plain, kind=grid.kind, nullable=nullable, provenance="private", lower=lower, upper=upper,
@@ -134,7 +134,7 @@ class DeclaredRange:
         dtype = np.int64 if kind == "datetime" else np.float64
         zone = attribute.time_zone
         first, last = (
-            grid.index(on_clocks(np.array(ends, dtype=dtype), zone))
+            grid.index(utc_to_local(np.array(ends, dtype=dtype), zone))
             for ends in (attribute.lower, attribute.upper)
         )
         return (
@@ -145,7 +145,7 @@ class DeclaredRange:
         )
 
 
-def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
+def declared_range_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
     """Range of a declaration; whatever it leaves open is learned."""
     nullable = spec.get("range_is_nullable")
     has_resolution = plain.datetime_format is not None or spec.get("resolution") is not None
@@ -160,7 +160,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
         special=special,
         resolution=plain.unit if plain.kind == "datetime" and has_resolution else None,
         nullable=None if nullable is None else bool(nullable),
-        may_have_digits=plain.kind == "integer" and spec.get("decimal_places") is None,
+        may_have_decimals=plain.kind == "integer" and spec.get("decimal_places") is None,
         rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
     )
 
@@ -182,12 +182,12 @@ def ends_of(
             low, high = ends[-1][0], max(ends.pop()[1], high)
         ends.append((low, high))
     lower, upper = [low for low, _ in ends], [high for _, high in ends]
-    return bins_from_clocks(lower, upper, style.get("time_zone"))
+    return bins_to_utc(lower, upper, style.get("time_zone"))
 
 
-def in_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
+def in_time_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
     """A declared column of dates with the ends of its range in the time zone of its cells."""
-    lower, upper = bins_from_clocks(declared.lower, declared.upper, style.get("time_zone"))
+    lower, upper = bins_to_utc(declared.lower, declared.upper, style.get("time_zone"))
     return replace(declared, lower=lower, upper=upper, **style)
 
 

@@ -18,9 +18,9 @@ from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
 from sdv_plausible.table.learned.raw_queries import (
     PRESENT,
-    Flagged,
     FrequentValues,
     NoisyCount,
+    TypedValue,
     in_public_order,
     weighted_mean,
 )
@@ -29,7 +29,7 @@ from sdv_plausible.table.learned.raw_queries import (
 class _CommonValues(NamedTuple):
     """Values above the threshold, with noisy counts of them and of missing cells."""
 
-    values: Mapping[Flagged, NoisyCount]
+    values: Mapping[TypedValue, NoisyCount]
     missing: NoisyCount
 
     @classmethod
@@ -82,9 +82,9 @@ def learn_categories(rows: Queryable, plan: DomainPlan, size: NoisyCount) -> dic
         return _CommonValues.of(rows.ask_frequent(FrequentValues(name), share, plan.failure))
 
     shares = {name: plan.share(name) for name in plan.categories}
-    round_share = FIRST if plan.looks_twice else 1.0
+    round_share = FIRST if plan.has_two_rounds else 1.0
     learned = {name: query(name, round_share * share) for name, share in shares.items()}
-    if plan.looks_twice:
+    if plan.has_two_rounds:
         # At least the deviation: noise may hide as many rows in a column that seems complete.
         weights = {name: math.sqrt(max(values.others(size))) for name, values in learned.items()}
         share_per_weight = (1 - round_share) * math.fsum(shares.values()) / math.fsum(weights.values())

@@ -22,7 +22,7 @@ from scipy.stats import norm
 
 from sdv_plausible.queries.count_queries import NumberOfRows
 from sdv_plausible.queries.queryable import Queryable
-from sdv_plausible.table.cells.rounding import Rounding, estimate
+from sdv_plausible.table.cells.rounding import Rounding, estimate_rounding
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.learned.declared_ranges import FEW_POINTS, DeclaredRange, ends_of
 from sdv_plausible.table.learned.learned_categories import learn_categories
@@ -201,7 +201,7 @@ class _ColumnLearner:
                 nullable = bool(placeholders) or precision.is_missing(sigma)
             if grid is None:
                 grid = _grid_of(reading, _finest_level(precision.levels, sigma))
-            elif bounds.may_have_digits and sigma:
+            elif bounds.may_have_decimals and sigma:
                 learned_grid = _grid_of(reading, _finest_level(precision.levels, sigma))
                 grid = learned_grid if learned_grid.kind == "float" else grid
         assert grid is not None
@@ -277,7 +277,7 @@ class _ColumnLearner:
     ) -> Rounding:
         """Estimate how often values without a bin of their own are rounded."""
         answer = self.rows.ask(RoundingCounts(reading, grid, steps, tuple(spikes)), shares["rounding"])
-        return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
+        return estimate_rounding(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
     def _apply_pattern(
         self, reading: NumberReading, grid: ValueGrid, bins: list[Run], share: float

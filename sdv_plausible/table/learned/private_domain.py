@@ -192,7 +192,7 @@ class DomainPlan:
         return _categories(self.columns)
 
     @property
-    def looks_twice(self) -> bool:
+    def has_two_rounds(self) -> bool:
         """Whether categories are learned in two rounds, the second allocated by the first."""
         return self.is_private and bool(_two_round_columns(self.columns))
 
@@ -203,7 +203,7 @@ class DomainPlan:
             return 0
         if not self.is_private:
             return self.neighbours.rows_of(LEAST_HOLDERS)
-        share = self.share(self.categories[0]) * (1 - FIRST if self.looks_twice else 1)
+        share = self.share(self.categories[0]) * (1 - FIRST if self.has_two_rounds else 1)
         sigma = QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
         return threshold(sigma, self.failure, self.neighbours)
 

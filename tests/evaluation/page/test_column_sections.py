@@ -17,7 +17,7 @@ from sdv_plausible.evaluation.page.column_sections import (
 from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.summary import summarise_comparison
 from sdv_plausible.evaluation.page.svg import WIDTH
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 TABLES = [("real", "#000"), ("synthetic", "#111")]
 
@@ -36,7 +36,7 @@ def test_histograms_are_drawn_by_kind():
 def compared():
     real = pd.DataFrame({"same": ["a", "b"] * 50, "n": range(100), "off": ["x"] * 90 + ["y"] * 10})
     synthetic = real.assign(off=["x"] * 40 + ["y"] * 60)
-    pair = prepare(real, synthetic)
+    pair = prepare_pair(real, synthetic)
     return summarise_comparison(pair, None, holdout=real, num_bins=20, max_rows=None, random_state=0)
 
 

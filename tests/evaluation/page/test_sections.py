@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
+from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, GuaranteeSection
 from sdv_plausible.evaluation.page.report_page import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     ClassifierSection,
@@ -104,7 +104,7 @@ def test_what_there_is_not_has_no_section():
 
 
 def test_pages_have_their_parts_in_order_and_say_what_they_lack():
-    guarantee = Guarantee.of(None)
+    guarantee = GuaranteeSection.of(None)
     public = public_page("today", guarantee, {"<b>": None}, {})
     private = private_page("today", guarantee, [], {}, None, {"<b>": FAILED})
     for words, page in (

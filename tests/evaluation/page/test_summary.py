@@ -16,7 +16,7 @@ from sdv_plausible.evaluation.page.summary import (
     summarise_comparison,
     summarise_release,
 )
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 
 def test_a_release_summary_takes_no_real_row():
@@ -31,7 +31,7 @@ def test_a_release_summary_takes_no_real_row():
 
 def test_the_reference_of_a_comparison_is_halves_or_held_out_rows():
     frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["x", "y"] * 50})
-    pair = prepare(frame, frame)
+    pair = prepare_pair(frame, frame)
     options = {"num_bins": 20, "max_rows": None, "random_state": 0}
     halves = summarise_comparison(pair, None, holdout=None, **options)
     assert halves.reference == "two halves of the real rows"
@@ -40,7 +40,7 @@ def test_the_reference_of_a_comparison_is_halves_or_held_out_rows():
     held = summarise_comparison(pair, None, holdout=pd.DataFrame({"a": ["z"], "b": ["z"]}), **options)
     assert held.reference == "real rows against held-out ones"
     assert held.reference_columns.tolist() == [1, 1]
-    single = prepare(frame.iloc[:1], frame)
+    single = prepare_pair(frame.iloc[:1], frame)
     assert summarise_comparison(single, None, holdout=None, **options).reference_pairs.size == 0
 
 

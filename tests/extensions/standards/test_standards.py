@@ -24,7 +24,7 @@ from sdv_plausible.extensions.standards.release_description import KNOWN, descri
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
-from sdv_plausible.table.cells.dates import on_clocks
+from sdv_plausible.table.cells.dates import utc_to_local
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.files.write_table import write_table
 
@@ -214,7 +214,7 @@ def test_a_table_schema_is_a_declaration_again(case, tmp_path):
         assert (found.kind, found.nullable) == (attribute.kind, attribute.nullable)
         assert list(map(str, found.values)) == list(map(str, attribute.values))
         ends = attribute.lower[:1], attribute.upper[-1:]
-        shown = [on_clocks(np.array(end), attribute.time_zone).tolist() for end in ends]
+        shown = [utc_to_local(np.array(end), attribute.time_zone).tolist() for end in ends]
         assert [list(found.lower[:1]), list(found.upper[-1:])] == shown  # the standard has no zone
 
 

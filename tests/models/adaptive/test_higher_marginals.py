@@ -12,7 +12,7 @@ from doors import door, learn
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.higher_marginals import (
-    SetTables,
+    HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
@@ -56,7 +56,7 @@ def fitted(codes, epsilon):
 def tables(codes, mu, simulated=None):
     axes = [Axis.of_codes(j, c) for j, c in enumerate(CARDS)]
     model = parity(50_000, seed=9) if simulated is None else simulated
-    return SetTables(door(codes, CARDS, mu, KeyedRNG.from_seed(1)), axes, model, len(codes))
+    return HigherMarginals(door(codes, CARDS, mu, KeyedRNG.from_seed(1)), axes, model, len(codes))
 
 
 def independent(n):

@@ -86,7 +86,7 @@ def check_rows(release: Release) -> None:
         assert not any(len(part.sizes) for part in release.seeds.parts)
         return
     except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
-        assert release.rules.rule_set.limiting
+        assert release.rules.rule_set.row_constraints
         assert "rows that the model made" in str(error)  # noqa: PT017
         return
     assert len(rows) == 20

@@ -30,7 +30,7 @@ def test_bounds_are_of_what_was_counted_though_the_estimate_is_a_row_at_least():
 
 def test_a_table_that_others_made_tells_the_rows_where_it_is_best():
     def stated(sigma, *counts, **more):
-        return dataclasses.replace(table(0, sigma, *counts), is_stated=True, **more)
+        return dataclasses.replace(table(0, sigma, *counts), is_published=True, **more)
 
     tables = [
         table(0, 1.0, 50, 52),

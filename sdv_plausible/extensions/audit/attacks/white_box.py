@@ -22,7 +22,7 @@ from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -177,7 +177,7 @@ def white_box_of_default(
     """
     learner, budget = make_learner("bayesian_network"), ModelBudget(epsilon=epsilon, delta=delta)
     tables = worst_tables()
-    return white_box(learner, domain_of((2, 2)), budget, *tables, runs=runs, false_alarm=false_alarm)
+    return white_box(learner, categorical_domain((2, 2)), budget, *tables, runs=runs, false_alarm=false_alarm)
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs, stage_entry
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
 
@@ -54,7 +54,7 @@ class GreedyPlan(BudgetStages):
     def entries(self) -> list[LedgerEntry]:
         """Return one ledger entry per stage."""
         if math.isinf(self.mu):
-            return [stage_entry("model", "GreedyBayes", WHOLE_MODEL, (), "")]
+            return [stage_entry("model", "GreedyBayes", MODEL_PARTS, (), "")]
         if self.num_attributes < 2:
             return self.stage_entries()
         losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)

@@ -81,7 +81,7 @@ def test_an_honest_file_agrees_with_itself(honest, tmp_path, capsys):
     said = {"refused": 0, "not_checkable": 0, "passed": True}
     assert main.main(["verify", str(tmp_path / "f.release"), "--json"]) == 0
     assert said.items() <= json.loads(capsys.readouterr().out).items()
-    assert json_documents.OF_FAMILIES == FORMAT
+    assert json_documents.MULTI_TABLE_FORMAT == FORMAT
     document = copy.deepcopy(honest)  # no total is stated where an entry ends the claim
     entry = next(e for e in document["tables"]["trips"]["ledger"]["entries"] if e["losses"])
     entry["losses"] = [{"type": "InfiniteLoss", "count": 1}]

@@ -8,7 +8,7 @@ from sdv_plausible.extensions.verify.independent.table_names import (
     check_table_names,
 )
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
-from sdv_plausible.utils.file_names import MOST_BYTES, broken_rule
+from sdv_plausible.utils.file_names import MAX_NAME_BYTES, violated_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 LETTERS = [
@@ -23,9 +23,9 @@ def test_both_statements_of_the_rule_agree():
         *ORDINARY_NAMES,
         *(shape.replace("{}", one) for one in LETTERS for shape in SHAPES),
     ]
-    assert [ascii(name) for name in names if (broken_rule(name) is None) != _is_file_name(name)] == []
+    assert [ascii(name) for name in names if (violated_rule(name) is None) != _is_file_name(name)] == []
     assert [name for name in TABLE_NAMES if _is_file_name(name)] == []
-    assert MAX_NAME_BYTES == MOST_BYTES
+    assert MAX_NAME_BYTES == MAX_NAME_BYTES
     check_table_names(ORDINARY_NAMES)
     for pair in COLLIDING:
         with pytest.raises(ContradictionError, match="are one on some systems"):
