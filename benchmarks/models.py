@@ -29,8 +29,7 @@ from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
 from sdv_plausible.evaluation import distances, table_codes
-from sdv_plausible.evaluation.classifiers import compare_classifiers
-from sdv_plausible.evaluation.game import distinguishing_game
+from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
 from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sdv.sdv_versions import from_native, to_native

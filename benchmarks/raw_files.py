@@ -23,8 +23,8 @@ import pandas as pd
 from benchmarks.utility_tables import DATA
 from sdv_plausible import fit_source
 from sdv_plausible.extensions.codebooks.csv_codebook import read_csv_codebook
-from sdv_plausible.table.cells.date_texts import detect_date_format
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.cells.dates import detect_date_format
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 FILES = (
     ("openintro", "mn_police_use_of_force"), ("medicaldata", "covid_testing"), ("openintro", "birds"),

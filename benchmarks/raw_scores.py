@@ -15,8 +15,7 @@ from benchmarks.raw_grid import grid_distances
 from benchmarks.raw_methods import DELTA
 from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cells
 from sdv_plausible.evaluation import distances, table_codes
-from sdv_plausible.evaluation.classifiers import compare_classifiers
-from sdv_plausible.evaluation.game import distinguishing_game
+from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
 from sdv_plausible.evaluation.table_pair import prepare_pair, to_numbers
 
 CLOSE = 0.03  # what a column's grid distance may exceed the noisy histogram's by: the goal

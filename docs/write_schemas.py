@@ -26,7 +26,7 @@ from sdv_plausible.rules.rule_document import KINDS, conditions_form
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import ATTRIBUTE, MODELLED_SDTYPES, WORDS, attribute_form
-from sdv_plausible.table.columns.stored_types import STORAGE_PATTERN
+from sdv_plausible.table.columns.output_types import STORAGE_PATTERN
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import SCHEMA
 from sdv_plausible.utils.json_schema import (

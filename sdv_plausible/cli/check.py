@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import NO_RECORD
+from sdv_plausible.cli.files import NO_RECORD
 from sdv_plausible.cli.output import print_result, print_to_stderr
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.utils.entry_points import extension

@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.fit_options import add_budget, open_budget
 from sdv_plausible.cli.output import print_result, print_to_stderr
+from sdv_plausible.cli.run_fit import add_budget, open_budget
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.options import OPTIONS, VOTE_TAKES, default_of, typed_default
 from sdv_plausible.privacy.neighbours import Neighbours, person_from_fields
 from sdv_plausible.table.declared.access_log import replace_file, with_access_records
-from sdv_plausible.table.declared.codebook import Codebook, Message
-from sdv_plausible.table.declared.codebook_readers import CODEBOOK_FORMATS, read_codebook
+from sdv_plausible.table.declared.codebook import (
+    CODEBOOK_FORMATS,
+    WARNING,
+    Codebook,
+    Message,
+    declarations_of_table,
+    read_codebook,
+)
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, draft_domain_file, read_domain_file
-from sdv_plausible.table.declared.published_values import WARNING, declarations_of_table
 from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.utils.atomic_files import locked
 from sdv_plausible.utils.entry_points import extension

@@ -10,7 +10,7 @@ from sdv_plausible.cli.files import UsageError
 from sdv_plausible.cli.output import print_line, print_result
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.parameter_checks import whole
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.utils.atomic_files import write_atomically
 
 PURPOSE = "fit the embedded census example and look at the result"

@@ -6,8 +6,14 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError, check_outputs
-from sdv_plausible.cli.fit_options import add_budget, add_option
-from sdv_plausible.cli.run_fit import add_signing, add_table_options, allow_no_claim, write_release
+from sdv_plausible.cli.run_fit import (
+    add_budget,
+    add_option,
+    add_signing,
+    add_table_options,
+    allow_no_claim,
+    write_release,
+)
 from sdv_plausible.fitting.options import OPTIONS, default_of
 from sdv_plausible.models import named_learner
 from sdv_plausible.table.columns.domain import MAX_BINS

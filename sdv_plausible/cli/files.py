@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdv_plausible.cli.table_arguments import expand_paths, is_single_path, named_paths
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.parameter_checks import one_of
 from sdv_plausible.utils.atomic_files import write_atomically
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
     from sdv_plausible.table.columns.cell_reader import ColumnType
     from sdv_plausible.table.files.text_files import Files
+from functools import partial
+from glob import has_magic
 
 Kind = TypeVar("Kind")
 CSV_OPTIONS = ("encoding", "separator", "quote")  # format of the CSV file
@@ -361,3 +362,51 @@ def _detected(
 def separator_of(text: str) -> str:
     """Return the separator that a command-line word denotes."""
     return "\t" if text in ("tab", "\\t") else text
+
+
+def is_single_path(path: Any) -> bool:
+    """Return whether the path denotes one file, which may not exist."""
+    return isinstance(path, Path) and (path.is_file() or not (path.is_dir() or has_magic(str(path))))
+
+
+def expand_paths(path: Any) -> list[Path]:
+    """Return all files of a table; the first has the header."""
+    from sdv_plausible.sources.file_patterns import files_of
+
+    return [path] if is_single_path(path) else files_of(path)
+
+
+def named_paths(value: Any) -> list[Any]:
+    """Return an option's value as a list, with folders and patterns expanded."""
+    if not isinstance(value, list):
+        return [value]
+    return [item for entry in value for item in (expand_paths(entry) if isinstance(entry, Path) else [entry])]
+
+
+def is_partitioned(options: argparse.Namespace) -> bool:
+    """Return whether the table may exceed memory: several files, a large file, or a scratch folder."""
+    from sdv_plausible.table.files.text_files import is_large
+
+    has_scratch = getattr(options, "scratch", None) is not None
+    return has_scratch or not is_single_path(options.data) or is_large(options.data)
+
+
+NO_RECORD = "No domain file (--domain) keeps a record of this look:"
+
+
+def access_recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
+    """Return the function that records a fit's warnings in the given domain file, or None."""
+    from sdv_plausible.table.declared.access_log import log_access
+
+    return None if domain in (None, "written") or isinstance(domain, Mapping) else partial(log_access, domain)
+
+
+def record_shown_rows(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
+    """Record that a page is about to show rows of these columns; return notices for the data owner."""
+    # Raises OSError if the domain file cannot be written; then nothing may be shown.
+    from sdv_plausible.rules.rules_and_declarations import rule_digests
+    from sdv_plausible.table.declared.access_log import log_access
+
+    if domain in (None, "written"):
+        return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]
+    return log_access(domain, names, rule_digests(rules or ()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import record_shown_rows
+from sdv_plausible.cli.files import record_shown_rows
 from sdv_plausible.cli.output import print_result
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.evaluation.page.inspection import inspection_page

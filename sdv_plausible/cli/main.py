@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sdv_plausible.utils.entry_points import constant_of, extension, extension_names
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 ORDER = (
     "demo", "declare", "check", "plan", "synthesize", "fit", "families", "sample", "report", "describe",
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_to_stderr(f"interrupted; nothing is half written{drawn}")
         return INTERRUPTED
     except Exception as error:  # includes foreign errors, whose texts may quote cells
-        from sdv_plausible.utils.error_messages import one_line
+        from sdv_plausible.utils.text_output import one_line
 
         if options.debug:
             traceback.print_exception(error)

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import UsageError, add_declarations, check_inputs, declared_types
-from sdv_plausible.cli.fit_options import add_parameters
 from sdv_plausible.cli.output import print_result
-from sdv_plausible.cli.run_fit import make_synthesizer, row_cap
+from sdv_plausible.cli.run_fit import add_parameters, make_synthesizer, row_cap
 from sdv_plausible.cli.undeclared_columns import columns_to_plan
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import record_shown_rows
+from sdv_plausible.cli.files import record_shown_rows
 from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import allow_no_claim
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
-from sdv_plausible.utils.input_files import read_regular_file
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 PURPOSE = "compare synthetic with real rows on a page: not private unless --publishable"
 
@@ -111,7 +111,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     """Return whether a guarantee covers the synthetic rows; publishing without one must be allowed."""
-    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+    from sdv_plausible.evaluation.page.sections import GuaranteeSection
 
     guarantee = GuaranteeSection.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
@@ -144,7 +144,7 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
 
 def _quoted(path: Path, ledger: Any) -> Any:
     """Return a ledger from a file with its texts quoted; raise if it contradicts itself."""
-    from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+    from sdv_plausible.evaluation.page.sections import GuaranteeSection
     from sdv_plausible.privacy.ledger_record import LedgerRecord, quote_record
 
     if GuaranteeSection.of(ledger).claimed:

@@ -14,13 +14,13 @@ import pandas as pd
 
 from sdv_plausible.cli.files import UsageError, check_output, write_output
 from sdv_plausible.cli.output import print_result, print_to_stderr, rows_bar
-from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret
+from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_regular_file
+from sdv_plausible.utils.file_paths import read_regular_file
 
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute

@@ -8,7 +8,7 @@ from pathlib import Path
 from sdv_plausible.cli.files import UsageError, check_outputs, write_output
 from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fit_synthesizer, row_cap, save_on_failure
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 
 PURPOSE = "make a synthetic copy of a CSV or Parquet table"
 

@@ -14,10 +14,10 @@ from sdv_plausible.cli.files import (
     declared_types,
     given_options,
     in_table_order,
+    is_partitioned,
     metadata_and_detected,
     names_of,
 )
-from sdv_plausible.cli.table_arguments import is_partitioned
 from sdv_plausible.fitting.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
@@ -28,7 +28,7 @@ from sdv_plausible.table.declared.declarations import (
     uses_metadata_values,
 )
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,7 @@ def types_source(options: argparse.Namespace) -> str:
 
 def columns_with_inference(options: argparse.Namespace, names: Sequence[str]) -> ColumnInfo:
     """Return column info with inference of all types that no declaration fixes."""
-    from sdv_plausible.sdv.metadata import load_metadata, metadata_of
-    from sdv_plausible.sdv.metadata_schema import with_types
+    from sdv_plausible.sdv.metadata import load_metadata, metadata_of, with_types
 
     metadata_types = metadata_columns(options.metadata)
     file = explicit_domain_file(options.domain) or DomainFile(columns={})

@@ -32,8 +32,7 @@ from sdv_plausible.evaluation.table_pair import (
 )
 
 if TYPE_CHECKING:
-    from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate
-    from sdv_plausible.evaluation.game import GameResult
+    from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate, GameResult
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -183,7 +182,7 @@ class ModelAccuracy(_SectionSixMetric):
         random_state: int = 0,
     ) -> dict[str, Any]:
         from sdv_plausible.evaluation import prediction, table_codes
-        from sdv_plausible.evaluation.features import split_rows, split_sizes
+        from sdv_plausible.evaluation.table_codes import split_rows, split_sizes
 
         *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
@@ -344,7 +343,7 @@ class DistinguishingGame(_SectionSixMetric):
 
     @classmethod
     def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
-        from sdv_plausible.evaluation.game import distinguishing_game
+        from sdv_plausible.evaluation.classifiers import distinguishing_game
 
         outcome = distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}

@@ -13,7 +13,7 @@ import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.table.cells.number_texts import main_number_format, number_kind, read_numbers
-from sdv_plausible.utils.error_messages import unhashable_types
+from sdv_plausible.utils.text_output import unhashable_types
 
 Kind = Literal["numerical", "datetime", "categorical"]
 Floats = npt.NDArray[np.float64]

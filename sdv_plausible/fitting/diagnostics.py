@@ -24,7 +24,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import listed, require_columns
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.rules.rule_violations import check_rows
+from sdv_plausible.rules.rules_and_declarations import check_rows
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.data_checks import (
     Check,
@@ -34,7 +34,7 @@ from sdv_plausible.table.data_checks import (
 )
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.learned.raw_queries import PrecisionCounts
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that usually mark a missing value."""

@@ -13,10 +13,10 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 from sdv_plausible.fitting.options import check_no_moved
 from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
-from sdv_plausible.fitting.zero_cost_entries import entries_without_cost
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -32,13 +32,12 @@ from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
-from sdv_plausible.table.columns.output_types import generated_type, output_type
-from sdv_plausible.table.columns.stored_types import uses_storage
+from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
 from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, uses_metadata_values
-from sdv_plausible.table.declared.spec_words import check_table_name
+from sdv_plausible.table.declared.specifications import check_table_name
 
 
 def fit_source(
@@ -186,7 +185,7 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
     """Specifications of the columns to read: the named ones, or all if types are inferred."""
     person = arguments.settings.neighbours.person
     if arguments.types == "voted":
-        from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
+        from sdv_plausible.fitting.column_specs import split_undeclared  # only if types are inferred
 
         if metadata is not None:
             raise check.Refused.saying(

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.learner_checks import model_class
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
+from sdv_plausible.privacy.parameter_checks import listed, one_of
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.declared.personal_names import personal_sdtype
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.column_types import personal_sdtype
+from sdv_plausible.table.declared.declarations import Declarations, Specs, Types
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 FOR_SURE = 6.0  # standard deviations; among 100 columns with 1000 types noise exceeds it once in 10,000 fits
 RARE = 0.01  # smallest share of a column's cells whose loss is reported
@@ -185,3 +188,67 @@ def as_printed(settings: Settings, model: str, missed: str) -> str:
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
     return f"{text}; it misses {missed}"
+
+
+def check_types(types: Any) -> None:
+    """Reject an unknown ``types``: a typo must not give a guarantee for types read off the rows."""
+    if types is not None:
+        one_of("types", types, get_args(Types), ", or None")
+
+
+def entries_without_cost(
+    random_state: int | None,
+    *,
+    has_constraints: bool,
+    transformers: Sequence[str] = (),
+    types: Types | None = "declared",
+    assumed: Sequence[str] = (),
+) -> list[LedgerEntry]:
+    """One entry for each thing that reads the rows without noise or reveals the noise.
+
+    ``types`` is the source of semantic types and date formats; ``transformers`` and ``assumed`` are columns.
+    """
+    reasons = {}
+    if types == "detected":
+        reasons["types"] = (
+            "semantic types and date formats detected in the rows",
+            "semantic types were detected in the rows, where one row can change what a column is taken for; "
+            "declare them: give "
+            "every column its sdtype, in the domain file or in metadata that you wrote, and say "
+            'types="declared", or have the cells vote (types="voted")',
+        )
+    if random_state is not None:
+        reasons["coins"] = (
+            f"random_state = {random_state}",
+            "the coins come from random_state and can be guessed; leave random_state out",
+        )
+    if has_constraints:
+        reasons["constraints"] = (
+            "SDV constraints",
+            "SDV constraints learn from the rows without noise; drop them",
+        )
+    if transformers:
+        reasons["transformers"] = (
+            f"transformers of {', '.join(transformers)}",
+            "your own transformers learn from the rows without noise; leave the default ones",
+        )
+    no_claim = [
+        LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+        for name, (how, note) in reasons.items()
+    ]
+    return [*assumed_types_entry(assumed), *no_claim]
+
+
+def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
+    """Entry of column types of unknown origin, on which the guarantee depends; none without columns."""
+    if not columns:
+        return []
+    how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"
+    note = (
+        'the total holds if they were known without the data: types="declared" is your word that they were; '
+        'types="voted" learns those of a single table within the budget'
+    )
+    entry = LedgerEntry(
+        name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
+    )
+    return [entry]

@@ -18,9 +18,9 @@ from sdv_plausible.table.cells.canonical_forms import is_text
 from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.table.files.storage_types import check_storage, mask_invalid_utf8
-from sdv_plausible.utils.error_messages import unhashable_types
+from sdv_plausible.utils.text_output import unhashable_types
 
 LONGEST_SOURCE = 200
 NOTE = (

@@ -13,9 +13,8 @@ from typing import Any
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import REUSED_PREFIX, LedgerEntry, entries_in_total
-from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.ledger_record import entry_name, quoted, rounded_up, says
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.file.document_nodes import DocumentNode

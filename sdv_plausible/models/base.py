@@ -66,7 +66,7 @@ class ModelBudget:
         """Return the ledger entry of a learner that spends the whole budget on Gaussian noise."""
         mu = self.gaussian()
         if math.isinf(mu):
-            from sdv_plausible.models.budget_stages import stage_entry  # lazy: rarely needed
+            from sdv_plausible.models.count_learning import stage_entry  # lazy: rarely needed
 
             return stage_entry("model", what, MODEL_PARTS, (), "")
         return LedgerEntry(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from sdv_plausible.privacy.accounting.attacker_bounds import AttackerBounds, attackers
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.composition import RandomSplit, compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.entries import (
     TOLERANCE,
     LedgerEntry,
@@ -20,18 +20,19 @@ from sdv_plausible.privacy.entries import (
     entries_in_total,
     find_envelope,
 )
-from sdv_plausible.privacy.foreign_texts import says
 from sdv_plausible.privacy.ledger_record import (
     NO_CLAIM,
     NOISE,
     PUBLIC,
     LedgerText,
+    entry_name,
+    plain_or_quoted,
     rounded_up,
+    says,
     total_sentence,
 )
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, RelatedTablesUnit
 from sdv_plausible.privacy.parameter_checks import escape_controls
-from sdv_plausible.privacy.quoting import in_own_words, with_quoted_names
 
 SENTENCE_ENTRIES = ("plausible deniability", "as printed", "noise", "invented")
 """Entries without a loss that are shown as sentences rather than as lines of the table."""
@@ -360,3 +361,47 @@ def bound_on_conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
 
 def _factor(epsilon: float) -> str:
     return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+
+
+WORDS: Mapping[str, str] = {
+    "GaussianLoss": "Gaussian noise", "SampledGaussianLoss": "Gaussian noise on sums over samples",
+    "DiscreteLaplaceLoss": "discrete Laplace noise", "PureDP": "pure differential privacy",
+    "ApproxDP": "approximate differential privacy",
+    "BoundedRangeLoss": "choices of the exponential mechanism",
+    "ReleaseLoss": "noisy sizes of large groups", "ZCDP": "zero-concentrated differential privacy",
+    "InfiniteLoss": "no privacy guarantee",
+}  # fmt: skip
+"""Mechanism of each kind of loss, in words."""
+_SCOPES = {("domain",): "the domain", ("seeds",): "the seeds", ("structure", "parameters"): "the model"}
+
+
+def in_own_words(entry: LedgerEntry) -> LedgerEntry:
+    """Describe an entry of a file by its losses, with the file's texts quoted."""
+    losses = "; ".join(map(loss_words, entry.losses))
+    text = says(entry.mechanism) if entry.mechanism else ""
+    return replace(
+        entry, name=entry_name(entry.name), mechanism="; ".join(filter(None, (losses, text))) or "free",
+        scope=_SCOPES.get(entry.parts, " and ".join(entry.parts) or "everything"),
+        note=says(entry.note) if entry.note else "",
+    )  # fmt: skip
+
+
+def loss_words(loss: Loss) -> str:
+    """Describe a loss: its mechanism, its parameters, and the number of uses."""
+    name, count = type(loss).__name__, loss.count
+    figures = [
+        f"{field.name.replace('_', ' ')} {rounded_up(float(getattr(loss, field.name)))}"
+        for field in fields(loss)  # type: ignore[arg-type]
+        if field.name != "count"
+    ]
+    times = [f"{count:,} times"] if count > 1 else []
+    return ", ".join([WORDS.get(name, name), *figures, *times])
+
+
+def with_quoted_names(unit: Neighbours) -> Neighbours:
+    """Return a privacy unit whose column and table names are quoted."""
+    person = None if unit.person is None else plain_or_quoted(unit.person)
+    if not isinstance(unit, RelatedTablesUnit):
+        return replace(unit, person=person)
+    hanging = tuple((*map(plain_or_quoted, names), max_rows) for *names, max_rows in unit.hanging)
+    return replace(unit, person=person, root=plain_or_quoted(unit.root), hanging=hanging)  # type: ignore[arg-type]

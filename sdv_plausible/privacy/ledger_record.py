@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 from sdv_plausible.privacy.parameter_checks import shown
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
@@ -293,3 +292,38 @@ def _number(plain: Mapping[str, Any], name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         raise TypeError(f"{name} ({shown(value)}) must be a number of at least 0")
     return float(value)
+
+
+MAX_QUOTED = 2000  # longest quotation, in characters
+FILE_SAYS = "The file says"
+NAMES = (
+    "answers", "as printed", "coins", "column types", "constraints", "count", "domain", "invented",
+    "learning", "margins", "model", "noise", "persons", "plausible deniability",
+    "public table", "rules", "seeds", "size", "structure", "tables", "training", "transformers", "types",
+)  # fmt: skip
+"""Entry names that this package uses."""
+
+
+def quoted(text: str) -> str:
+    """Quote a text on one line; non-printable characters are escaped and long texts are cut."""
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
+    plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in short)
+    return '"' + plain.replace('"', "'") + '"'
+
+
+def plain_or_quoted(name: str) -> str:
+    """Return a name as it is if it is one word, else quoted."""
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else quoted(name)
+
+
+def says(text: str, what: str = "") -> str:
+    """Quote a text after the words "The file says"."""
+    return f"{FILE_SAYS}{what and f' of {what}'}: {quoted(text)}"
+
+
+def entry_name(name: str) -> str:
+    """Return an entry's name as it is if this package uses it, also after a table name; else quoted."""
+    table, _, own = name.rpartition(": ")
+    if own not in NAMES:
+        return quoted(name)
+    return f"{plain_or_quoted(table)}: {own}" if table else own

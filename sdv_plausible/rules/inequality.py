@@ -25,8 +25,7 @@ from sdv_plausible.rules.rule import (
 )
 from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, utc_to_local
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import CATEGORIES, sdtype_of
-from sdv_plausible.table.declared.specifications import date_ends
+from sdv_plausible.table.declared.specifications import CATEGORIES, date_ends, sdtype_of
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 DAY = NANOSECONDS["D"]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import sdtype_of
+from sdv_plausible.table.declared.specifications import sdtype_of
 
 Formats = Mapping[str, str | None]
 """Date columns -> strftime format of their text, or None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +16,20 @@ from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.dates import shows_time
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.data_checks import Check, Finding, check_columns
 from sdv_plausible.table.declared.declarations import explicit_domain_file, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     VALUE_WORDS,
     check_agreement,
     check_spec,
+    declare,
+    declared_provenance,
+    partial_declaration_of,
     sdtype_of,
 )
-from sdv_plausible.table.declared.specifications import declare, declared_provenance, partial_declaration_of
 
 _STATED = {"range_min", "range_max", "range_values", "range_is_nullable", "special_values"}
 """Words that describe a surrogate's values."""
@@ -209,3 +212,41 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
             )
         )
     return entries
+
+
+def check_rows(
+    rule_set: RuleSet, declared: Mapping[str, tuple[Attribute, bool | None]], table: pd.DataFrame,
+    show: Callable[[str], object],
+) -> tuple[Check, set[str]]:  # fmt: skip
+    """Compare rows with declarations and rules. Not private."""
+    # ``declared``: attribute and declared nullability of every declared column that the model sees. The
+    # second result names the checked columns, directly or by a surrogate or rule: that all their cells fit is
+    # reported, too. Columns with undeclared values are not among them.
+    known = {name: attribute for name, (attribute, _) in declared.items()}
+    nullable = {name: missing for name, (_, missing) in declared.items()}
+    columns_check = check_columns(rule_set.fold(table), known, nullable, show)
+    check = Check((*columns_check.findings, *rule_findings(rule_set, table)))
+    modelled = set(declared) - set(rule_set.added)
+    return check, modelled.union(*(rule.columns for rule in rule_set.rules if _can_misfit(rule, nullable)))
+
+
+def _can_misfit(rule: Rule, nullable: Mapping[str, bool | None]) -> bool:
+    """Whether a row can break a rule or its surrogates; undeclared dates with times cannot."""
+    return (
+        not isinstance(rule, kinds.DateAndTime)
+        or rule.date in nullable
+        or nullable.get(rule.time) is not None
+    )
+
+
+def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
+    """Rules that rows break, with counts. Not private."""
+    findings = []
+    for rule, broken in rule_set.broken(table).items():
+        rows = int(broken.sum())
+        if rows:
+            is_deriving = isinstance(rule, DerivingRule)
+            what = "counts as the nearest row that keeps it" if is_deriving else "counts, but is never made"
+            problem = f"break the rule; such a row {what}"
+            findings.append(Finding(f"rule '{rule}'", problem, rows, rows / len(table)))
+    return findings

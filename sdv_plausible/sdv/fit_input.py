@@ -13,7 +13,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.sdv.metadata_schema import modelled_sdtypes
+from sdv_plausible.sdv.metadata import modelled_sdtypes
 from sdv_plausible.table.cells.cell_series import numbers_without_texts
 from sdv_plausible.table.columns.column_document import type_words_by_column
 from sdv_plausible.table.declared.declarations import Declarations, uses_metadata_values

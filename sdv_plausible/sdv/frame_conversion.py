@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 import narwhals
 import pandas as pd
 
+from sdv_plausible.table.cells.canonical_forms import as_objects
 from sdv_plausible.table.cells.cell_series import normalize_cells
-from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.files.storage_types import has_invalid_utf8, mask_invalid_utf8
 
 FrameKind = Literal["polars", "pyarrow"]

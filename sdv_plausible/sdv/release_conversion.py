@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sdv.errors import SamplingError
+from sdv.utils import load_synthesizer
 
 from sdv_plausible.fitting.arguments import released_types
 from sdv_plausible.fitting.fit import FitResult
@@ -34,7 +38,7 @@ from sdv_plausible.release.file.settings_section import (
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.stored_types import uses_storage
+from sdv_plausible.table.columns.output_types import uses_storage
 from sdv_plausible.table.declared.column_types import DECLARED_TYPES, check_released, metadata_columns
 from sdv_plausible.table.declared.declarations import as_domain_file
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -263,3 +267,33 @@ def _metadata(release: Release) -> Any:
 
 def _list(key: str | tuple[str, ...]) -> Any:
     return list(key) if isinstance(key, tuple) else key
+
+
+_DAMAGED = (
+    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""Errors of unpickling a file that is damaged, or of another version."""
+
+
+def load_saved(filepath: str | Path, kind: type[Any]) -> Any:
+    """Unpickle a synthesizer of a class; ValueError if the file is damaged or holds something else."""
+    if not isinstance(filepath, (str, os.PathLike)):
+        raise Refused("filepath", type(filepath), "must be the path of a file that save() wrote")
+    path = str(filepath)
+    try:
+        loaded = load_synthesizer(path)
+    except OSError:
+        raise
+    except _DAMAGED as error:
+        if isinstance(error, (ImportError, AttributeError)) and "sdv_plausible" in str(error):
+            raise ValueError(
+                f"{path!r} was saved by another version of sdv-plausible, whose files this one "
+                "does not read: sample from it with that version, or fit again"
+            ) from error
+        if isinstance(error, ModuleNotFoundError):
+            raise ValueError(f"{path!r} needs a module that is not installed: {error}") from error
+        raise ValueError(f"{path!r} is not a saved synthesizer, or is damaged: {error}") from error
+    if not isinstance(loaded, kind):
+        raise ValueError(f"{path!r} holds a {type(loaded).__name__}, not a {kind.__name__}")
+    return loaded

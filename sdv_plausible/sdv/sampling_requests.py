@@ -67,7 +67,7 @@ def sample_with_sdv(
         output = OutputFile.of(method, args, kwargs, table_name)
         if output is None or output.path.exists():  # SDV rejects an existing file
             return finished(from_native(method(*args, **kwargs)))
-        from sdv_plausible.table.files.write_table import write_table  # only where a file is written
+        from sdv_plausible.table.files.table_file import write_table  # only where a file is written
 
         frame = finished(from_native(output.call(method)))
         with new_folders(output.path.parent):

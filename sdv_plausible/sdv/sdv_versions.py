@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.utils.file_names import path_in_folder
+from sdv_plausible.utils.file_paths import path_in_folder
 
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2

@@ -27,6 +27,7 @@ from sdv_plausible.fitting.arguments import VOTED, FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, LookRecorder, compare_with_declarations
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -38,7 +39,6 @@ from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
 from sdv_plausible.fitting.public_table import PublicTable, check_public_given, public_entries
 from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
-from sdv_plausible.fitting.zero_cost_entries import entries_without_cost
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
@@ -65,7 +65,7 @@ from sdv_plausible.sdv.fit_input import (
     without_special_texts,
 )
 from sdv_plausible.sdv.frame_conversion import FrameKind, Rows, frame_kind, in_kind, split_input
-from sdv_plausible.sdv.metadata_schema import (
+from sdv_plausible.sdv.metadata import (
     check_assigned,
     check_columns,
     check_labels,
@@ -99,18 +99,17 @@ from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
-from sdv_plausible.table.columns.output_types import to_pandas_types
-from sdv_plausible.table.columns.stored_types import recorded_storage
+from sdv_plausible.table.columns.output_types import recorded_storage, to_pandas_types
 from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons_entry
 from sdv_plausible.table.data_checks import Check
 from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_table_name
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES, check_table_name
 from sdv_plausible.table.files.text_files import reads_in_parts
 from sdv_plausible.utils.atomic_files import write_atomically
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.multiple_synthesis import About
@@ -321,7 +320,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if is_path(rules):
             rules = self._from_files["rules"] = read_rules(rules)
         if isinstance(rules, (list, tuple)) and rules:
-            from sdv_plausible.sdv.sdv_constraints import as_rules
+            from sdv_plausible.sdv.sdv_parameters import as_rules
 
             rules = as_rules(rules)
         fit = arguments.read(
@@ -1295,7 +1294,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             One row per number of kept attributes: quartiles of the candidates' group sizes, and the share of
             groups of at least k.
         """
-        from sdv_plausible.mechanism.drawing.seed_diagnostics import diagnose
+        from sdv_plausible.mechanism.drawing.sampler import diagnose
 
         return diagnose(self._fitted_sampler(), num_candidates)
 
@@ -1310,7 +1309,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega:
             share}}``.
         """
-        from sdv_plausible.mechanism.drawing.seed_diagnostics import seed_diagnostics
+        from sdv_plausible.mechanism.drawing.sampler import seed_diagnostics
 
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
@@ -1374,7 +1373,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         ValueError
             If the file is damaged or holds something else.
         """
-        from sdv_plausible.sdv.saved_files import load_saved
+        from sdv_plausible.sdv.release_conversion import load_saved
 
         return load_saved(filepath, cls)
 

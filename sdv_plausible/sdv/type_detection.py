@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
-from sdv_plausible.table.cells.date_texts import BROADER, DIGIT_FORMATS, FORMATS, main_date_format
+from sdv_plausible.table.cells.dates import BROADER, DIGIT_FORMATS, FORMATS, main_date_format
 from sdv_plausible.table.columns.cell_reader import (
     Spelling,
     cell_kind,

@@ -15,7 +15,7 @@ import pandas as pd
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.sources.worker_pool import Piece
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
-from sdv_plausible.table.columns.stored_types import storage_kind
+from sdv_plausible.table.columns.output_types import storage_kind
 from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
 from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
 from sdv_plausible.table.files.text_files import Files

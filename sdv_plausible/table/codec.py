@@ -11,11 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import canonical, is_storable
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, local_to_utc, utc_to_local
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import as_nanoseconds, local_to_utc, utc_to_local, write_dates
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.utils.step_lookup import StepLookup

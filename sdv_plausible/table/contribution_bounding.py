@@ -22,8 +22,13 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, is_missing, to_builtin
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
+from sdv_plausible.table.cells.canonical_forms import (
+    NOT_A_VALUE,
+    as_objects,
+    is_arrow,
+    is_missing,
+    to_builtin,
+)
 
 _EXACT = 2.0**53  # doubles skip whole numbers from here on
 

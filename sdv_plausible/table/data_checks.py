@@ -14,7 +14,7 @@ from sdv_plausible.table.cells.canonical_forms import canonical
 from sdv_plausible.table.cells.cell_series import as_doubles
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 NUM_EXAMPLES = 5  # values shown per column
 MAX_OUTSIDE = 0.5  # share of cells outside the declaration above which a fit warns

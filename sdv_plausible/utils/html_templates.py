@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 
 def percent(share: float) -> str:
@@ -79,3 +81,32 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Pad the cells of each column to the same width."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+
+
+class PageSection:
+    """Contents of a section; its template defines the layout."""
+
+    template: ClassVar[str]
+
+    def __init_subclass__(cls, template: str) -> None:
+        super().__init_subclass__()
+        cls.template = template
+
+
+@dataclass(frozen=True, kw_only=True)
+class HtmlPage:
+    """Contents of a page; ``title`` is the window title."""
+
+    template_packages: tuple[str, ...]  # packages with the sections' templates
+    title: str
+    heading: str
+    date: str
+    kind: Literal["public", "private"]  # colour of the banner
+    banner: str  # notice on how the page may be used
+    sections: tuple[PageSection, ...]
+
+    def html(self) -> str:
+        """Render the page, which forbids all network requests."""
+        packages = (*self.template_packages, "sdv_plausible")
+        templates = environment(*packages, keep_trailing_newline=True)
+        return templates.get_template("page.html").render(vars(self))

@@ -14,7 +14,7 @@ MOVED = {
     "sdv_plausible.fit": "sdv_plausible.fitting",
     "sdv_plausible.fit.first_count": "sdv_plausible.fitting.row_count_check",
     "sdv_plausible.privacy.noise.coins": "sdv_plausible.privacy.noise.keyed_rng",
-    "sdv_plausible.privacy.noise.recipients": "sdv_plausible.privacy.noise.stable_seeds",
+    "sdv_plausible.privacy.noise.recipients": "sdv_plausible.privacy.noise.keyed_rng",
     "sdv_plausible.questions": "sdv_plausible.queries",
     "sdv_plausible.questions.counts": "sdv_plausible.queries.count_queries",
     "sdv_plausible.questions.queryable": "sdv_plausible.queries.queryable",

@@ -18,7 +18,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.cli import run_fit
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.fit_options import add_parameters, constructor_arguments, open_budget
+from sdv_plausible.cli.run_fit import add_parameters, constructor_arguments, open_budget
 from sdv_plausible.fitting.options import OPTIONS
 
 FRAME = pd.DataFrame({"age": [1]})

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.features import FeatureEncoder, split_rows, split_sizes
+from sdv_plausible.evaluation.table_codes import FeatureEncoder, split_rows, split_sizes
 from sdv_plausible.evaluation.table_pair import prepare_pair
 
 

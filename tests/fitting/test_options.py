@@ -27,7 +27,7 @@ from sdv_plausible import (
     metadata_of,
 )
 from sdv_plausible.cli import declare
-from sdv_plausible.cli.fit_options import add_parameters
+from sdv_plausible.cli.run_fit import add_parameters
 from sdv_plausible.extensions.audit import audit_command
 from sdv_plausible.fitting.options import (
     MODELS,

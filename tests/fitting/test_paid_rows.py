@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdv_plausible.fitting.paid_rows import paid_row_cap
+from sdv_plausible.fitting.arguments import paid_row_cap
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.conditions import Forbidden
 from sdv_plausible.rules.derived_columns import Sum

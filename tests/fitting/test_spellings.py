@@ -9,8 +9,13 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import fit_source
-from sdv_plausible.table.cells.date_texts import FORMATS, detect_date_format, write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
+from sdv_plausible.table.cells.dates import (
+    FORMATS,
+    as_nanoseconds,
+    detect_date_format,
+    shows_time,
+    write_dates,
+)
 
 ROWS = 2000
 ODD = 7  # row of one cell that is no date

@@ -35,15 +35,14 @@ from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting import arguments
 from sdv_plausible.fitting import fit as run_module
-from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS
+from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, split_undeclared
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.reused_domain import ReusedDomain
-from sdv_plausible.fitting.undeclared_types import split_undeclared
 from sdv_plausible.fitting.worst_case_charge import check_uniform_cost
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from sdv_plausible.fitting.zero_cost_entries import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 
 
 def test_each_thing_has_an_entry_of_its_own():

@@ -40,8 +40,8 @@ from sdv_plausible import (
     to_standard,
 )
 from sdv_plausible.cli.main import main
-from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
-from sdv_plausible.extensions.standards.signing import new_key, public_file
+from sdv_plausible.evaluation.page.sections import GuaranteeSection
+from sdv_plausible.extensions.standards.attestation import new_key, public_file
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText

@@ -36,7 +36,7 @@ from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting.options import OPTIONS, VALUES
 from sdv_plausible.models import NAMES, named_learner
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.privacy.noise.stable_seeds import new_secret
+from sdv_plausible.privacy.noise.keyed_rng import new_secret
 from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.rules.rule_document import SHARED as OF_RULES

@@ -20,8 +20,8 @@ from sdv_plausible import (
     verify,
 )
 from sdv_plausible.datasets import families_like_domain, families_like_metadata
-from sdv_plausible.release.file.arrays import decode
 from sdv_plausible.release.file.fake_columns import expand_pattern
+from sdv_plausible.release.file.json_documents import decode
 
 STORED = Path(__file__).parents[1] / "release/file/stored/default.release"
 FRAME = pd.DataFrame({"a": ["x", "y"]})

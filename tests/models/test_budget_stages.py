@@ -7,7 +7,7 @@ import pytest
 from sdv_plausible.extensions.models.gaussian_copula.copula_learner import CopulaPlan
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.budget_stages import counts_entry
+from sdv_plausible.models.count_learning import counts_entry
 from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, gaussian_noise
 from sdv_plausible.privacy.entries import MODEL_PARTS

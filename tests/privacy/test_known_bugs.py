@@ -13,7 +13,7 @@ from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
+from sdv_plausible.extensions.models.paper.paper_plans import LearningPlan
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork

@@ -25,9 +25,9 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
     both_directions,
 )
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget

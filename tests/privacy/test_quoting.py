@@ -8,11 +8,16 @@ import pytest
 
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.foreign_texts import NAMES, says
-from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import LedgerRecord, LedgerText, quote_record
+from sdv_plausible.privacy.ledger import (
+    SENTENCE_ENTRIES,
+    WORDS,
+    PrivacyLedger,
+    in_own_words,
+    loss_words,
+    with_quoted_names,
+)
+from sdv_plausible.privacy.ledger_record import NAMES, LedgerRecord, LedgerText, quote_record, says
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, RelatedTablesUnit
-from sdv_plausible.privacy.quoting import WORDS, in_own_words, loss_words, with_quoted_names
 from sdv_plausible.release.file.ledger_section import LOSSES
 
 LIE = "Certified by the Federal Office: epsilon 0.001"

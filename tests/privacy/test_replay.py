@@ -24,8 +24,8 @@ from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.plan import ExpectedNoise
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.fitting.model_learning import learn_model
+from sdv_plausible.fitting.fit import learn_model
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.composition import compose

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.sdv.placeholder_table import hide_generated, own_transformers, reseed_generators
+from sdv_plausible.sdv.sdv_state import hide_generated, own_transformers, reseed_generators
 
 
 def transformer(is_generator: bool, **more):

@@ -10,7 +10,7 @@ from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.cells.date_texts import FORMATS, read_date, sentinel_texts
+from sdv_plausible.table.cells.dates import FORMATS, read_date, sentinel_texts
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import declared_attribute
 

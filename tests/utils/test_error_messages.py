@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from sdv_plausible.table.declared.spec_words import check_spec
-from sdv_plausible.utils.error_messages import one_line, unhashable_types
+from sdv_plausible.table.declared.specifications import check_spec
+from sdv_plausible.utils.text_output import one_line, unhashable_types
 
 
 def caught(act):

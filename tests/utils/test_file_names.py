@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdv_plausible.utils.file_names import find_collision, path_in_folder, violated_rule
+from sdv_plausible.utils.file_paths import find_collision, path_in_folder, violated_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 

@@ -17,13 +17,12 @@ from markupsafe import Markup, escape
 
 import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
-import sdv_plausible.extensions.audit.results
-from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
-from sdv_plausible.evaluation.page.sections import DistanceSection
+import sdv_plausible.extensions.audit.auditing
+from sdv_plausible.evaluation.page.sections import DistanceSection, GuaranteeSection
 from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
-from sdv_plausible.utils.html_page import HtmlPage, PageSection
+from sdv_plausible.utils.html_templates import HtmlPage, PageSection
 
 HOSTILE = "\"'><planted on=1>&amp;{{ 1 // 0 }}{% endfor %}</script>"
 ROOMS = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy", "sdv_plausible.extensions.audit")

@@ -20,17 +20,17 @@ from sdv_plausible import (
     verify,
 )
 from sdv_plausible.cli import report, sample
-from sdv_plausible.cli.fit_options import read_object
 from sdv_plausible.cli.main import main
+from sdv_plausible.cli.run_fit import read_object
 from sdv_plausible.extensions.standards import card_command, registry_command
-from sdv_plausible.extensions.standards.signing import new_key, public_file, secret_key
+from sdv_plausible.extensions.standards.attestation import new_key, public_file, secret_key
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.declared.access_log import log_access
-from sdv_plausible.table.declared.codebook_readers import CODEBOOK_FORMATS, read_codebook
+from sdv_plausible.table.declared.codebook import CODEBOOK_FORMATS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import as_domain_file
-from sdv_plausible.utils.input_files import (
+from sdv_plausible.utils.file_paths import (
     check_regular_file,
     open_regular_file,
     read_regular_file,
@@ -122,7 +122,7 @@ def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monke
     """Also a pipe that stood there while the file was opened, and is a regular file before and after."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"a")
-    monkeypatch.setattr("sdv_plausible.utils.input_files.check_given", lambda *_: None)
+    monkeypatch.setattr("sdv_plausible.utils.file_paths.check_given", lambda *_: None)
     with pytest.raises(ValueError, match="is a pipe"):
         open_regular_file(tmp_path / "pipe")
     monkeypatch.undo()
@@ -135,7 +135,7 @@ def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monke
 # --- no other place opens a file ------------------------------------------------------------------------------------------
 
 OTHERS = {  # module: why what it opens is not a path of a user, or is a table
-    "utils/input_files.py": "the functions themselves",
+    "utils/file_paths.py": "the functions themselves",
     "cli/main.py": "the null device",
     "utils/atomic_files.py": "files that are being written, and locks",
     "utils/lazy_names.py": "of the package", "utils/entry_points.py": "of the package",

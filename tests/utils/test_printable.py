@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 
 def test_control_characters_are_written_out():

@@ -7,21 +7,24 @@ bars would be about a pixel high and their differences invisible.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
+from sdv_plausible.evaluation.network_layout import NODE_WIDTH, NetworkLayout, Structure, layers
 from sdv_plausible.evaluation.page.svg import (
     GRID,
     INK,
     SERIES,
+    SYNTHETIC,
     WIDTH,
     SvgDrawing,
     number,
     shorten,
     shorten_all,
+    text_width,
     ticks,
 )
 from sdv_plausible.evaluation.table_pair import Floats
@@ -269,3 +272,186 @@ def line_plot(
         drawing.text(legend_x + 28, legend_y, names[rank])
     drawing.line(left, bottom, right, bottom)
     return drawing.svg()
+
+
+# Sequential: white to dark blue, dark enough at the end for white text. Diverging: dark orange over white to
+# dark blue.
+_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
+_NEGATIVE, _POSITIVE = (
+    ((127, 39, 4), (217, 72, 1), (253, 174, 107)),
+    ((158, 202, 225), (33, 113, 181), (8, 48, 107)),
+)
+_SIGNED = (*_NEGATIVE, (255, 255, 255), *_POSITIVE)
+_MIN_NUMBERED_CELL = 24.0  # smallest cell width that fits a number
+_MAX_NUMBERED_COLUMNS = 16
+_MIN_SPAN = 0.05
+_EQUAL_CONTRAST = 0.179  # luminance at which black and white text have equal contrast
+
+
+def shade(value: float, signed: bool = False) -> tuple[str, bool]:
+    """Return the colour of a value in [0, 1] (signed: [-1, 1]), and whether its text should be white."""
+    anchors = _SIGNED if signed else _SCALE
+    share = (value + 1) / 2 if signed else value
+    position = min(max(share, 0.0), 1.0) * (len(anchors) - 1)
+    i = min(int(position), len(anchors) - 2)
+    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(anchors[i], anchors[i + 1], strict=True)]
+    return "#{:02X}{:02X}{:02X}".format(*mixed), _luminance(mixed) < _EQUAL_CONTRAST
+
+
+def _luminance(colour: Sequence[int]) -> float:
+    """Return the relative luminance (WCAG 2)."""
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def heatmap(
+    title: str, labels: Sequence[str], matrix: Floats, scale_name: str, *, signed: bool = False
+) -> Markup:
+    """Draw a square matrix with names, numbers where they fit, and a legend below."""
+    # Values lie in [0, 1]. ``signed`` values are differences, and their scale ends at the largest.
+    m = len(labels)
+    span = max(_MIN_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0
+    label_width = min(110.0, 8 + max(text_width(label) for label in labels))
+    min_cell = _MIN_NUMBERED_CELL + 2 if m <= _MAX_NUMBERED_COLUMNS else 15.0
+    cell = max(min_cell, min(34.0, (WIDTH - label_width - 4) / m))
+    drawing = SvgDrawing(max(WIDTH, label_width + m * cell + 4), label_width + m * cell + 48, title)
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, label_width - 4), strict=True)):
+        centre = label_width + (i + 0.5) * cell + 4
+        drawing.text(label_width - 4, centre, short, "end")
+        drawing.text(
+            centre, label_width - 4, short, transform=f"rotate(-90 {centre:.1f} {label_width - 4:.1f})"
+        )
+        for j in range(m):
+            tip = f"{label}, {labels[j]}: {matrix[i, j]:+.3f}" if signed else ""
+            tip = tip or f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
+            colour = shade(float(matrix[i, j]) / span, signed)
+            _cell(
+                drawing,
+                (label_width + j * cell, label_width + i * cell),
+                cell,
+                float(matrix[i, j]),
+                colour,
+                tip,
+            )
+    _scale(drawing, label_width, label_width + m * cell + 10, scale_name, span if signed else 0.0)
+    return drawing.svg()
+
+
+def _cell(
+    drawing: SvgDrawing,
+    corner: tuple[float, float],
+    size: float,
+    value: float,
+    colour: tuple[str, bool],
+    tip: str,
+) -> None:
+    fill, white = colour
+    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
+    if size >= _MIN_NUMBERED_CELL and 0.005 <= abs(value) < 0.995:
+        ink = {"fill": "#FFFFFF" if white else "#000000", "font_size": 9, "pointer_events": "none"}
+        words = f"{abs(value):.2f}"[1:]
+        words = f"\u2212{words}" if value < 0 else words
+        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, words, "middle", **ink)
+
+
+def _scale(drawing: SvgDrawing, left: float, top: float, name: str, span: float) -> None:
+    for step in range(100):
+        value = step / 99
+        fill = shade(2 * value - 1, signed=True)[0] if span else shade(value)[0]
+        drawing.rect(left + 1.5 * step, top, 1.6, 9, fill)
+    ends = (f"\u2212{number(span)}", f"+{number(span)}") if span else ("0", "1")
+    for x, line, words, anchor in ((0, 1, ends[0], "start"), (150, 1, ends[1], "end"), (0, 2, name, "start")):
+        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
+
+
+_NODE_HEIGHT, _LAYER, _TOP = 24.0, 64.0, 6.0
+_EDGE = "#5A5A5A"
+_ROW, _INDENT, _NUMBER = 28.0, 16.0, 30.0
+
+
+def network_graph(structure: Structure) -> Markup:
+    """Draw ``{child: parents}``; arrows point from parent to child."""
+    layout = NetworkLayout(structure, WIDTH)
+    deepest = max(layout.depth.values(), default=0)
+    drawing = SvgDrawing(layout.width, deepest * _LAYER + _NODE_HEIGHT + 2 * _TOP, "network")
+    drawing.arrowhead("arrow", _EDGE)
+    for route in layout.routes:
+        drawing.path(_curve(layout, route), _EDGE, stroke_width=1.2, marker_end="url(#arrow)")
+    shorts = dict(zip(layout.depth, shorten_all(list(layout.depth), NODE_WIDTH - 6), strict=True))
+    for node, level in layout.depth.items():
+        x, y = layout.x[node], _TOP + level * _LAYER
+        box = (x - NODE_WIDTH / 2, y, NODE_WIDTH, _NODE_HEIGHT)
+        drawing.rect(*box, "#FFF7E6", tip=layout.tips[node], stroke=SYNTHETIC, rx=5)
+        drawing.text(x, y + 16, shorts[node], "middle", pointer_events="none")
+    return drawing.svg()
+
+
+def _curve(layout: NetworkLayout, route: Sequence[str]) -> str:
+    level = layout.depth[route[0]]
+    x, y = layout.x[route[0]], _TOP + level * _LAYER + _NODE_HEIGHT
+    steps = [f"M{x:.1f} {y:.1f}"]
+    bend = (_LAYER - _NODE_HEIGHT) / 2
+    for item in route[1:]:
+        level += 1
+        next_x, top = layout.x[item], _TOP + level * _LAYER
+        steps.append(f"C{x:.1f} {y + bend:.1f} {next_x:.1f} {top - bend:.1f} {next_x:.1f} {top:.1f}")
+        if item != route[-1]:  # straight through the lane, past this layer's nodes
+            steps.append(f"L{next_x:.1f} {top + _NODE_HEIGHT:.1f}")
+        x, y = next_x, top + _NODE_HEIGHT
+    return " ".join(steps)
+
+
+def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]) -> Markup:
+    """Draw each column below and right of its strongest parent, one indent per level."""
+    # Line width and the number at the end show the strength of the link (``strengths`` of pairs, in [0, 1]).
+    # Without strengths, the first parent counts. The chart fits a phone's width for any number of columns.
+    order = [node for row in layers(structure) for node in row]
+    strongest = {
+        child: max(parents, key=lambda parent: strengths.get(frozenset((parent, child)), -1.0))
+        for child, parents in structure.items()
+        if parents
+    }
+    rows = _walk(order, strongest)
+    indent = min(_INDENT, (WIDTH - NODE_WIDTH - _NUMBER - 40) / max(1, *(depth for _, depth in rows)))
+    drawing = SvgDrawing(WIDTH, len(rows) * _ROW + 2 * _TOP, "network, strongest links")
+    positions = {node: (4 + depth * indent, _TOP + i * _ROW) for i, (node, depth) in enumerate(rows)}
+    for child, parent in strongest.items():
+        _link(drawing, positions[parent], positions[child], strengths.get(frozenset((parent, child))))
+    available = {
+        node: WIDTH - 4 - x - (_NUMBER if node in strongest else 0) for node, (x, _) in positions.items()
+    }
+    width = min(available.values())
+    shorts = dict(zip(positions, shorten_all(list(positions), width - 12), strict=True))
+    for node, (x, y) in positions.items():
+        parents = ", ".join(structure.get(node, ())) or "none"
+        box = (x, y, min(width, text_width(shorts[node]) + 14), _NODE_HEIGHT - 2)
+        drawing.rect(*box, "#FFF7E6", tip=f"{node}; parents: {parents}", stroke=SYNTHETIC, rx=5)
+        drawing.text(x + 6, y + 15, shorts[node], pointer_events="none")
+        strength = strengths.get(frozenset((strongest.get(node, ""), node)))
+        if strength is not None:
+            drawing.text(x + box[2] + 4, y + 15, f"{strength:.2f}", fill="#555555")
+    return drawing.svg()
+
+
+def _walk(order: Sequence[str], parent_of: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return each node with its depth in depth-first order, parents before children."""
+    children: dict[str | None, list[str]] = {}
+    for node in order:
+        children.setdefault(parent_of.get(node), []).append(node)
+    visited = []
+    stack = [(node, 0) for node in reversed(children.get(None, []))]
+    while stack:
+        node, depth = stack.pop()
+        visited.append((node, depth))
+        stack.extend((child, depth + 1) for child in reversed(children.get(node, [])))
+    return visited
+
+
+def _link(
+    drawing: SvgDrawing, parent: tuple[float, float], child: tuple[float, float], strength: float | None
+) -> None:
+    x, y, end = parent[0] + 5, child[1] + _NODE_HEIGHT / 2 - 1, child[0]
+    width = 1.0 + 5.0 * (strength or 0.0)
+    corner = f"M{x:.1f} {parent[1] + _NODE_HEIGHT - 2:.1f} L{x:.1f} {y:.1f}"
+    drawing.path(f"{corner} L{end:.1f} {y:.1f}", _EDGE, stroke_width=f"{width:.1f}")

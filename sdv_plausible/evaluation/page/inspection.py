@@ -12,14 +12,13 @@ from scipy.stats import entropy
 from scipy.stats.contingency import association, crosstab
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.page.column_sections import ColumnSection, DependenceSection
-from sdv_plausible.evaluation.page.heatmaps import heatmap
-from sdv_plausible.evaluation.page.histograms import column_histograms
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import heatmap, network_graph
+from sdv_plausible.evaluation.page.sections import ColumnSection, DependenceSection
+from sdv_plausible.evaluation.page.summary import column_histograms
 from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.table_codes import Codes, encode_pair
 from sdv_plausible.evaluation.table_pair import Floats, TablePair, to_numbers
-from sdv_plausible.utils.html_page import HtmlPage, PageSection
+from sdv_plausible.utils.html_templates import HtmlPage, PageSection
 
 _NOT_PUBLIC = (
     "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "

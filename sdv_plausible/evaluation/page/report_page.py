@@ -13,13 +13,14 @@ import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import sections
-from sdv_plausible.evaluation.page.column_sections import (
+from sdv_plausible.evaluation.page.sections import (
     ColumnSection,
     DependenceSection,
+    GuaranteeSection,
+    IntervalSection,
     NetworkSection,
     pairwise_strengths,
 )
-from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, IntervalSection
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     RelativeScore,
@@ -27,8 +28,7 @@ from sdv_plausible.evaluation.page.summary import (
     ScoreSection,
 )
 from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC
-from sdv_plausible.utils.html_page import HtmlPage, PageSection
-from sdv_plausible.utils.html_templates import count
+from sdv_plausible.utils.html_templates import HtmlPage, PageSection, count
 
 _TEMPLATE_PACKAGES = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy")  # packages with templates
 _PUBLIC = (

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import network_graph
 from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
 
 

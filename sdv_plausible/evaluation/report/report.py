@@ -93,8 +93,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     ) -> None:
         from sdv_plausible.evaluation.classifiers import check_classifier_names
         from sdv_plausible.evaluation.network_layout import as_structure, layers
-        from sdv_plausible.evaluation.page.guarantee import GuaranteeSection, IntervalSection
-        from sdv_plausible.evaluation.page.sections import SeedDiagnostics
+        from sdv_plausible.evaluation.page.sections import GuaranteeSection, IntervalSection, SeedDiagnostics
         from sdv_plausible.evaluation.report import report_properties
 
         super().__init__()

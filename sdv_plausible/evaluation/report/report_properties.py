@@ -16,7 +16,7 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.reports.multi_table._properties.base import BaseMultiTableProperty
 from sdmetrics.reports.single_table._properties.base import BaseSingleTableProperty
 
-from sdv_plausible.evaluation import classifiers, distances, game, table_codes
+from sdv_plausible.evaluation import classifiers, distances, table_codes
 from sdv_plausible.evaluation.report import plots
 from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare_holdout, prepare_pair
 
@@ -191,7 +191,7 @@ class DistinguishingGameProperty(TableProperty):
 
     def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
-        outcome = game.distinguishing_game(
+        outcome = classifiers.distinguishing_game(
             pair,
             classifiers=options.distinguishers,
             num_runs=options.num_runs,

@@ -18,10 +18,16 @@ from sdv_plausible.fitting.options import OPTIONS
 from sdv_plausible.table.columns.column_document import WORDS, SpecWord
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import declares_type_only
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_keys, check_spec
-from sdv_plausible.table.declared.specifications import declare, implied_sdtype, partial_declaration_of
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    check_keys,
+    check_spec,
+    declare,
+    implied_sdtype,
+    partial_declaration_of,
+)
 from sdv_plausible.table.learned.declared_ranges import is_wide
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
 LEFT_OUT = "left out"  # of the file

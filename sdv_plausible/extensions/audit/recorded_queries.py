@@ -11,8 +11,7 @@ import numpy as np
 
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 from sdv_plausible.queries.count_queries import Axes, CountTable, NumberOfRows, Query
-from sdv_plausible.queries.query_session import noise_groups
-from sdv_plausible.queries.queryable import NoisyValues, Queryable
+from sdv_plausible.queries.queryable import NoisyValues, Queryable, noise_groups
 from sdv_plausible.queries.transcript import Noise
 
 NO_ANSWER = frozenset({"part", "sigma"})  # methods that read no row

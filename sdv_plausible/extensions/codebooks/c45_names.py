@@ -19,7 +19,7 @@ from sdv_plausible.table.declared.codebook import (
     parse_codes,
     read_text,
 )
-from sdv_plausible.table.declared.spec_words import check_spec
+from sdv_plausible.table.declared.specifications import check_spec
 
 CLASSES = "class"  # column of the classes: the table's last one, under any name
 UNKNOWN = "?"

@@ -26,9 +26,8 @@ from sdv_plausible.table.declared.codebook import (
     parse_number,
     read_text,
 )
-from sdv_plausible.table.declared.spec_words import check_names, check_spec
-from sdv_plausible.table.declared.specifications import implied_sdtype
-from sdv_plausible.table.files.csv_header import detect_separator
+from sdv_plausible.table.declared.specifications import check_names, check_spec, implied_sdtype
+from sdv_plausible.table.files.csv_files import detect_separator
 from sdv_plausible.table.files.text_files import csv_reader
 
 _PLAIN_TYPES = {

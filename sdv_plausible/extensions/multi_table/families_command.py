@@ -22,12 +22,11 @@ from sdv_plausible.cli.files import (
     save_to_new_folder,
     write_output,
 )
-from sdv_plausible.cli.fit_options import add_budget, open_budget
 from sdv_plausible.cli.output import print_result, print_to_stderr, progress_steps
-from sdv_plausible.cli.run_fit import allow_no_claim
+from sdv_plausible.cli.run_fit import add_budget, allow_no_claim, open_budget
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,9 +225,9 @@ def check_new_folder(options: argparse.Namespace, name: str) -> None:
 
 def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     """All tables as CSV files in a folder, which is there whole or not at all."""
-    from sdv_plausible.table.files.write_table import write_table
+    from sdv_plausible.table.files.table_file import write_table
     from sdv_plausible.utils.atomic_files import part_folder
-    from sdv_plausible.utils.file_names import path_in_folder
+    from sdv_plausible.utils.file_paths import path_in_folder
 
     with part_folder(folder.parent) as hidden:
         whole = hidden / "tables"

@@ -11,8 +11,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.fitting.reused_domain import without_assumed_format
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.cells.dates import shows_time, write_dates
 from sdv_plausible.table.columns.column_document import type_words
 
 if TYPE_CHECKING:

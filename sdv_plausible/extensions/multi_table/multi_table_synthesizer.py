@@ -25,6 +25,7 @@ from sdv_plausible.extensions.multi_table.related_rows import brought_together
 from sdv_plausible.extensions.multi_table.relationships import read_tree
 from sdv_plausible.extensions.multi_table.roles import Often, Role, read_roles
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, warn_of_assumed_types
+from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -33,7 +34,6 @@ from sdv_plausible.fitting.object_state import (
     without_transient,
 )
 from sdv_plausible.fitting.release_budget import Budget, check_budget
-from sdv_plausible.fitting.zero_cost_entries import check_types
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import check_total
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -23,8 +23,8 @@ from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.fit_source import make_release
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 from sdv_plausible.fitting.release_budget import only_planned
-from sdv_plausible.fitting.zero_cost_entries import entries_without_cost
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -39,7 +39,7 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.atomic_files import write_atomically
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard

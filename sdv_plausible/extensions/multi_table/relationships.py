@@ -12,7 +12,7 @@ from sdv_plausible.privacy.neighbours import RELATIONS, RelatedTablesUnit, Relat
 from sdv_plausible.privacy.parameter_checks import Refused, listed, one_of, whole
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.columns.column_document import type_words_by_column
-from sdv_plausible.table.declared.spec_words import check_names, check_table_names
+from sdv_plausible.table.declared.specifications import check_names, check_table_names
 
 Specs = dict[str, dict[str, Any]]
 MOST_CHILDREN, MOST_ROWS, MOST_TABLES = 1000, 10**6, 100

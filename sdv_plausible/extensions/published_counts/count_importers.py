@@ -13,7 +13,7 @@ from sdv_plausible.extensions.published_counts.stated_counts import StatedCounts
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.table.files.text_files import is_parquet
-from sdv_plausible.utils.input_files import check_regular_file, open_regular_file
+from sdv_plausible.utils.file_paths import check_regular_file, open_regular_file
 
 STRUCTURE = ("DATAFLOW", "STRUCTURE")  # first header of SDMX-CSV 1 and 2
 NOT_DIMENSIONS = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns before dimensions

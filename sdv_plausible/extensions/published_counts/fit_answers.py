@@ -25,7 +25,7 @@ from sdv_plausible.release.multiple_synthesis import Refitter
 from sdv_plausible.rules.rules_and_declarations import rule_entries
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.spec_words import check_table_name
+from sdv_plausible.table.declared.specifications import check_table_name
 from sdv_plausible.table.domain_building import domain_entries
 
 NOTE = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
@@ -97,7 +97,7 @@ def fit_answers(
     fit = arguments.read({name: t.words for name, t in types.items()}, rules=rules, max_bins=max_bins)
     declared_domain = _declared_domain(fit.declared, [*fit.specs])
     if fit.rules:
-        from sdv_plausible.rules.structural_zeros import possible_pairs  # lazily: it loads every kind of rule
+        from sdv_plausible.rules.possible_values import possible_pairs  # lazily: it loads every kind of rule
 
         declared_domain = replace(declared_domain, possible=possible_pairs(fit.rules, declared_domain))
     encoded, makers = _collect_answers(answers, declared_domain)

@@ -16,9 +16,8 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed, shown
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import DEVIATION, SCALES, SOURCE, Noise, NoisyAnswer
 from sdv_plausible.table.codec import Codec, ColumnCodec
-from sdv_plausible.table.columns.attribute import Attribute
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, reparse_columns
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 
 # Names of the noise parameter -> noise laws of answers.

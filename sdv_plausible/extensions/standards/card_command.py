@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import UsageError, check_files_exist, check_output, given_options, option_name
-from sdv_plausible.cli.fit_options import add_budget, open_budget, read_object
 from sdv_plausible.cli.output import print_result
+from sdv_plausible.cli.run_fit import add_budget, open_budget, read_object
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_regular_file
-from sdv_plausible.utils.printable import escape_controls
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.file.release import Release
@@ -113,7 +113,7 @@ def _describe(options: argparse.Namespace, release: Release) -> None:
 
 def _name(path: Path, *tables: str) -> str:
     """Default name of the release: the names of its tables, or the file's stem for an unnamed table."""
-    from sdv_plausible.privacy.foreign_texts import plain_or_quoted
+    from sdv_plausible.privacy.ledger_record import plain_or_quoted
 
     return (
         path.stem

@@ -19,7 +19,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Make a key pair, and write its two files."""
-    from sdv_plausible.extensions.standards.signing import new_key, public_file
+    from sdv_plausible.extensions.standards.attestation import new_key, public_file
 
     for path in (options.output, public_file(options.output)):
         if path.is_file():

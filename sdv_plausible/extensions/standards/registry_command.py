@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sdv_plausible.cli.files import UsageError, check_output, given_options
 from sdv_plausible.cli.output import print_result
 from sdv_plausible.utils.atomic_files import write_atomically
-from sdv_plausible.utils.input_files import read_regular_file
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger_record import LedgerRecord

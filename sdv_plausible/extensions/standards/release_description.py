@@ -21,15 +21,13 @@ from sdv_plausible.release.card.card_contents import (
     made_with,
 )
 from sdv_plausible.table.cells.cell_documents import write_value
-from sdv_plausible.table.cells.date_texts import shows_date, write_date
-from sdv_plausible.table.cells.dates import NANOSECONDS, shows_time
-from sdv_plausible.table.columns.attribute import Attribute
+from sdv_plausible.table.cells.dates import NANOSECONDS, shows_date, shows_time, write_date
 from sdv_plausible.table.columns.column_document import CATEGORIES, type_words
-from sdv_plausible.table.columns.domain_description import lines
+from sdv_plausible.table.columns.domain import Attribute, description_lines
 from sdv_plausible.table.columns.output_types import generated_type
 from sdv_plausible.table.files.table_file import file_columns
 from sdv_plausible.table.files.text_files import Files, is_parquet
-from sdv_plausible.utils.input_files import read_regular_file
+from sdv_plausible.utils.file_paths import read_regular_file
 
 IRI = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`]+"
 
@@ -133,7 +131,7 @@ def describe_release(
     derived = dict.fromkeys(release.rules.made, f"; {DERIVED}")
     texts = {
         name: f"{escape_markdown(content)}; {PROVENANCE[attributes[name].provenance]}{derived.get(name, '')}"
-        for name, content, _ in lines(attributes.values())
+        for name, content, _ in description_lines(attributes.values())
     }
     columns = {c.name: _specification(c, attributes.get(c.name)) for c in schema.columns}
     return ReleaseDescription(

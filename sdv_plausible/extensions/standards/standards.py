@@ -11,9 +11,79 @@ from typing import Any
 from sdv_plausible.extensions.standards.croissant import to_croissant
 from sdv_plausible.extensions.standards.dcat import to_dcat
 from sdv_plausible.extensions.standards.release_description import ReleaseDescription, describe_release
-from sdv_plausible.extensions.standards.sdv_metadata import to_sdv_metadata
-from sdv_plausible.extensions.standards.table_schema import to_table_schema
 from sdv_plausible.privacy.parameter_checks import one_of
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "numerical": ("range_min", "range_max", "range_is_nullable", "decimal_places"),
+    "datetime": ("datetime_format", "range_min", "range_max", "range_is_nullable"),
+    "categorical": ("range_values", "range_is_nullable"),
+    "ordinal": ("range_values", "range_is_nullable"),
+    "boolean": ("range_is_nullable",),
+    "id": ("regex_format",),
+}
+"""Fields of SDV's metadata by sdtype; any other sdtype has ``pii`` only."""
+
+
+def to_sdv_metadata(description: ReleaseDescription) -> dict[str, Any]:
+    """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
+    columns = {}
+    for name, spec in description.columns.items():
+        fields = ("sdtype", *FIELDS.get(spec["sdtype"], ("pii",)))
+        columns[name] = {field: spec[field] for field in fields if field in spec}
+    primary, alternate, related = description.keys
+    table = {
+        "columns": columns,
+        "primary_key": _plain(primary),
+        "alternate_keys": list(map(_plain, alternate)),
+        "column_relationships": [{"type": kind, "column_names": list(names)} for kind, names in related],
+    }
+    table = {name: value for name, value in table.items() if value}
+    return {"tables": {description.table: table}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+
+
+def _plain(key: Any) -> Any:
+    return list(key) if isinstance(key, tuple) else key
+
+
+_TYPES = {"text": "string", "mixed": "any"}
+PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
+
+
+def to_table_schema(description: ReleaseDescription) -> dict[str, Any]:
+    """Return the schema of the rows: types, ranges, values, and whether cells may be missing."""
+    primary, *_ = description.keys
+    key = {} if primary is None else {"primaryKey": [primary] if isinstance(primary, str) else list(primary)}
+    return {
+        "$schema": PROFILE,
+        "title": description.name,
+        "description": description.description,
+        "fields": [_field(description, name) for name in description.columns],
+        "missingValues": [""],
+        **key,
+    }
+
+
+def _field(description: ReleaseDescription, name: str) -> dict[str, Any]:
+    column = description.columns[name]
+    kind, values = description.cell_kinds[name], column.get("range_values")
+    kind = _TYPES.get(kind, kind)
+    limits: dict[str, Any] = {}
+    if "range_is_nullable" in column:
+        limits["required"] = not column["range_is_nullable"]
+    if values and kind != "boolean":
+        limits["enum"] = values if kind != "string" else list(map(str, values))
+    if "range_min" in column and kind not in ("any", "string"):
+        limits |= {"minimum": column["range_min"], "maximum": column["range_max"]}
+    date_format = {"format": column.get("datetime_format", "any")} if column["sdtype"] == "datetime" else {}
+    order = {"categories": limits["enum"], "categoriesOrdered": True} if column["sdtype"] == "ordinal" else {}
+    return {
+        "name": name,
+        "type": kind,
+        **date_format,
+        **order,
+        "description": description.column_texts[name],
+        "constraints": limits,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

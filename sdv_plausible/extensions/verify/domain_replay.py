@@ -31,11 +31,10 @@ from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.table.cells.date_texts import sentinel_texts
+from sdv_plausible.table.cells.dates import sentinel_texts
 from sdv_plausible.table.columns.column_document import CATEGORIES
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import MOST_BINS, DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import counts_points

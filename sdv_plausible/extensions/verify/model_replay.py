@@ -13,9 +13,11 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError, UncheckableError
 from sdv_plausible.fitting.options import TYPES_SHARE
+from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.row_count_check import (
     ROWS_AT_FIRST,
     RowCountQuery,
@@ -34,13 +36,16 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.count_queries import CountTable, num_charges
 from sdv_plausible.queries.partition_selection import FrequentValueCounts
-from sdv_plausible.queries.query_session import NoisyValues
+from sdv_plausible.queries.queryable import NoisyValues
 from sdv_plausible.queries.transcript import NoisyAnswer, query_record
 from sdv_plausible.release.file.model_section import write_model
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings_section import privacy_of, versions_of
 from sdv_plausible.release.multiple_synthesis import Refitter
 from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.files.table_file import file_columns, read_file
+from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.table.learned.type_inference import type_inference_entry
 
 ROUNDING = 1e-4
@@ -179,7 +184,7 @@ def _with_zeros(release: Release) -> Domain:
     domain = replace(release.domain, possible={})
     if not release.rules.rule_set:
         return domain
-    from sdv_plausible.rules.structural_zeros import possible_pairs  # lazy: imports all kinds of rules
+    from sdv_plausible.rules.possible_values import possible_pairs  # lazy: imports all kinds of rules
 
     return replace(domain, possible=possible_pairs(release.rules.rule_set, domain))
 
@@ -373,3 +378,38 @@ def max_difference(first: Any, second: Any) -> float:
         return max((max_difference(a, b) for a, b in zip(first, second, strict=True)), default=0.0)
     are_scalars = not isinstance(first, np.ndarray) and not isinstance(second, np.ndarray)
     return 0.0 if are_scalars and first == second else np.inf
+
+
+def check_public(public: Any, known: dict[str, Any], release: Release) -> str:
+    """Compare a public table with the settings; puts the learner that starts from it into ``known``."""
+    if public is None:
+        raise UncheckableError("the model started from one: give it (public, --public)")
+    frame = public if isinstance(public, pd.DataFrame) else _read(release, public)
+    rows, digest = release.settings["public_rows"], release.settings.get("public_sha256")
+    if len(frame) != rows:
+        raise ContradictionError(f"the table has {len(frame):,} rows, and the file says that it had {rows:,}")
+    learner = with_public(
+        learner_from_config(release.settings), frame, release.domain, release.rules.rule_set
+    )
+    known["learner"] = learner
+    if digest is None:
+        raise UncheckableError("the file, of an older version, holds no digest of it")
+    if codes_digest(learner.public) != digest:
+        raise ContradictionError("the table has other cells than the one whose digest the file holds")
+    return f"its digest is that of the file, of {rows:,} rows"
+
+
+def _read(release: Release, public: Any) -> pd.DataFrame:
+    """Read a file with the types of the release's columns."""
+    file = public if isinstance(public, Files) else Files(public)
+    attributes = {a.name: a for a in (*release.domain, *release.rules.made.values())}
+    types: dict[str, Any] = {}
+    for column in release.schema.columns:
+        attribute = attributes.get(column.name)
+        types[column.name] = dict(column.spec)
+        if attribute is not None and attribute.provenance == "declared":
+            types[column.name] = attribute
+        elif attribute is not None and attribute.number_format is not None:
+            types[column.name]["number_format"] = attribute.number_format
+    present = file_columns(file, types)
+    return read_file(file, column_types({name: spec for name, spec in types.items() if name in present}))

@@ -31,15 +31,19 @@ from sdv_plausible.extensions.verify.independent.verdict import (
     Verdict,
     quoted,
 )
-from sdv_plausible.extensions.verify.model_replay import check_charges, replay_model, version_checked
-from sdv_plausible.extensions.verify.public_replay import check_public
+from sdv_plausible.extensions.verify.model_replay import (
+    check_charges,
+    check_public,
+    replay_model,
+    version_checked,
+)
 from sdv_plausible.privacy.parameter_checks import Refused, truth
 from sdv_plausible.release.file.json_documents import MAX_BYTES, check_digest_type
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rules_and_declarations import rule_labels
 from sdv_plausible.table.files.text_files import Files
-from sdv_plausible.utils.input_files import check_regular_file, open_regular_file
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.file_paths import check_regular_file, open_regular_file
+from sdv_plausible.utils.text_output import escape_controls
 
 Check = Callable[[Any], str]
 NO_CLAIM = "; the file makes no privacy claim"

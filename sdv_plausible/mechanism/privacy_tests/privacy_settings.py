@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.privacy_test import SEED_DELTA_SHARE, PrivacyTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.composition import RandomSplit, check_split
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, squares
-from sdv_plausible.privacy.accounting.random_split import RandomSplit, check_split
 from sdv_plausible.privacy.entries import first_row_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours

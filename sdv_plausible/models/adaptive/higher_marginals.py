@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdv_plausible.models.adaptive.denoising import rake_all
-from sdv_plausible.models.adaptive.estimates import Columns, Estimates
+from sdv_plausible.models.adaptive.maximum_entropy import Columns, Estimates
 from sdv_plausible.models.adaptive.schedule import SetRound, worth_measuring
 from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.queries.count_queries import Axis, L1Distances

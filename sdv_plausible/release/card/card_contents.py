@@ -7,8 +7,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sdv_plausible.privacy.foreign_texts import plain_or_quoted, quoted
-from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText, rounded_up
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    LedgerRecord,
+    LedgerText,
+    plain_or_quoted,
+    quoted,
+    rounded_up,
+)
 from sdv_plausible.privacy.neighbours import RelatedTablesUnit
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.card.conformance import conformance_items

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -12,17 +12,22 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.answers_section import AnswersSection, read_answers, write_answers
 from sdv_plausible.release.file.document_nodes import DocumentNode
-from sdv_plausible.release.file.domain_section import check_column, read_domain, write_domain
+from sdv_plausible.release.file.domain_section import (
+    check_column,
+    check_writable_rules,
+    read_domain,
+    read_rules,
+    write_domain,
+    write_rules,
+)
 from sdv_plausible.release.file.ledger_section import (
     RecordedStatement,
     check_ledger_fits,
     read_ledger,
     write_ledger,
 )
-from sdv_plausible.release.file.model_section import read_model, write_model
-from sdv_plausible.release.file.rules_section import check_writable_rules, read_rules, write_rules
+from sdv_plausible.release.file.model_section import read_model, read_seeds, write_model, write_seeds
 from sdv_plausible.release.file.schema_section import TableSchema, read_schema, write_schema
-from sdv_plausible.release.file.seeds_section import read_seeds, write_seeds
 from sdv_plausible.release.file.settings_section import (
     check_settings,
     read_settings,
@@ -31,7 +36,7 @@ from sdv_plausible.release.file.settings_section import (
 )
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 FORMAT = json_documents.FORMAT
 SECTIONS = (

@@ -23,9 +23,8 @@ from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.output_types import to_pandas_types
-from sdv_plausible.table.columns.stored_types import arrow_type, restore_storage
-from sdv_plausible.table.files.write_table import cells_as_text
+from sdv_plausible.table.columns.output_types import arrow_type, restore_storage, to_pandas_types
+from sdv_plausible.table.files.table_file import cells_as_text
 
 
 def sample_arrow(

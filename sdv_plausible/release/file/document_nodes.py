@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.release.file.arrays import decode
+from sdv_plausible.release.file.json_documents import decode
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT, is_text
 from sdv_plausible.table.cells.cell_documents import read_value
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
 MAX_INTEGER = 2**63 - 1

@@ -14,7 +14,7 @@ import pandas as pd
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, suggestion
 from sdv_plausible.release.file.schema_section import SchemaColumn
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 MAX_ID_LENGTH = 1000  # longest id: a hostile format may ask for millions of letters

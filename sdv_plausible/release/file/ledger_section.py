@@ -19,9 +19,9 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
+from sdv_plausible.privacy.accounting.composition import RandomSplit
 from sdv_plausible.privacy.accounting.loss_distribution import single_use
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss, squares
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.entries import MODEL_PARTS, TOLERANCE, LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger, not_covered
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up

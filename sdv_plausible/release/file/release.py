@@ -21,15 +21,14 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.all_sections import read_sections, write_sections
 from sdv_plausible.release.file.answers_section import AnswersSection
-from sdv_plausible.release.file.chunked_sampling import ChunkedSampler
 from sdv_plausible.release.file.ledger_section import RecordedStatement, check_ledger
-from sdv_plausible.release.file.release_sampling import check_memory, sample_table
+from sdv_plausible.release.file.release_sampling import ChunkedSampler, check_memory, sample_table
 from sdv_plausible.release.file.schema_section import TableSchema
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.atomic_files import write_atomically
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
@@ -128,7 +127,7 @@ class Release(ChunkedSampler):
         recipient : str, optional
             Name of the recipient: the same name gets the same rows for the same arguments.
         secret : bytes, optional
-            The data owner's secret, from :func:`~sdv_plausible.privacy.noise.stable_seeds.new_secret`. It is
+            The data owner's secret, from :func:`~sdv_plausible.privacy.noise.keyed_rng.new_secret`. It is
             never part of a release.
 
         Returns
@@ -152,7 +151,7 @@ class Release(ChunkedSampler):
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
-            from sdv_plausible.privacy.noise.stable_seeds import recipient_rng  # lazy
+            from sdv_plausible.privacy.noise.keyed_rng import recipient_rng  # lazy
 
             coins = recipient_rng(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):

@@ -18,9 +18,8 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.column_document import DATE_FORMAT, TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, is_short_format
-from sdv_plausible.table.columns.output_types import generated_type, output_type
-from sdv_plausible.table.columns.stored_types import STORAGE_PATTERN
-from sdv_plausible.utils.file_names import violated_rule
+from sdv_plausible.table.columns.output_types import STORAGE_PATTERN, generated_type, output_type
+from sdv_plausible.utils.file_paths import violated_rule
 
 DTYPE_PATTERN = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"

@@ -13,15 +13,15 @@ import numpy as np
 
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import learner_config, learner_from_config
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
+from sdv_plausible.privacy.accounting.composition import RandomSplit
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_from_fields
 from sdv_plausible.release.file.document_nodes import DocumentNode, check_writable
 from sdv_plausible.release.file.fake_columns import LOCALE
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Types, Undeclared
-from sdv_plausible.utils.printable import escape_controls
+from sdv_plausible.utils.text_output import escape_controls
 
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 PACKAGES, VERSION = (*_PACKAGES, "sdv"), r"^[0-9][0-9A-Za-z.+!_-]{0,99}$"

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.release.intervals.half_widths import check_level
+from sdv_plausible.release.intervals.confidence_limits import check_level
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,14 +17,19 @@ import pandas as pd
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.transcript import DEVIATION, NoisyAnswer
-from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
+from sdv_plausible.release.intervals.confidence_limits import (
+    binomial_limits,
+    check_level,
+    half_widths,
+    proportion_limits,
+    sum_half_width,
+)
 from sdv_plausible.release.intervals.measured_counts import (
     HALF_A_COUNT,
     MeasuredTable,
     estimate_row_count,
     measured_tables,
 )
-from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")

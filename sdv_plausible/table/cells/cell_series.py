@@ -17,9 +17,14 @@ import numpy as np
 import pandas as pd
 from pandas.api.extensions import take
 
-from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, to_builtins
+from sdv_plausible.table.cells.canonical_forms import (
+    NOT_A_VALUE,
+    as_objects,
+    distinct_values,
+    is_arrow,
+    to_builtins,
+)
 from sdv_plausible.table.cells.dates import mask_out_of_range
-from sdv_plausible.table.cells.distinct import as_objects, distinct_values, is_arrow
 
 
 def normalize_cells(frame: pd.DataFrame) -> pd.DataFrame:

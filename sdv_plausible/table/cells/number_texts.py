@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sdv_plausible.table.cells.date_texts import MIN_SHARE_ALONE
+from sdv_plausible.table.cells.dates import MIN_SHARE_ALONE
 
 MONEY = (
     "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "NOK",

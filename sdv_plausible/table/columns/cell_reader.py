@@ -19,18 +19,17 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.cells.canonical_forms import canonical, is_storable
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import (
+from sdv_plausible.table.cells.dates import (
     DIGIT_FORMATS,
+    as_nanoseconds,
     detect_date_format,
     is_date,
     matches_date_format,
     read_date,
     write_date,
 )
-from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.number_texts import (
     NUMBER_KINDS,
     main_number_format,

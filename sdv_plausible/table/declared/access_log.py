@@ -13,7 +13,7 @@ from sdv_plausible.table.columns.domain import SCHEMA, Domain
 from sdv_plausible.table.declared.declarations import as_domain_file, uses_metadata_values, with_access_record
 from sdv_plausible.table.declared.domain_file import SCHEMA as FILE_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file, read_json
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.utils.atomic_files import locked
 
 NO_FILE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,17 @@ from sdv_plausible.table.columns.column_document import TYPE_WORDS, type_words
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import explicit_domain_file, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     MODELLED_SDTYPES,
     check_agreement,
     check_keys,
     check_names,
     check_spec,
-    gets_placeholders,
-    sdtype_of,
-)
-from sdv_plausible.table.declared.specifications import (
     declared_attribute,
+    gets_placeholders,
     implied_sdtype,
     partial_declaration_of,
+    sdtype_of,
 )
 
 DECLARED_TYPES = "_stated_types"
@@ -189,3 +188,27 @@ def _column_type(name: str, declared: Any, metadata_spec: Mapping[str, Any]) -> 
         key: spec.get(key, metadata_spec.get(key)) for key in (*TYPE_WORDS, "number_format")
     }
     return ColumnType(name=name, values=values, **declaration)
+
+
+SDTYPES = {
+    "ip": "ipv4_address", "ssn": "ssn", "iban": "iban", "email": "email", "mail": "email",
+    "phone": "phone_number", "telephone": "phone_number", "fax": "phone_number", "surname": "last_name",
+    "forename": "first_name", "firstname": "first_name", "lastname": "last_name", "fullname": "name",
+    "username": "user_name", "name": "name", "address": "address", "street": "street_address",
+}  # fmt: skip
+"""Words that indicate personal data, and the sdtype of its placeholder values."""
+NEUTRAL_WORDS = frozenset((
+    "e", "first", "last", "full", "given", "family", "middle", "maiden", "user", "customer", "client",
+    "patient", "person", "student", "employee", "member", "contact", "home", "work", "office", "private",
+    "mobile", "cell", "number", "no", "line", "postal", "mailing", "billing", "shipping", "delivery",
+))  # fmt: skip
+"""Other words allowed in such a name; any other word (product_name) means no personal data."""
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def personal_sdtype(name: str) -> str | None:
+    """The sdtype of placeholder values for a column of this name; None if it indicates no personal data."""
+    words = [word.casefold() for word in _WORD.findall(name)]
+    if not {*words} <= {*SDTYPES, *NEUTRAL_WORDS}:
+        return None
+    return next((sdtype for word, sdtype in SDTYPES.items() if word in words), None)

@@ -16,28 +16,26 @@ from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_json
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
     check_agreement,
     check_keys,
     check_spec,
-    read_spec,
-)
-from sdv_plausible.table.declared.specifications import (
     declare,
     declared_attribute,
     declared_provenance,
     partial_declaration_of,
+    read_spec,
 )
 from sdv_plausible.table.learned.declared_ranges import (
     DeclaredRange,
+    PartialDeclaration,
     declared_range_of,
     in_time_zone,
     is_wide,
 )
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 
 Types = Literal["declared", "voted", "detected"]

@@ -28,11 +28,15 @@ from sdv_plausible.table.columns.domain import (
     write_access_log,
     write_attribute,
 )
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_spec
-from sdv_plausible.table.declared.specifications import implied_sdtype
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    check_names,
+    implied_sdtype,
+    read_spec,
+)
 from sdv_plausible.utils.atomic_files import write_atomically
-from sdv_plausible.utils.input_files import read_regular_file
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 SCHEMA = "sdv-plausible-declarations/1"
 _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import require_columns
-from sdv_plausible.table.cells.canonical_forms import canonical
+from sdv_plausible.table.cells.canonical_forms import as_objects, canonical
 from sdv_plausible.table.cells.dates import arrow_to_numpy, mask_out_of_range
-from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.columns.cell_reader import (
     FALSE_VALUES,
     TRUE_VALUES,
@@ -23,7 +22,7 @@ from sdv_plausible.table.columns.cell_reader import (
     ColumnType,
     Spelling,
 )
-from sdv_plausible.table.columns.stored_types import record_storage
+from sdv_plausible.table.columns.output_types import record_storage
 from sdv_plausible.table.files.csv_files import PathLike, check_declared
 from sdv_plausible.table.files.storage_types import storage_error
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
-from sdv_plausible.table.declared.spec_words import CATEGORIES
+from sdv_plausible.table.cells.canonical_forms import as_objects, is_arrow
+from sdv_plausible.table.declared.specifications import CATEGORIES
 
 PERSON_SDTYPE = "id"  # sdtype of the column that identifies the person of a row
 _TYPE_NAMES = {  # names of numpy, pandas and Arrow types; all others are unreadable

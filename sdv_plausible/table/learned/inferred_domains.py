@@ -9,8 +9,13 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cells.cell_series import mask_invalid
-from sdv_plausible.table.cells.date_texts import sentinel_texts
-from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_style, is_date_column
+from sdv_plausible.table.cells.dates import (
+    NANOSECONDS,
+    as_nanoseconds,
+    date_style,
+    is_date_column,
+    sentinel_texts,
+)
 from sdv_plausible.table.columns.column_document import Kind
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 

@@ -14,8 +14,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 from sdv_plausible.table.learned.value_grid import SURE
 
 DOMAIN_SHARE = 0.35  # share of mu**2 for the domain if every column is learned; the model gets the rest

@@ -16,14 +16,11 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.count_queries import QueryRecord, UnpicklableRows
-from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, is_storable
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles, text_indices
-from sdv_plausible.table.cells.date_texts import sentinel_texts
-from sdv_plausible.table.cells.dates import as_nanoseconds, utc_to_local
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import as_nanoseconds, sentinel_texts, utc_to_local
 from sdv_plausible.table.cells.rounding import SIZES, size_classes, step_classes
-from sdv_plausible.table.learned.patterns import CLASSES, class_of
-from sdv_plausible.table.learned.value_grid import DATE_UNITS, MOST_DECIMALS, ValueGrid
+from sdv_plausible.table.learned.value_grid import CLASSES, DATE_UNITS, MOST_DECIMALS, ValueGrid, class_of
 
 WHOLE = 2.0**63
 PRESENT = 2.5  # standard deviations of noise from which a column counts as having missing cells

@@ -29,7 +29,7 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer
-from sdv_plausible.table.cells.date_texts import BROADER, DIGIT_FORMATS, FORMATS, main_date_format
+from sdv_plausible.table.cells.dates import BROADER, DIGIT_FORMATS, FORMATS, main_date_format
 from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
 from sdv_plausible.table.columns.cell_reader import (
     CODE_KIND,

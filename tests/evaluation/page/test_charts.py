@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.evaluation.page import charts
-from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, vertical_bars
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, network_graph, vertical_bars
 from sdv_plausible.evaluation.page.svg import WIDTH
 
 HOSTILE = '<script>alert("1")</script> & co'

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.column_sections import (
+from sdv_plausible.evaluation.page.sections import (
     ColumnSection,
     DependenceSection,
     NetworkSection,
     pairwise_strengths,
 )
-from sdv_plausible.evaluation.page.histograms import Histogram
-from sdv_plausible.evaluation.page.summary import summarise_comparison
+from sdv_plausible.evaluation.page.summary import Histogram, summarise_comparison
 from sdv_plausible.evaluation.page.svg import WIDTH
 from sdv_plausible.evaluation.table_pair import prepare_pair
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, GuaranteeSection
+from sdv_plausible.evaluation.page.sections import NO_GUARANTEE, GuaranteeSection
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger

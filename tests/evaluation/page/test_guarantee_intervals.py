@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
-from sdv_plausible.evaluation.page.guarantee import MAX_LINES, IntervalSection
+from sdv_plausible.evaluation.page.sections import MAX_LINES, IntervalSection
 
 
 def margins(values, names=("ward",)):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.histograms import clock_histogram, column_histograms, histogram
+from sdv_plausible.evaluation.page.summary import clock_histogram, column_histograms, histogram
 
 
 def test_histograms_by_hand():

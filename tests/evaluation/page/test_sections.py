@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, GuaranteeSection
 from sdv_plausible.evaluation.page.report_page import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
+    NO_GUARANTEE,
     ClassifierSection,
     DistanceSection,
     GameSection,
+    GuaranteeSection,
     NotComputedSection,
     SeedDiagnostics,
     SeedSection,

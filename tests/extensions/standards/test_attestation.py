@@ -21,8 +21,10 @@ from sdv_plausible.extensions.standards.attestation import (
     PREDICATE_FIELDS,
     attest,
     check_attestation,
+    new_key,
+    secret_key,
+    sign_envelope,
 )
-from sdv_plausible.extensions.standards.signing import new_key, secret_key, sign_envelope
 from sdv_plausible.release.file.settings_section import KNOWN
 from tests.digests import others
 

@@ -19,14 +19,14 @@ import releases
 
 from sdv_plausible import fit_source, to_standard
 from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
-from sdv_plausible.extensions.standards import croissant, dcat, sdv_metadata, table_schema
+from sdv_plausible.extensions.standards import croissant, dcat, standards
 from sdv_plausible.extensions.standards.release_description import KNOWN, describe_release
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
 from sdv_plausible.table.cells.dates import utc_to_local
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of rdflib, and of who uses it
 CASES = ("declared", "mixed", "private", "uniform")
@@ -175,7 +175,7 @@ def test_planted_faults_are_seen_by_it(declared, tmp_path):
 def test_table_schema_by_its_own_tool(case):
     frictionless, (release, rows) = tool("frictionless"), case
     document = made(release, "frictionless", **FULL)
-    assert document["$schema"] == frictionless.Schema.metadata_v2_profile == table_schema.PROFILE
+    assert document["$schema"] == frictionless.Schema.metadata_v2_profile == standards.PROFILE
     assert list(frictionless.Schema.metadata_validate(document)) == []
     assert cell_errors(frictionless, document, rows) == []
 
@@ -226,7 +226,7 @@ def test_sdv_takes_its_metadata(case):
     release, _ = case
     found = Metadata.load_from_dict(made(release, "sdv"))
     found.validate()
-    for sdtype, words in sdv_metadata.FIELDS.items():
+    for sdtype, words in standards.FIELDS.items():
         assert set(words) <= set(_SingleTableMetadata._SDTYPE_KWARGS[sdtype])
     columns = found.to_dict()["tables"][release.schema.table]["columns"]
     for attribute in release.rules.whole(release.domain):
@@ -304,7 +304,7 @@ def test_digests_are_of_what_is_described(declared):
 
 def test_every_value_is_told_of_somewhere(declared):
     """Fields of the shared reading that no standard uses would be dead."""
-    modules = (croissant, dcat, sdv_metadata, table_schema)
+    modules = (croissant, dcat, standards, standards)
     sources = "".join(Path(module.__file__).read_text() for module in modules)
     unused = {
         f.name for f in fields(describe_release(declared[0], {})) if f"description.{f.name}" not in sources

@@ -17,9 +17,9 @@ from sdv_plausible.extensions.verify.model_replay import (
     ROUNDING,
     RecordedAnswers,
     check_charges,
+    check_public,
     replay_model,
 )
-from sdv_plausible.extensions.verify.public_replay import check_public
 from sdv_plausible.extensions.verify.verification import verify
 from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.models import learner_from_config

@@ -10,13 +10,13 @@ import spies
 from doors import door, learn
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.higher_marginals import (
     HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
 )
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret, recipient_rng
+from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, KeyedRNG, new_secret, recipient_rng
 
 SECRET = new_secret()
 

@@ -11,7 +11,7 @@ from releases import CASES, fitted, shared
 from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
-from sdv_plausible.extensions.audit.results import AuditResult, StageResult
+from sdv_plausible.extensions.audit.auditing import AuditResult, StageResult
 from sdv_plausible.release.card import card_contents
 from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.learned.lost_mass import estimate_lost_mass

@@ -25,7 +25,7 @@ from sdv_plausible.queries.count_queries import CountTable, QueryRecord
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript, query_record
 from sdv_plausible.release.file.answers_section import AnswersSection
-from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.release.file.json_documents import encode
 
 ALARM = 1e-9
 

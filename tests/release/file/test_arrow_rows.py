@@ -7,7 +7,7 @@ import pytest
 from releases import CASES, shared
 
 from sdv_plausible.release.file.arrow_rows import _arrow_array, parquet_bytes
-from sdv_plausible.release.file.chunked_sampling import PartRequest
+from sdv_plausible.release.file.release_sampling import PartRequest
 
 pa = pytest.importorskip("pyarrow")
 

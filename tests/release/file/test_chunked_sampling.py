@@ -15,7 +15,7 @@ from sdv_plausible import Release
 from sdv_plausible.cli.main import main
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file import release_sampling
-from sdv_plausible.release.file.chunked_sampling import PartRequest, make_parts
+from sdv_plausible.release.file.release_sampling import PartRequest, make_parts
 
 
 @pytest.fixture(scope="module")

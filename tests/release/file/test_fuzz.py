@@ -27,9 +27,9 @@ from releases import fitted
 
 from sdv_plausible import Release, to_registry
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.file import document_nodes, ledger_section, rules_section, seeds_section
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file import document_nodes, domain_section, ledger_section, model_section
 from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.json_documents import decode, encode
 from tests.schemas import RELEASE_FILE
 
 # Of damaged types, as if an older version had taken them from rows; of a damaged option of another test.
@@ -197,7 +197,7 @@ def test_files_that_are_none():
         assert outcome(data) == "refused"
 
 
-def any_codes(part: DocumentNode, model: Any, domain: Any, honest: Any = seeds_section._read) -> Any:
+def any_codes(part: DocumentNode, model: Any, domain: Any, honest: Any = model_section._read) -> Any:
     wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
     return honest(part, model, wide)
 
@@ -271,8 +271,8 @@ FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
         lambda *document_nodes: None,
         damaged_entries,
     ),
-    "codes of the seeds": (seeds_section, "_read", any_codes, code_too_large),
-    "rules": (rules_section, "_check_rule", lambda *document_nodes: None, rule_of_another_type),
+    "codes of the seeds": (model_section, "_read", any_codes, code_too_large),
+    "rules": (domain_section, "_check_rule", lambda *document_nodes: None, rule_of_another_type),
     **{check: (DocumentNode, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 

@@ -20,7 +20,7 @@ import yaml
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli.main import main
 from sdv_plausible.datasets import census_like, census_like_metadata
-from sdv_plausible.evaluation.page.guarantee import GuaranteeSection
+from sdv_plausible.evaluation.page.sections import GuaranteeSection
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.fitting.domain_learning import learned_file

@@ -27,7 +27,7 @@ from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 from sdv_plausible.release.file.model_section import write_model
 from sdv_plausible.utils.entry_points import extension_names
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.evaluation.page.guarantee import IntervalSection
+from sdv_plausible.evaluation.page.sections import IntervalSection
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray

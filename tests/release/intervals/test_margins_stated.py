@@ -9,9 +9,9 @@ from scipy.special import ndtri
 
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import SCALES, SOURCE, Noise, NoisyAnswer
+from sdv_plausible.release.intervals.confidence_limits import binomial_limits
 from sdv_plausible.release.intervals.margins import margins, row_count_bounds
 from sdv_plausible.release.intervals.measured_counts import measured_tables
-from sdv_plausible.release.intervals.proportions import binomial_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(

@@ -16,7 +16,7 @@ import pytest
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_columns import SourceColumns
-from sdv_plausible.table.cells import distinct
+from sdv_plausible.table.cells import canonical_forms
 from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical, to_builtin
 from sdv_plausible.table.cells.cell_series import as_doubles, is_any_text, normalize_cells
 from sdv_plausible.table.cells.dates import as_nanoseconds
@@ -124,7 +124,7 @@ def test_comparing_before_forms_would_be_caught(monkeypatch):
         where, values = pd.factorize(cells)
         return where, list(map(canonical, values))
 
-    monkeypatch.setattr(distinct, "distinct_objects", compared_first)
+    monkeypatch.setattr(canonical_forms, "distinct_objects", compared_first)
     with pytest.raises((AssertionError, RuntimeError, TypeError)):
         counts_add_up()
     assert counted(objects([True, 1, 1])) != {(bool, True): 1, (int, 1): 2, None: 0}

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical, is_storable
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles, mask_invalid, normalize_cells
 from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.contribution_bounding import person_keys
 from sdv_plausible.table.declared.column_types import column_types

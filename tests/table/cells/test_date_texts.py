@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells import date_texts
-from sdv_plausible.table.cells.date_texts import (
+from sdv_plausible.table.cells import dates
+from sdv_plausible.table.cells.dates import (
     BROADER,
     FORMATS,
     MONTHS,
+    as_nanoseconds,
     detect_date_format,
     digits_format,
     has_names,
@@ -23,10 +24,10 @@ from sdv_plausible.table.cells.date_texts import (
     read_date,
     shows_date,
     shows_months,
+    shows_time,
     write_date,
     write_dates,
 )
-from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
 OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31))
@@ -154,4 +155,4 @@ def test_an_english_name_is_read_where_the_locale_has_another(monkeypatch):
     monkeypatch.setattr(_strptime, "_regex_cache", {})
     with pytest.raises(ValueError, match="does not match"):
         dt.datetime.strptime("13-Dec-2013", "%d-%b-%Y")
-    assert date_texts.read_date("13-Dec-2013", "%d-%b-%Y") == dt.datetime(2013, 12, 13)
+    assert dates.read_date("13-Dec-2013", "%d-%b-%Y") == dt.datetime(2013, 12, 13)

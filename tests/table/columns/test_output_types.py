@@ -9,7 +9,7 @@ from sdmetrics.single_table import TableStructure
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.sdv.placeholder_table import make_placeholder_table
+from sdv_plausible.sdv.sdv_state import make_placeholder_table
 from sdv_plausible.table.cells.dates import check_dates, date_style
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import generated_type, output_type, to_pandas_types

@@ -13,7 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, 
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.stored_types import restore_storage, storage_kind
+from sdv_plausible.table.columns.output_types import restore_storage, storage_kind
 
 N = 2000
 RANGE = {"range_min": "2023-01-01", "range_max": "2023-12-31"}

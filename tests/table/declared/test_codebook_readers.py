@@ -10,7 +10,7 @@ import pytest
 
 from sdv_plausible import fit_source
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.declared.codebook_readers import CODEBOOK_FORMATS, read_codebook
+from sdv_plausible.table.declared.codebook import CODEBOOK_FORMATS, read_codebook
 
 
 def test_by_ending_or_by_name(tmp_path):

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sdv.type_detection import detect_types
-from sdv_plausible.table.cells.date_texts import FORMATS
+from sdv_plausible.table.cells.dates import FORMATS
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, cell_kind, detect_number_format
-from sdv_plausible.table.declared.published_values import MOST_VALUES, declarations_of_table
+from sdv_plausible.table.declared.codebook import MOST_VALUES, declarations_of_table
 
 
 def words(*cells):

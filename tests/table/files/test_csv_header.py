@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from tables import DOUBTFUL
 
 from sdv_plausible import Files, count_unreadable, fit_source, read_csv
-from sdv_plausible.table.declared.codebook_readers import read_codebook
-from sdv_plausible.table.files import csv_header as module
-from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator
-from sdv_plausible.table.files.csv_header import SEPARATORS, detect_separator
+from sdv_plausible.table.declared.codebook import read_codebook
+from sdv_plausible.table.files import csv_files as module
+from sdv_plausible.table.files.csv_files import (
+    SEPARATORS,
+    check_csv,
+    csv_columns,
+    csv_separator,
+    detect_separator,
+)
 
 TOLD = {
     "town,age": (",", ["town", "age"]),

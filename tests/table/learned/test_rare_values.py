@@ -30,7 +30,7 @@ from sdv_plausible.table import codec
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.data_checks import check_columns, columns_mostly_outside
-from sdv_plausible.table.learned import learned_categories, private_domain
+from sdv_plausible.table.learned import private_columns, private_domain
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import FrameColumns, FrequentValues
@@ -170,7 +170,7 @@ def test_counts_are_of_categories_alone():
 
 def test_rows_that_noise_may_have_made_hold_no_rare_value():
     """What is left of all rows must stand out; a copy is made of values and has no counts of its own."""
-    held = learned_categories._CommonValues(
+    held = private_columns._CommonValues(
         {(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0)
     )
     for rows, others in ((220.0, 0), (240.0, 60)):  # deviation: sqrt(400), of which 2.5 are 50
@@ -230,7 +230,7 @@ def test_the_second_look_goes_where_values_are_lost(monkeypatch):
     assert found["a"].counts is not None
     assert found["a"].counts[:2] == pytest.approx((10_000, 10_000), abs=600)
     twice = len(found["x"].values)
-    monkeypatch.setattr(learned_categories, "FIRST", 1 - 1e-9)
+    monkeypatch.setattr(private_columns, "FIRST", 1 - 1e-9)
     assert len(learned_from(several())[0]["x"].values) < twice / 2
 
 
@@ -244,7 +244,7 @@ def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
         return ask(rows, question, share, failure)
 
     monkeypatch.setattr(Queryable, "ask_frequent", heard)
-    monkeypatch.setattr(learned_categories._CommonValues, "others", lambda *_: (100.0, 10.0))
+    monkeypatch.setattr(private_columns._CommonValues, "others", lambda *_: (100.0, 10.0))
     _, plan, _ = learned_from(several())
     assert asked[4:] == [plan.least_count] * 4
     assert f"fewer than about {plan.least_count:,} rows" in plan.entries()[0].mechanism
@@ -269,10 +269,10 @@ def test_few_categories_are_looked_at_once(number):
 
 
 def test_what_one_look_found_and_the_other_did_not_is_kept():
-    one = learned_categories._CommonValues(
+    one = private_columns._CommonValues(
         {(False, "b"): (90.0, 100.0), (False, "a"): (50.0, 100.0)}, (0.0, 100.0)
     )
-    other = learned_categories._CommonValues(
+    other = private_columns._CommonValues(
         {(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0)
     )
     both = one.average_with(other)

@@ -15,7 +15,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import FrequentValueCounts, NoisyValues, Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
-from sdv_plausible.table.cells.date_texts import FORMATS, write_date
+from sdv_plausible.table.cells.dates import FORMATS, write_date
 from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
 from sdv_plausible.table.columns.cell_reader import FRACTION_KINDS, Spelling, cell_kind
 from sdv_plausible.table.learned.raw_queries import FrameColumns

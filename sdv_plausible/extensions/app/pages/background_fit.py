@@ -17,10 +17,9 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.table_file import read_file
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import read_file, write_table
 from sdv_plausible.utils.atomic_files import exits_on_signals, write_atomically
-from sdv_plausible.utils.error_messages import one_line
+from sdv_plausible.utils.text_output import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,14 +23,13 @@ from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.rules.conditions import Implies
-from sdv_plausible.rules.derived_columns import Sum
-from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.derived_columns import Determined, Sum
 from sdv_plausible.rules.inequality import Inequality
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
@@ -121,7 +120,7 @@ class ReleaseRequest:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
-        from sdv_plausible.fitting.paid_rows import paid_row_cap
+        from sdv_plausible.fitting.arguments import paid_row_cap
         from sdv_plausible.sdv.metadata import metadata_of
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 

@@ -20,8 +20,7 @@ from starlette.types import Message
 
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
 from sdv_plausible.table.declared.access_log import with_earlier_records
-from sdv_plausible.table.declared.codebook import Codebook
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.codebook import Codebook, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file, read_domain_file
 from sdv_plausible.table.files.csv_files import BLOCK, csv_texts

@@ -14,8 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts, check_cells, tables_of_counts
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import (
+    Counts,
+    FloatArray,
+    TransitionMatrix,
+    check_cells,
+    tables_of_counts,
+)
 from sdv_plausible.privacy import parameter_checks as check
 
 IntArray = npt.NDArray[np.int64]

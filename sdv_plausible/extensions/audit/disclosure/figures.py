@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.extensions.audit.disclosure.claims import Comparison
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import Counts, FloatArray, TransitionMatrix
 
 MOST_PRINTED = 12  # largest number of rows and columns with printed values
 SIDE = 95  # width in pixels of a cell with a number

@@ -15,9 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_plausible.extensions.audit.disclosure import exact
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts, tables_of_counts
 from sdv_plausible.extensions.audit.disclosure.exact import PassProbability, Weights
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import TransitionMatrix
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import (
+    Counts,
+    TransitionMatrix,
+    tables_of_counts,
+)
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.neighbours import Relation

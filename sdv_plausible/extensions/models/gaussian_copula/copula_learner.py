@@ -10,12 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaModel
-from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, latent_scores, polychoric
+from sdv_plausible.extensions.models.gaussian_copula.copula_model import (
+    CopulaModel,
+    factors,
+    latent_scores,
+    polychoric,
+)
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs
-from sdv_plausible.models.cleaning import measure_margins
+from sdv_plausible.models.count_learning import BudgetStages, StageSpecs, measure_margins
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

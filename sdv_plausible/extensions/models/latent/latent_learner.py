@@ -18,8 +18,7 @@ from sdv_plausible.extensions.models.latent.latent_model import LatentModel
 from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrained
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import counts_entry, stage_entry
-from sdv_plausible.models.cleaning import measure_margins
+from sdv_plausible.models.count_learning import counts_entry, measure_margins, stage_entry
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry

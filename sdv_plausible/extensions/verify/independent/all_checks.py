@@ -17,12 +17,12 @@ from sdv_plausible.extensions.verify.independent.answer_checks import (
 from sdv_plausible.extensions.verify.independent.file_reader import (
     canonical,
     check_sizes,
+    check_table_names,
     decode_table,
     read,
     schema,
     schema_violations,
 )
-from sdv_plausible.extensions.verify.independent.table_names import check_table_names
 from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,
     UncheckableError,

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sdv_plausible.extensions.verify.independent.content_checks import num_codes
-from sdv_plausible.extensions.verify.independent.file_reader import decode_table, schema_violations
+from sdv_plausible.extensions.verify.independent.file_reader import (
+    check_table_names,
+    decode_table,
+    schema_violations,
+)
 from sdv_plausible.extensions.verify.independent.ledger_checks import has_claim, losses_of
-from sdv_plausible.extensions.verify.independent.table_names import check_table_names
 from sdv_plausible.extensions.verify.independent.totals import total
 from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,

@@ -9,9 +9,12 @@ import pytest
 from doors import learn
 
 from sdv_plausible.extensions.models.datasynthesizer import greedy_bayes as learning
-from sdv_plausible.extensions.models.datasynthesizer.candidates import GRID, rows_times_information
-from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import GreedyBayes
-from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import (
+    GRID,
+    GreedyBayes,
+    GreedyPlan,
+    rows_times_information,
+)
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.model_checks import categorical_domain, check_learner
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss

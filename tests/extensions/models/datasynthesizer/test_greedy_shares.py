@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import GreedyPlan
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.composition import compose

@@ -18,7 +18,7 @@ from sdv_plausible.extensions.models.latent.latent_model import (
     log_totals,
     terms,
 )
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learner_checks import impossible_seed_probability, plausible_gamma
 from sdv_plausible.privacy.accounting.losses import ApproxDP

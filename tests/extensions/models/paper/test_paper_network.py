@@ -11,10 +11,9 @@ from scipy.stats import binom
 
 from sdv_plausible.extensions.models.paper import paper_network as learning
 from sdv_plausible.extensions.models.paper import structure as structures
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
-from sdv_plausible.extensions.models.paper.structure import check_structure, check_tables
+from sdv_plausible.extensions.models.paper.paper_plans import LearningPlan
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID, check_structure, check_tables
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID, Entropies
 from sdv_plausible.extensions.models.paper.paper_network import least_rows
-from sdv_plausible.extensions.models.paper.printed import (
+from sdv_plausible.extensions.models.paper.paper_plans import (
     PrintedCounts,
     PrintedEntropies,
     PrintedPlan,
     PrintedSize,
 )
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID, Entropies
 from sdv_plausible.extensions.verify.independent import answer_checks
 from sdv_plausible.extensions.verify.independent.totals import total
 from sdv_plausible.extensions.verify.independent.verdict import (
@@ -31,7 +31,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.queries.query_session import NoisyValues
+from sdv_plausible.queries.queryable import NoisyValues
 
 AXES = [Axis.of_codes(0, 3), Axis.of_codes(1, 2)]
 UNITS = {

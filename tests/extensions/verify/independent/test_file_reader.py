@@ -20,7 +20,7 @@ from sdv_plausible.extensions.verify.independent.file_reader import (
     schema_violations,
 )
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
-from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.release.file.json_documents import encode
 from tests import ruled
 from tests.schemas import RELEASE_FILE
 

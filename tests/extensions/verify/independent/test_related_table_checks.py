@@ -21,7 +21,7 @@ from sdv_plausible.extensions.verify.independent.related_table_checks import FOR
 from sdv_plausible.extensions.verify.verification import verify
 from sdv_plausible.models.adaptive import adaptive_network
 from sdv_plausible.release.file import json_documents
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 
 TRIPS = {"columns": {"traveller": {"sdtype": "id"}, "mode": {"sdtype": "categorical"}}}
 NAMES = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")

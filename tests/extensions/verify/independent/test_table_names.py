@@ -2,13 +2,14 @@
 
 import pytest
 
-from sdv_plausible.extensions.verify.independent.table_names import (
+from sdv_plausible.extensions.verify.independent.file_reader import (
     MAX_NAME_BYTES,
     _is_file_name,
     check_table_names,
 )
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
-from sdv_plausible.utils.file_names import MAX_NAME_BYTES, violated_rule
+from sdv_plausible.utils import file_paths
+from sdv_plausible.utils.file_paths import violated_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 LETTERS = [
@@ -25,7 +26,7 @@ def test_both_statements_of_the_rule_agree():
     ]
     assert [ascii(name) for name in names if (violated_rule(name) is None) != _is_file_name(name)] == []
     assert [name for name in TABLE_NAMES if _is_file_name(name)] == []
-    assert MAX_NAME_BYTES == MAX_NAME_BYTES
+    assert file_paths.MAX_NAME_BYTES == MAX_NAME_BYTES
     check_table_names(ORDINARY_NAMES)
     for pair in COLLIDING:
         with pytest.raises(ContradictionError, match="are one on some systems"):

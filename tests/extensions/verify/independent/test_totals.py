@@ -9,9 +9,8 @@ import pytest
 from sdv_plausible.extensions.verify.independent import file_reader, totals, verdict
 from sdv_plausible.extensions.verify.independent.content_checks import margin
 from sdv_plausible.extensions.verify.independent.ledger_checks import TOLERANCE, _stands_for
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.composition import RandomSplit, compose
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
