@@ -30,7 +30,7 @@ from sdv_plausible.privacy.ledger_record import (
     total_sentence,
 )
 from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
-from sdv_plausible.privacy.noise.mechanisms import check_opendp
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.atomic_files import locked, write_atomically
