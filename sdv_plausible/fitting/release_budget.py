@@ -197,7 +197,8 @@ class Budget:
         stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
             f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: "
-            f"every conclusion that anyone can draw from everything released by the {fits} charged to this budget, and by "
+            f"every conclusion that anyone can draw from everything released by the {fits} charged to this "
+            "budget, and by "
             "those still to come, each chosen in the light of earlier releases or not, "
             f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
