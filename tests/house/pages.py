@@ -1,4 +1,4 @@
-"""The pages of the repository, as the tests of this room read them."""
+"""The repository's pages, parsed for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> set[str]:
-        """What a link may name after #: the headings, as GitHub spells them."""
+        """Anchors of the headings, as GitHub spells them."""
         found: dict[str, int] = {}
         anchors = set()
         for heading, inline in zip(self.tokens, self.tokens[1:], strict=False):
@@ -63,7 +63,7 @@ class Page:
 
 
 def repository_files(*suffixes: str) -> list[Path]:
-    """Files of the repository with these endings, hidden folders and results aside."""
+    """Files of the repository with these endings, without hidden folders and results."""
     tops = [path for path in ROOT.iterdir() if not path.name.startswith((".", "dist", "build", "site"))]
     files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*"))]
     found = [file for file in files if file.suffix in suffixes and "__pycache__" not in file.parts]
@@ -75,7 +75,7 @@ def page_names() -> list[str]:
     return [path.relative_to(ROOT).as_posix() for path in repository_files(".md")]
 
 
-@cache  # they are read by many tests; to read them all takes a second, so not at collection
+@cache  # parsing all pages takes a second: not at collection
 def all_pages() -> dict[str, Page]:
     """Every markdown page, by its path from the root."""
     return {name: Page.parse(name, (ROOT / name).read_text()) for name in page_names()}

@@ -1,9 +1,8 @@
-"""Run in a folder with a copy of the package: plants imports in it and says which contracts each one breaks.
+"""Plants imports in a copy of the package and reports which contracts each one breaks.
 
-Standard input: a JSON list of plants, each a mapping of files to the text put at their end. Standard
-output: a JSON list, for each plant, of the contracts' names and whether they are kept. test_contracts.py
-runs it in a process of its own, where nothing has imported the package yet, so that the copy is the one
-found.
+The current folder holds the copy. Standard input is a JSON list of plants; each maps files to text that is appended.
+Standard output is a JSON list with a mapping for each plant: contract name to whether it is kept. test_contracts.py runs this
+in a new process, which imports the copy and not the package itself.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ VERDICT = re.compile(r"^(?P<name>.+) (?P<verdict>KEPT|BROKEN)(?: \([^)]*\))?$", 
 
 
 def verdicts() -> dict[str, bool]:
-    """Each contract's name, and whether the package in the current folder keeps it."""
+    """Map each contract's name to whether the package in the current folder keeps it."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         lint_imports(config_filename="pyproject.toml", cache_dir="cache")
     found = {match["name"]: match["verdict"] == "KEPT" for match in VERDICT.finditer(printed.getvalue())}
@@ -35,7 +34,7 @@ def verdicts() -> dict[str, bool]:
 
 @contextlib.contextmanager
 def planted(files: dict[str, str]) -> Iterator[None]:
-    """The text at the end of each file; afterwards the files are as before."""
+    """Append text to files, and restore them on exit."""
     before = {Path(name): Path(name).read_text() if Path(name).exists() else None for name in files}
     try:
         for name, text in files.items():

@@ -1,11 +1,11 @@
 """Every citation of a theorem resolves: the page exists and has a result of that kind and number.
 
-Whether the sentence fits the theorem is for humans. Forms that are understood, in code, tests and pages:
+The tests do not check that the sentence fits the theorem. Citations in code, tests and pages take these forms:
 
     (docs/explanation/proofs/x.md, Theorem 2)     [x](x.md), Lemmas 1 and 3     [Theorem 2 there](x.md)
-    Theorem 2 of [x](x.md)     Theorem 3 there: of the page named last     Lemma 1, on a proof page: its own
+    Theorem 2 of [x](x.md)     Theorem 3 there (the page named last)       Lemma 1 (on a proof page: its own)
 
-Without a page, "Theorem 1" is the paper's; those of other papers follow a year:
+"Theorem 1" without a page is the paper's. Theorems of other papers follow a year:
 "(Zhu, Dong, Wang 2022, Theorem 10)".
 """
 
@@ -18,7 +18,7 @@ import pytest
 from pages import ROOT, repository_files
 
 PROOFS = ROOT / "docs/explanation/proofs"
-# Of Bindschaedler, Shokri, Gunter 2017.
+# Results of Bindschaedler, Shokri, Gunter 2017.
 PAPER = {*(f"theorem {n}" for n in range(1, 5)), *(f"lemma {n}" for n in range(1, 6)), "corollary 1"}
 
 KIND = r"(?:Theorem|Lemma|Remark|Corollary|Proposition)"
@@ -29,7 +29,7 @@ REMARKS = re.compile(r"^\*\*Remarks\.\*\*\n((?:.+\n?)+)", re.MULTILINE)
 
 
 def results(page: str) -> set[str]:
-    """What a proof page proves: "theorem 1", "lemma 2", by its bold heads, and "remark 3"."""
+    """Results of a proof page: "theorem 1" and "lemma 2" from bold heads, "remark 3" from lists."""
     found = {f"{kind} {number}".lower() for kind, number in DEFINITION.findall(page)}
     for block in REMARKS.findall(page):
         found |= {f"remark {number}" for number in re.findall(r"^(\d+)\. ", block, re.MULTILINE)}
@@ -37,7 +37,7 @@ def results(page: str) -> set[str]:
 
 
 def _flat(text: str) -> str:
-    """Text on one line, without the signs that may stand between a page and what is cited from it."""
+    """Join the lines, and remove comment signs, backticks and asterisks."""
     text = re.sub(r"\n[ \t]*(?:#(?!#)[ \t]*)?", " ", text)
     return re.sub(r"[`*]", "", text)
 
@@ -50,7 +50,7 @@ def _numbers(result: str) -> list[str]:
 
 
 def _page_of(before: str, after: str) -> str | None:
-    """The page that a result between two texts is cited from, if one is named."""
+    """Page of a citation, from the text before and after it; None if no page is named."""
     if named := re.search(rf"{PAGE.pattern}[)\]]*,? \(?$", before):  # x.md, Theorem 2
         return named[1]
     if named := re.match(rf"(?: there)?\]\({PAGE.pattern}", after):  # [Theorem 2](x.md)
@@ -63,17 +63,17 @@ def _page_of(before: str, after: str) -> str | None:
 
 
 def citations(text: str) -> Iterator[tuple[str | None, str]]:
-    """Each cited result with the page it is cited from; None where it names none."""
+    """Each cited result with its page; None for a citation without a page."""
     flat = _flat(text)
     for match in RESULT.finditer(flat):
         before, after = flat[: match.start()], flat[match.end() :]
-        if not re.search(r"\b(?:19|20)\d\d\)?,? $", before):  # a year: another paper's
+        if not re.search(r"\b(?:19|20)\d\d\)?,? $", before):  # a year: a result of another paper
             page = _page_of(before, after)
             yield from ((page, number) for number in _numbers(match[0]))
 
 
 def unresolved(text: str, proofs: dict[str, set[str]], own_page: str | None = None) -> list[str]:
-    """Citations of a text that name no page or no result of it."""
+    """Citations whose page or result does not exist."""
     wrong = []
     for page, result in citations(text):
         known = PAPER | proofs.get(own_page or "", set()) if page is None else proofs.get(page, set())
@@ -100,7 +100,7 @@ def test_citations_resolve(proofs):
 
 
 def test_pages_named_in_code_exist():
-    """A page named in a comment or docstring exists: the whole path from the root, or the end of one."""
+    """Pages named in comments and docstrings exist; a name is a path from the root, or the end of one."""
     pages = [f"/{path.relative_to(ROOT).as_posix()}" for path in repository_files(".md")]
     wrong = {}
     for path in repository_files(".py"):

@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml see what they are for: each fails when an import is planted."""
+"""The import contracts of pyproject.toml hold, and each fails if a forbidden import is planted."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LAZY = "\ndef planted():\n    {}\n"
 TYPES = "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
 PLAIN = "\n{}\n"
 
-# How the contract begins that must say so, and where what is planted, and how: in new modules of a room (planted.py),
-# so that hardly a module of today is named here.
+# Start of the contract's name, folder, form of the import, import. A folder gets a new module planted.py, so that the list
+# names few existing modules.
 PLANTS: list[tuple[str, str, str, str]] = [
     ("Layers", "privacy", PLAIN, "import sdv_plausible.models.base"),
     ("Layers", "privacy/accounting", TYPES, "from sdv_plausible.table.columns import domain"),
@@ -156,7 +156,7 @@ CIRCLE = {
 
 
 def answers(folder: Path, plants: list[dict[str, str]]) -> list[dict[str, bool]]:
-    """What the contracts say of a copy of the package with each plant in turn."""
+    """Verdicts of the contracts on a copy of the package, for each plant."""
     package, compiled = folder / "sdv_plausible", shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "sdv_plausible", package, ignore=compiled)
     shutil.copy(ROOT / "pyproject.toml", folder)
@@ -179,23 +179,23 @@ def files(number: int) -> dict[str, str]:
 
 
 def kept(answer: dict[str, bool], number: int) -> bool:
-    """What an answer says of the contract of a plant."""
+    """Whether the contract of a plant is kept."""
     (verdict,) = (is_kept for name, is_kept in answer.items() if name.startswith(PLANTS[number][0]))
     return verdict
 
 
 def unseen(numbers: Iterable[int], said: Iterable[dict[str, bool]]) -> list[tuple[str, str, str, str]]:
-    """Plants whose contract is kept all the same."""
+    """Plants whose contract is kept."""
     return [PLANTS[n] for n, answer in zip(numbers, said, strict=True) if kept(answer, n)]
 
 
 def test_the_package_keeps_every_contract_and_an_import_against_each_is_seen(tmp_path: Path) -> None:
-    """In one process, of one plant of every contract."""
+    """One plant for each contract, in one process."""
     as_it_is, circle, *said = answers(tmp_path, [{}, CIRCLE, *map(files, FIRST.values())])
     assert all(as_it_is.values()), as_it_is
     assert [
         name for name in as_it_is if not name.startswith((CIRCLES, *FIRST))
-    ] == []  # every contract is probed
+    ] == []  # every contract has a plant
     assert circle[CIRCLES] is False
     assert unseen(FIRST.values(), said) == []
     assert unseen(FIRST.values(), [as_it_is] * len(FIRST)) == [PLANTS[n] for n in FIRST.values()]  # control
@@ -208,7 +208,7 @@ def test_every_planted_import_is_seen(tmp_path: Path) -> None:
 
 
 def names_of_the_package(text: str) -> list[str]:
-    """Public names that a module takes from the package itself, where the contracts see no room."""
+    """Public names that a module imports from the package itself, which the contracts do not check."""
     asked = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
     names = (alias.name for node in asked if node.module == "sdv_plausible" for alias in node.names)
     rooms = {path.stem for path in (ROOT / "sdv_plausible").iterdir()}
@@ -216,7 +216,7 @@ def names_of_the_package(text: str) -> list[str]:
 
 
 def test_no_room_asks_the_package_for_a_public_name() -> None:
-    """Such a name loads late, from whatever floor. Control: planted ones are seen, modules are none."""
+    """Such names load lazily, from any layer. Control: planted names are seen; packages are not reported."""
     for path in (ROOT / "sdv_plausible").rglob("*.py"):
         assert names_of_the_package(path.read_text(encoding="utf-8")) == [], path
     for shape in (PLAIN, LAZY, TYPES):
@@ -225,7 +225,7 @@ def test_no_room_asks_the_package_for_a_public_name() -> None:
 
 
 def floors(text: str) -> list[list[str]]:
-    """The package's floors, from the layers of its contract or the block on the page, the highest first."""
+    """Layers of the package, highest first, from the contract or from the page."""
     lines = (line.split("#")[0].replace('"', "").strip(" ,") for line in text.splitlines())
     return [line.split(" | ") for line in lines if line]
 
@@ -243,7 +243,7 @@ def test_the_page_shows_the_floors_as_the_contract_has_them():
 
 
 def test_every_library_has_its_place():
-    """A library that no contract names has not been thought about: say in one which room may import it."""
+    """Every external library is in a contract that states which packages may import it."""
     graph = grimp.build_graph("sdv_plausible", include_external_packages=True, cache_dir=None)
     external = {module for module in graph.modules if module.split(".")[0] != "sdv_plausible"}
     named = set(re.findall(r'"(\w+)"', (ROOT / "pyproject.toml").read_text().split("[tool.importlinter]")[1]))

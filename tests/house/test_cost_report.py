@@ -1,4 +1,4 @@
-"""The CPU time of the tests is told by folder, and a folder that needs half more than its budget is named."""
+"""The cost report: CPU time by folder, and folders that exceed their budget by half or more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_folder_beyond_its_budget_is_named() -> None:
 
 
 def test_a_slow_machine_alone_exceeds_no_budget() -> None:
-    """All folders twice as slow: none is named; one that needs half more than the others is, there as well."""
+    """Twice the time in all folders exceeds no budget; half more in one of them does."""
     budgets = dict.fromkeys("abcdef", 10.0)
     costs = {f"tests/{folder}/test_x.py::t": 20.0 for folder in budgets}
     assert over_budget(costs, budgets) == []
@@ -40,7 +40,7 @@ def test_budgets_are_of_folders_and_parts_that_are_there() -> None:
 
 
 def test_a_run_that_needs_half_more_than_its_budget_fails(tmp_path: Path) -> None:
-    """Of a test that passes; of a slow one the time does not count, and its cost is told apart."""
+    """Slow tests do not count against the budget; the report lists their cost separately."""
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     burn = "    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
     (tmp_path / "test_a.py").write_text(

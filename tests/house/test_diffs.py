@@ -1,4 +1,4 @@
-"""The diffs of CONTRIBUTING.md fit: what they leave or take away is in the file that they name."""
+"""The diffs of CONTRIBUTING.md apply: context lines and removed lines are in the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pages import ROOT
 
 
 def misfits(page: str) -> list[str]:
-    """Lines that are not in the file of their diff."""
+    """Context lines and removed lines that are not in the file."""
     wrong, there = [], set[str]()
     for block in re.findall(r"```diff\n(.*?)```", page, flags=re.S):
         for line in block.splitlines():
@@ -26,5 +26,5 @@ def test_diffs_fit() -> None:
 
 
 def test_planted_a_line_that_has_gone_is_found() -> None:
-    page = "```diff\n--- sdv_plausible/cli/main.py\n COMMANDS = tuple(\n-no such line\n+new\n```"
+    page = "```diff\n--- sdv_plausible/cli/main.py\n from __future__ import annotations\n-no such line\n+new\n```"
     assert misfits(page) == ["-no such line"]

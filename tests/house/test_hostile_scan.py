@@ -1,9 +1,8 @@
-"""What may take a text of a foreign document somewhere is on one list, with the reason why it is safe there.
+"""A list of the places where text of an untrusted document may take effect, with the reason why each kind is safe.
 
-The list is compared with the syntax trees of the package, and with its templates and scripts: names of files that
-are made, markup that is not escaped, attributes and modules named by texts, patterns and formats that are not
-written in the program, unpickling, programs that are started, words that are printed, and what objects say of
-themselves. What is new there is a line here, and a place in `tests/hostile_places.py` where a document reaches it.
+The test compares the list with the syntax trees of the package. Kinds of places: names of new files, unescaped markup,
+attributes and modules named by a string, patterns and formats that are not literals, unpickling, subprocesses, printed text,
+and `__repr__` and its like. Add a new place to the list, and to `tests/hostile_places.py` if a document can reach it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def _is_literal(node: ast.AST | None) -> bool:
 
 
 def _last(node: ast.AST) -> str:
-    """The last name of a dotted one."""
+    """Last part of a dotted name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -41,7 +40,7 @@ def _first(node: ast.AST) -> str:
 
 
 def _kinds(node: ast.AST) -> Iterator[str]:
-    """What a node does that is on the list."""
+    """Kinds of a node that are on the list."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         is_folder = any(_last(node.left).lower().endswith(word) for word in FOLDERS)
         if isinstance(node.right, ast.JoinedStr) or (is_folder and not _is_literal(node.right)):
@@ -78,8 +77,10 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         yield "program"
     if name == "print" or func in ("sys.stderr.write", "sys.stdout.write", "traceback.print_exception"):
         yield "printed"
-    asks = name in ("sql", "execute", "project", "selectExpr", "query", "expr")
-    if asks and not all(map(_is_literal, node.args)):
+    runs_sql = name in ("sql", "execute", "project", "selectExpr", "query", "expr") and isinstance(
+        node.func, ast.Attribute
+    )
+    if runs_sql and not all(map(_is_literal, node.args)):
         yield "SQL"
 
 
@@ -91,7 +92,7 @@ def _writes(node: ast.Call) -> bool:
 
 
 def found_in(source: str) -> list[tuple[str, str]]:
-    """What of a module is on the list: kind, and the expression, or the class of a method."""
+    """Places in a module: kind, and the expression or the method's name."""
     nodes = [*ast.walk(ast.parse(source))]
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     owners = {id(inner): outer.name for outer in classes for inner in outer.body}
@@ -104,7 +105,7 @@ def found_in(source: str) -> list[tuple[str, str]]:
 
 
 def found() -> dict[tuple[str, str], list[str]]:
-    """The same of the whole package, by kind and module."""
+    """Places in the whole package, by kind and module."""
     every: dict[tuple[str, str], list[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for kind, words in found_in(path.read_text()):
@@ -115,34 +116,34 @@ def found() -> dict[tuple[str, str], list[str]]:
 LISTED = Path(__file__).with_name("hostile_scan.json")
 SAFE = {
     "file name": "names of tables and files are checked (`extensions/verify/independent/file_reader.py`), or come from the user",
-    "file written": "at paths that the user names, or inside a folder that was made for it",
-    "markup": "templates escape by themselves",
-    "name in a text": "names are of a closed list of the program, or fields of its own classes",
-    "pattern": "patterns are the program's, or checked in length before",
-    "format": "formats are the program's",
-    "date format": "formats of dates are checked in length and directives",
+    "file written": "at paths that the user names, or inside a folder made for the files",
+    "markup": "templates escape automatically",
+    "name in a text": "names are from a closed list of the program, or fields of its own classes",
+    "pattern": "patterns are the program's own, or their length is checked",
+    "format": "formats are the program's own",
+    "date format": "length and directives of date formats are checked",
     "objects read": "numbers without pickles, safe YAML, XML without entities",
-    "program": "started with a list of words, none from a document",
+    "program": "started with a list of arguments, none from a document",
     "SQL": "names are quoted",
-    "printed": "control characters are written out",
-    "shown": "control characters are written out",
+    "printed": "control characters are escaped",
+    "shown": "control characters are escaped",
 }
-"""Why a text of a foreign document does nothing at the places of each kind."""
+"""Why text of an untrusted document is harmless at the places of each kind."""
 
 
 def test_every_place_is_listed() -> None:
-    """A new place is one more in the list, once it is safe for the reason of its kind, or has a better one."""
+    """Add a new place to the list once it is safe for the reason of its kind."""
     kinds = json.loads(LISTED.read_text("utf-8"))
     listed = {(kind, module): number for kind, modules in kinds.items() for module, number in modules.items()}
     seen = {place: len(words) for place, words in found().items()}
     assert {kind for kind, _ in listed} == {*SAFE}
     changed = {place: found()[place] for place, number in seen.items() if listed.get(place) != number}
-    assert not changed, f"look at these places, and write their numbers into {LISTED.name}: {changed}"
-    assert not listed.keys() - seen.keys(), f"gone, leave them out of {LISTED.name}"
+    assert not changed, f"check these places, and write their numbers into {LISTED.name}: {changed}"
+    assert not listed.keys() - seen.keys(), f"gone: remove them from {LISTED.name}"
 
 
 def test_planted_places_are_seen() -> None:
-    """One for each kind that a document could reach."""
+    """One planted place of each kind."""
     planted = {
         "file name": 'x = folder / f"{name}.csv"',
         "file written": "open(name, 'w')",

@@ -1,4 +1,4 @@
-"""The table of `./dev mutants` names what is there, and no edit of the privacy core goes unseen (slow)."""
+"""Mutation tests: the table of modules and tests is valid, and every survivor is explained (slow)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_explanation_is_of_one_module() -> None:
     ],
 )
 def test_survivors_are_explained(module: str) -> None:
-    """Of the two smallest modules; ``./dev mutants`` runs all of them, nine minutes."""
+    """The two smallest modules; ``./dev mutants`` runs all modules in nine minutes."""
     pytest.importorskip("cosmic_ray")
     done = subprocess.run(
         [sys.executable, "tests/mutants.py", module], cwd=ROOT, capture_output=True, text=True, check=False

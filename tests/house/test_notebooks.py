@@ -1,6 +1,6 @@
-"""Every notebook of the docs runs from its first to its last cell, and holds no outputs: those may show rows.
+"""Notebooks of the docs run from the first to the last cell, and store no outputs, which may show rows.
 
-Cells are run as a notebook runs them: in one namespace, in order, and the last expression is shown.
+Cells run as in a notebook: in order, in one namespace, and the last expression is displayed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 
 
 def cells(path: Path, kind: str) -> list[dict[str, Any]]:
-    """Return the cells of a kind."""
+    """Cells of a kind."""
     every = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return [cell for cell in every if cell["cell_type"] == kind]
 
 
 def run(path: Path) -> list[Any]:
-    """Run the code cells; return what each would show, as HTML where the object has it."""
+    """Run the code cells; return the display of each, as HTML if the object has it."""
     names: dict[str, Any] = {"__name__": "__main__"}
     shown = []
     for cell in cells(path, "code"):
@@ -38,7 +38,7 @@ def run(path: Path) -> list[Any]:
 
 
 def with_outputs(path: Path) -> list[int]:
-    """Return the numbers of the cells that kept what they showed, or were numbered by a run."""
+    """Numbers of the cells that store outputs or an execution count."""
     return [i for i, cell in enumerate(cells(path, "code")) if cell["outputs"] or cell["execution_count"]]
 
 

@@ -1,4 +1,4 @@
-"""Every test is of the core or of one optional part, and ``./dev test`` runs something of every part."""
+"""Every test belongs to the core or to one optional part, and ``./dev test`` runs some tests of each part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def functions_of(file: str) -> set[str]:
 
 
 def missing(tests: set[str]) -> list[str]:
-    """Those that are not there."""
+    """Tests that do not exist."""
     named = {test: test.split("[")[0].split("::") for test in tests}
     return sorted(
         test for test, (file, name) in named.items() if file not in FILES or name not in functions_of(file)

@@ -1,14 +1,14 @@
-"""Every Python and bash block of every page runs as it stands, in order, without warnings.
+"""All Python and bash blocks of the pages run as written, in order, without warnings.
 
-A block that cannot run carries the reason in a comment above it, which no reader sees:
+A block that cannot run has the reason in a hidden comment above it:
 
     <!-- skip: next "installs packages" -->
     <!-- skip: next if(find_spec("sdgym") is None, reason="SDGym works with SDV 1.38 alone") -->
 
-The fast suite runs three, which have the commands that everybody needs, on either SDV; the slow one runs the others.
-SDV_STACK=1 ./dev slow runs all on SDV 1.38, and by LONG_PAGES=1 the block that takes three minutes.
+The fast suite runs three pages with the most used commands, on both versions of SDV. The slow suite runs the others.
+SDV_STACK=1 ./dev slow runs all pages on SDV 1.38; LONG_PAGES=1 adds the block that takes three minutes.
 
-A Python block that begins with a file's name, `# my_tables.py`, is written to that file and run as a program.
+A Python block that begins with a file name, `# my_tables.py`, is written to that file and run as a program.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGES = [name for name in page_names() if name.startswith(("README.md", "CONTRIB
 
 
 def run_python(example: Example) -> None:
-    """Run a block in the page's namespace, or as a program if it begins with the name of its file."""
+    """Run a block in the page's namespace, or as a program if it begins with a file name."""
     file = re.match(r"# (\w+\.py)\n", example.parsed)
     if file is None:
         PythonEvaluator()(example)
@@ -50,7 +50,7 @@ def run_python(example: Example) -> None:
 def run_bash(example: Example) -> None:
     """Run a block in a shell that stops at the first failure and finds this environment's programs first.
 
-    Of our commands alone, without anything that a shell reads in them, nothing but the process is saved: they run in this one.
+    A block of our own commands without shell syntax runs in this process, which is faster.
     """
     lines = [shlex.split(line, comments=True) for line in example.parsed.splitlines()]
     is_ours = all(words[:1] in ([], ["sdv-plausible"]) for words in lines)
@@ -65,7 +65,7 @@ def run_bash(example: Example) -> None:
 
 
 def run_page(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
-    """Run a page; return how many blocks ran, and why the others did not; raises what the first that fails raises."""
+    """Run a page; return the number of blocks that ran and the reasons of skipped ones. Raise the first error."""
     parsers = (CodeBlockParser("python", run_python), CodeBlockParser("bash", run_bash), SkipParser())
     document = Document.parse(path, *parsers)
     page = ModuleType("page")  # a module, so that objects of the page's classes can be pickled
@@ -87,7 +87,7 @@ def run_page(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))  # files that a page writes can be imported by later ones
+    monkeypatch.syspath_prepend(str(tmp_path))  # later blocks import files that a page writes
     return tmp_path
 
 
@@ -111,7 +111,7 @@ RUNNING = [name for name in PAGES if re.search("```(python|bash)", (ROOT / name)
 @pytest.mark.counts
 def test_page(name, monkeypatch):
     ran, skipped = run_page(str(ROOT / name), monkeypatch)
-    assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked
+    assert ran + len(skipped) == _blocks(all_pages()[name])  # no block was overlooked
 
 
 PROGRAM = "```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n"
@@ -139,7 +139,7 @@ def test_a_planted_block_fails(kind, empty_folder, monkeypatch):
 
 
 def test_no_page_shows_a_claim_on_types_that_were_detected():
-    """One row decides on types there: metadata_of(domain)."""
+    """Detected types depend on the rows: pages with a privacy guarantee use metadata_of(domain)."""
     for name in PAGES:
         for block in re.findall(
             r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL

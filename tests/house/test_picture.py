@@ -1,4 +1,4 @@
-"""The picture of who imports whom: importers stand above what they import, and what cannot is red."""
+"""The picture of the imports between packages: importers are above what they import, and cycles are red."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_importers_stand_above_what_they_import(script):
 
 def test_a_circle_is_red(script):
     floors, picture = draw(script, ["sdv table", "table core", "core sdv"])
-    assert picture.count("#cc0000") == 2  # one arrow, its line and its head
+    assert picture.count("#cc0000") == 2  # one arrow: line and head
     assert sorted(floors.values()) == [0, 1, 2]
 
 
@@ -51,7 +51,7 @@ def largest(kind: type[ast.AST], path: Path) -> int:
 
 
 def test_the_page_tells_the_figures_as_they_are(script):
-    """No figure is smaller than what is there, nor larger by more than a fiftieth."""
+    """Each figure of the table is at least the true one, and larger by 2 % at most."""
     imports, lines = script["read_imports"](ROOT / "sdv_plausible")
     files = sorted((ROOT / "sdv_plausible").rglob("*.py"))
     counts = [len(path.read_text(encoding="utf-8").splitlines()) for path in files]

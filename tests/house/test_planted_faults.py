@@ -1,6 +1,6 @@
-"""Every planted fault can still be planted, names a test that is there, and says which command runs it.
+"""Every planted fault can be planted, names an existing test and the command that runs it.
 
-``python tests/planted_faults.py`` plants all of them, which takes minutes.
+``python tests/planted_faults.py`` plants all faults, which takes minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOME = Fault(name="some", file="table/codec.py", old="= 1\n", new="= 2\n", test=
 
 
 def wrong_faults(faults: list[Fault]) -> list[str]:
-    """What keeps faults from being planted, or their tests from being found."""
+    """Faults that cannot be planted, or whose test does not exist."""
     wrong = []
     for fault in faults:
         try:
@@ -54,7 +54,7 @@ def test_a_fault_whose_place_or_test_is_gone_is_seen() -> None:
 
 
 def test_the_list_says_which_command_runs_each_test() -> None:
-    """Where this fails after a change of dear.txt or of a part: python tests/planted_faults.py --commands."""
+    """If this fails after a change of dear.txt or of a part: python tests/planted_faults.py --commands."""
     assert {f.test: f.command for f in FAULTS} == {f.test: command_of(f.test) for f in FAULTS}
 
 
@@ -89,7 +89,7 @@ def test_the_page_tells_how_many_are_caught_by_which_command() -> None:
 def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
     """Control: edits that change nothing, break the file, or belong to a test that another command runs.
 
-    The script runs in a process of its own: this one has imported other tests, of another copy.
+    The script runs in a new process, because this one has imported the tests already.
     """
     fault = next(fault for fault in FAULTS if fault.file == "queries/budget_tracker.py")
     same = replace(fault, name="same", new=f"{fault.old} ")
@@ -99,7 +99,7 @@ def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
     other = replace(other, name="other", command=quick)
     planted_faults.write([fault, same, broken, other], tmp_path / "list.json")
     script = [sys.executable, "tests/planted_faults.py", "--list", str(tmp_path / "list.json")]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # set by commands
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # which ./dev sets
     ran = subprocess.run(script, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     found = [line.split(" (")[0] for line in ran.stdout.splitlines()]
     assert found == [

@@ -1,4 +1,4 @@
-"""Every kind of question has a block in OpenDP's form, whose proof and bound are those of the code."""
+"""Every kind of query has a block in OpenDP's form, with the proof and the sensitivity bound of the code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORM = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 AXES = (Axis.of_codes(0, 3), Axis.of_codes(1, 2))
-# Parameters of a question, and the same by the names of its bound. What is not listed has none.
+# Arguments of a query, and their names in the bound. Other queries have none.
 PARAMETERS: dict[str, tuple[tuple[Any, ...], dict[str, float]]] = {
     "CountTable": ((AXES,), {}),
     "L1Distances": (((AXES, AXES, AXES[:1]), (np.zeros((3, 2)),) * 2), {"k": 3}),
@@ -40,7 +40,7 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], dict[str, float]]] = {
 
 
 def forms(page: str = PAGE) -> dict[str, SimpleNamespace]:
-    """The blocks of the page."""
+    """Blocks of the page, by name."""
     return {match["name"]: SimpleNamespace(**match.groupdict()) for match in FORM.finditer(page)}
 
 
@@ -49,13 +49,13 @@ def question(form: SimpleNamespace) -> type:
 
 
 def cited(text: str) -> list[str]:
-    """Pages and results that are named: the last folder of a path, without links."""
+    """Cited pages and results, without folders and links."""
     plain = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1.md", text).replace("docs/explanation/proofs/", "")
     return re.findall(r"\w+\.md|(?:Lemma|Theorem)s? \d(?: and \d)?", plain)
 
 
 def bounded(form: SimpleNamespace, unit: Any) -> tuple[float, float]:
-    """The page's bound, and what the noise is drawn for."""
+    """Bound on the page, and sensitivity in the code."""
     given, named = PARAMETERS.get(form.name, ((), {}))
     names = {
         "c": unit.rows, "replace": unit.replace, "h1": 2 * unit.rows if unit.replace else unit.rows, "sqrt": math.sqrt,
@@ -65,7 +65,7 @@ def bounded(form: SimpleNamespace, unit: Any) -> tuple[float, float]:
     }  # fmt: skip
     found = eval(form.bound, {"__builtins__": {}}, {**names, **named})
     kind = question(form)
-    if not hasattr(kind, "sensitivity"):  # of values that occur, whose counts get the noise of a table
+    if not hasattr(kind, "sensitivity"):  # partition selection: its counts get the noise of a count table
         return found, unit.histogram_l2
     asked = kind(*given) if given else object.__new__(kind)
     return found, asked.sensitivity(unit)

@@ -1,7 +1,7 @@
-"""Randomness is made in privacy/noise: what imports alone do not show, read off the syntax trees.
+"""Random numbers are drawn in privacy/noise only; checked in the syntax trees.
 
-`np.random`, `os.urandom`, the draws of SciPy and pandas are attributes, and a module may be imported by a
-name in a string: the import contracts see neither.
+The import contracts miss attributes (`np.random`, `os.urandom`, draws of SciPy and pandas) and imports by a name in a
+string.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 
 NOISE = ("privacy/noise",)
-SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
+SEEDED = ("datasets", "evaluation", "extensions/audit")  # seeded simulation, which protects nobody
 BY_NAME = (
-    "cli/main.py",  # the module of a command, by the name that was given
-    "extensions/audit/audit_command.py",  # the synthesizer that the command is told to attack
-    "models/__init__.py",  # the learner that is asked for, of this room
-    "models/model_types.py",  # the model that a file names, of this room
+    "extensions/audit/audit_command.py",  # the synthesizer to attack
     "utils/lazy_names.py",  # public names that load on first use
+    "utils/moved_modules.py",  # old names of modules
 )
 
 NUMPY = {"np", "numpy"}
@@ -32,7 +30,7 @@ def _inside(module: str, places: tuple[str, ...]) -> bool:
 
 
 def _says(node: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What a node does that only some places may, with these places."""
+    """Restricted uses of a node, each with the places where it is allowed."""
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr="random") if name in NUMPY:
             yield "numpy.random", SEEDED
@@ -63,7 +61,7 @@ def _says(node: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def trespasses(module: str, source: str) -> list[str]:
-    """What a module (its path in the package) does that it may not, with line numbers."""
+    """Forbidden uses in a module, with line numbers; `module` is a path in the package."""
     return [
         f"{module}:{getattr(node, 'lineno', 0)}: {what}"
         for node in ast.walk(ast.parse(source))
@@ -85,7 +83,7 @@ PLANTS = {
     "table/a.py": "def f():\n    from numpy import random\n", "table/b.py": "import numpy.random as draws\n",
     "release/a.py": "from numpy.random import default_rng\n",
     "evaluation/a.py": "import numpy as np\nrng = np.random.default_rng()\n",
-    "privacy/accounting/a.py": "import os\nkey = os.urandom(32)\n", "audit/a.py": "from os import urandom\n",
+    "privacy/accounting/a.py": "import os\nkey = os.urandom(32)\n", "extensions/audit/a.py": "from os import urandom\n",
     "privacy/accounting/b.py": "from scipy import stats\nx = stats.norm.rvs(size=3)\n",
     "table/c.py": "def f(table):\n    return table.sample(frac=0.5)\n",
     "models/b.py": "from importlib import import_module\ncoins = import_module('ran' + 'dom')\n",

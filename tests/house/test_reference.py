@@ -1,7 +1,7 @@
-"""The reference shows the public names, all of them and no others.
+"""The reference documents all public names and no others.
 
-Public are the names that public modules export, and those that the tutorial and the how-to pages import, or
-write out with their module. What these pages only mention (`Queryable`) may be shown, too.
+A name is public if a public module exports it, or if a tutorial or how-to page imports it or writes it with its module.
+Names that these pages only mention, such as `Queryable`, may be documented too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 
 
 def shown(text: str) -> list[str]:
-    """Names that a reference page shows."""
+    """Names that a reference page documents."""
     return DIRECTIVE.findall(text)
 
 
 def named(page: Page) -> set[str]:
-    """Names of the package that a page imports in its blocks, or writes out with their module."""
+    """Names of the package that a page imports, or writes with their module."""
     found = {span for span in page.code_spans if re.fullmatch(r"sdv_plausible(\.\w+)+", span)}
     for token in page.tokens:
         if token.type == "fence" and token.info == "python":
@@ -39,18 +39,18 @@ def named(page: Page) -> set[str]:
 
 
 def mentioned(page: Page) -> set[str]:
-    """Words in the code spans of a page."""
+    """Words in code spans of a page."""
     return set(re.findall(r"\w+", " ".join(page.code_spans)))
 
 
 def _things(names: set[str]) -> dict[Any, str]:
-    """What the names stand for, modules aside: one thing may have several names."""
+    """Objects of the names, without modules; an object may have several names."""
     things = {pkgutil.resolve_name(name): name for name in sorted(names)}
     return {thing: name for thing, name in things.items() if not isinstance(thing, ModuleType)}
 
 
 def differences(documented: set[str], public: set[str], words: set[str]) -> tuple[list[str], list[str]]:
-    """Public names that are not documented, and documented ones neither public nor among the words."""
+    """Public names that are not documented, and documented names that are neither public nor mentioned."""
     on_pages, off_pages = _things(documented), _things(public)
     missing = sorted(name for thing, name in off_pages.items() if thing not in on_pages)
     known = {name for name in on_pages.values() if name.rsplit(".", 1)[-1] in words}

@@ -1,4 +1,4 @@
-"""What pages and docstrings point at is there: links, anchors, files, modules, tests."""
+"""Links, anchors, files, modules and tests that pages and docstrings name exist."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Page, all_pages, repository_files
 
-TREES = ("sdv_plausible", "tests", "benchmarks", "docs")  # with one of which paths of the repository begin
+TREES = ("sdv_plausible", "tests", "benchmarks", "docs")  # top folders of the repository's paths
 ELSEWHERE = re.compile(r"^(?:https?:|mailto:)")
 
 
 def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
-    """Relative links to no file, and anchors that no heading has."""
+    """Relative links without a file, and anchors without a heading."""
     wrong = []
     for link in page.links:
         if ELSEWHERE.match(link):
@@ -35,7 +35,7 @@ def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def files() -> list[str]:
-    """Files and folders, from the root, with a stroke in front: the end of a path is looked for."""
+    """Files and folders from the root, with a leading slash, so that the end of a path can be matched."""
     paths = [path.relative_to(ROOT) for path in repository_files(".py", ".md")]
     folders = {f"/{folder.as_posix()}/" for path in paths for folder in path.parents}
     return [f"/{path.as_posix()}" for path in paths] + sorted(folders)
@@ -43,14 +43,14 @@ def files() -> list[str]:
 
 @pytest.fixture(scope="module")
 def tests_of() -> dict[str, set[str]]:
-    """The test functions of every test file."""
+    """Test functions by test file."""
     named = re.compile(r"^ *def (\w+)\(", re.MULTILINE)
     paths = (ROOT / "tests").rglob("test_*.py")
     return {path.relative_to(ROOT).as_posix(): {*named.findall(path.read_text())} for path in paths}
 
 
 def missing_files(page: Page, files: list[str]) -> list[str]:
-    """Python files, pages and folders in backticks, whole paths or the end of one, that do not exist."""
+    """Python files, pages and folders in backticks that do not exist; a name is a path or the end of one."""
     wrong = []
     for span in page.code_spans:
         for name in re.findall(r"^[\w./*-]+(?:\.py|\.md|/)$", span.split("::")[0]):
@@ -63,7 +63,7 @@ def missing_files(page: Page, files: list[str]) -> list[str]:
 
 
 def missing_tests(page: Page, tests_of: dict[str, set[str]]) -> list[str]:
-    """Tests in backticks that do not exist: `test_x.py::test_a`, `::test_a` of the last file, `test_a`."""
+    """Tests in backticks that do not exist: `test_x.py::test_a`, `::test_a` (in the last file), `test_a`."""
     wrong, current = [], set[str]()
     anywhere: set[str] = set().union(*tests_of.values())
     for span in page.code_spans:
@@ -88,7 +88,7 @@ def _resolves(name: str) -> bool:
 
 
 def _dotted_names(text: str) -> Iterator[str]:
-    """Names of the package in backticks: `sdv_plausible.x.y`, or with a role, :func:`~sdv_plausible.x.y`."""
+    """Names of the package in backticks, with or without a role: :func:`~sdv_plausible.x.y`."""
     yield from (match.rstrip("()") for match in re.findall(r"`~?(sdv_plausible(?:\.\w+)+(?:\(\))?)`", text))
 
 
@@ -112,9 +112,7 @@ def test_tests_named_on_pages_exist(tests_of):
 def test_names_of_the_package_resolve():
     wrong = {}
     for path in repository_files(".md", ".py"):
-        skipped = (
-            path.parent.name == "house" or path.name == "CHANGELOG.md"
-        )  # which has old names of what moved
+        skipped = path.parent.name == "house" or path.name == "CHANGELOG.md"  # the changelog has old names
         names = set() if skipped else set(_dotted_names(path.read_text()))
         if missing := sorted(name for name in names if not _resolves(name)):
             wrong[path.relative_to(ROOT).as_posix()] = missing
@@ -159,7 +157,7 @@ def test_a_planted_name_is_caught():
 
 
 def test_the_tree_of_packages_is_as_it_is_written():
-    """``python docs/write_tree.py`` writes it anew. Control: a line more is seen."""
+    """``python docs/write_tree.py`` updates the tree. Control: an additional line is seen."""
     script = runpy.run_path(str(ROOT / "docs/write_tree.py"))
     _, shown, _ = script["parts"](script["PAGE"].read_text(encoding="utf-8"))
     assert shown == script["tree"]()
@@ -167,11 +165,11 @@ def test_the_tree_of_packages_is_as_it_is_written():
 
 
 def test_every_page_is_in_the_sites_navigation():
-    """`./dev docs` refuses a page that is not; this says so earlier."""
+    """`./dev docs` fails for other pages; this test fails earlier."""
     told = (ROOT / "mkdocs.yml").read_text()
     pages = [page.relative_to(ROOT / "docs") for page in (ROOT / "docs").rglob("*.md")]
     pages += [page.relative_to(ROOT) for page in (ROOT / "benchmarks").rglob("*.md")]
-    pages = [page for page in pages if "results" not in page.parts]  # peers' environments are made there
+    pages = [page for page in pages if "results" not in page.parts]  # environments of the benchmarks
     lacking = [page for page in pages if page.as_posix() not in told]
     assert lacking == []
     assert "explanation/no_such_page.md" not in told

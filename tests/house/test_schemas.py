@@ -1,4 +1,4 @@
-"""The published schemas are what `docs/write_schemas.py` makes of the forms that the program reads by."""
+"""The published schemas are those that `docs/write_schemas.py` writes from the schemas in the code."""
 
 from __future__ import annotations
 

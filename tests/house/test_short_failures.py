@@ -1,4 +1,4 @@
-"""A comparison that fails says so at once: nothing explains two long values line by line, wherever the tests run."""
+"""A failed comparison of two long values is reported without a line-by-line diff, also in CI."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ONE, OTHER = ([f"{i} {side}" for i in range(30)] for side in "ab")
 
 @pytest.mark.parametrize("where", ["", "CI", "BUILD_NUMBER"])
 def test_a_failing_assertion_compares_no_lines(where, monkeypatch):
-    """The second and third are the controls: so pytest would explain it, if conftest.py left the variable set."""
+    """Controls: the second and third case, where pytest computes the diff because a variable is set."""
     if where:
         monkeypatch.setenv(where, "true")
     explained = []

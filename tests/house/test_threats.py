@@ -1,4 +1,4 @@
-"""Every threat, and every row of the paper map, names tests that exist; each test that is named is opened."""
+"""Every threat and every row of the paper map names tests that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPICS = (
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    """Every row of every table, by the table's head."""
+    """Rows of all tables, as mappings from head to cell."""
     found: list[dict[str, str]] = []
     head: list[str] = []
     for line in text.splitlines():
@@ -28,7 +28,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def wrong_rows(text: str, tests: dict[str, str]) -> list[str]:
-    """Rows that name no test, or one that is not there; of a map, that is of nothing which stands in the row."""
+    """Rows without a test, with a missing test, or whose tests contain no name of the column "here"."""
     return [next(iter(row.values())) for row in rows(text) if not _is_tested(row, tests)]
 
 
@@ -50,7 +50,7 @@ def _is_tested(row: dict[str, str], tests: dict[str, str]) -> bool:
 
 
 def _opened(file: str, function: str, tests: dict[str, str]) -> str | None:
-    """Text of a test file and of its path, or of a folder's; None unless they are there, with the function."""
+    """Path and text of a test file, or text of a folder's tests; None if it or the function does not exist."""
     if file.endswith("/") and file.startswith("tests/") and not function:
         return "".join(text for known, text in tests.items() if known.startswith(file)) or None
     for known, text in tests.items() if file else ():
@@ -63,7 +63,7 @@ def _opened(file: str, function: str, tests: dict[str, str]) -> str | None:
 
 @pytest.fixture(scope="module")
 def tests() -> dict[str, str]:
-    """Every test file, by its path."""
+    """Text of every test file, by path."""
     paths = (ROOT / "tests").rglob("test_*.py")
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 

@@ -1,4 +1,4 @@
-"""Every Python that is promised was run, and the wheel holds the package: ``tests/versions.py`` keeps both, and is tested here."""
+"""``tests/versions.py``: every promised version of Python was tested, and the wheel contains the package."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_a_wheel_lacks_and_what_it_has_beside_the_package(tmp_path: Path) -
 
 
 def test_a_python_that_does_not_run_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shim of pyenv is on the path for versions that it does not start."""
+    """pyenv has shims on the path for versions that are not installed."""
     shim = tmp_path / "python3.99"
     shim.write_text("#!/bin/sh\nexit 127\n")
     shim.chmod(0o755)

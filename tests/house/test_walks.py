@@ -1,4 +1,4 @@
-"""The walks of architecture.md: at most six modules each, and what is named is in the module that it follows."""
+"""The walks of architecture.md: at most six modules each; every name is defined in the module before it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MOST = 6
 
 
 def walks(page: str) -> dict[str, str]:
-    """Text of every walk, by its name."""
+    """Text of each walk, by name."""
     (section,) = re.findall(r"\n## Four walks\n(.*?)\n## ", page, flags=re.S)
     return {text.split("**")[1]: text for text in section.split("\n\n") if text.startswith("**")}
 
 
 def defined(module: str) -> set[str]:
-    """Names of a module's functions and classes, and of what these define."""
+    """Names of a module's functions, classes and methods."""
     found: set[str] = set()
     for node in ast.parse((ROOT / "sdv_plausible" / module).read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -28,7 +28,7 @@ def defined(module: str) -> set[str]:
 
 
 def misplaced(walk: str) -> list[str]:
-    """Names that are not in the module before them."""
+    """Names that the module before them does not define."""
     wrong, module = [], ""
     for span in re.findall(r"`([^`]+)`", walk.partition("**:")[2] or walk):
         if span.endswith(".py"):
