@@ -1,7 +1,8 @@
-"""A case of everything that the product offers to a fit, keyed by what the product itself registers.
+"""Test cases for all features of a fit, keyed by what the package registers.
 
-The harnesses of the guarantee (replay, asked again, sensitivities) run over these cases. What is registered and has none is
-named by ``test_guarded.py``: a new model, engine, door, relation, test or option joins here, or says why it need not.
+The tests of the privacy guarantee (replay, repeated queries, sensitivities) run over these cases. ``test_guarded.py`` reports
+features without a case: add a case here for a new model, engine, entry point, neighbouring relation, privacy test or option, or
+the reason why it needs none.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PACKAGE = Path(sdv_plausible.__file__).parent
 
 
 def sources() -> dict[str, str]:
-    """Source of every module of the package, by its path."""
+    """Source of every module of the package, by path."""
     paths = sorted(PACKAGE.rglob("*.py"))
     return {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
@@ -33,7 +34,7 @@ LATENT = {"steps": 3, "sample": 0.5, "hidden": 6, "latent": 2}
 
 
 def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The argument ``model`` for every model; ``arcs`` are given to those that take some."""
+    """The argument ``model`` for every model; models with a fixed structure take ``arcs``."""
     found = {
         "adaptive": "bayesian_network",
         "workload": AdaptiveNetwork(workload=[[child, *of] for child, of in arcs.items() if of]),
@@ -48,17 +49,17 @@ def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def learners(arcs: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as learners."""
+    """The learners of these models."""
     return {name: make_learner(case["model"]) for name, case in models(arcs).items()}
 
 
 def unequal(registered: Collection[Any], cases: Collection[Any]) -> list[str]:
-    """What is registered without a case, and what a case is of that is not registered."""
+    """Registered items without a case, and cases of items that are not registered."""
     return sorted(map(str, {*registered} ^ {*cases}))
 
 
 def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
-    """Names of models, and values of their learners' closed parameters."""
+    """Models without a case, and values of their learners' ``Literal`` parameters without one."""
     found = unequal(names, [learner_config(case["model"])["model"] for case in models({}).values()])
     made = list(learners({}).values())
     for kind in {type(learner) for learner in made}:
@@ -71,7 +72,7 @@ def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
 
 
 def closed(hint: Any) -> list[Any]:
-    """Values of a type hint that are spelled out."""
+    """Values of the ``Literal`` types in a type hint."""
     if get_origin(hint) is Literal:
         return list(get_args(hint))
     return [value for part in get_args(hint) for value in closed(part)]
@@ -88,24 +89,24 @@ UNITS = {
 
 
 def units_without_a_case(relations: Iterable[str] = RELATIONS, unit: type = Neighbours) -> list[str]:
-    """Relations, each for rows and for people of several rows; and properties of a unit that no case sets."""
+    """Relations without a case, for one and several rows per unit, and fields of a unit without one."""
     wanted = {(relation, several) for relation in relations for several in (False, True)}
     met = {("replace_one" if unit.replace else "add_remove", unit.rows > 1) for unit in UNITS.values()}
     return unequal(wanted, met) + unequal([f.name for f in fields(unit)], ("rows", "replace", "person"))
 
 
 def parameters_of(unit: Neighbours) -> dict[str, Any]:
-    """A unit in the synthesizer's parameters; nothing where it is the usual one."""
+    """Parameters of the synthesizer for a unit; empty for the default."""
     relation = {"neighbours": "replace_one"} if unit.replace else {}
     people = {"person": unit.person, "rows_per_person": unit.rows} if unit.person else {}
     return {**relation, **people}
 
 
-# --- questions --------------------------------------------------------------------------------------------------------
+# --- queries ----------------------------------------------------------------------------------------------------------
 
 
 def questions(modules: Mapping[str, str] | None = None) -> set[str]:
-    """Names of all classes that say which page proves their sensitivity."""
+    """Names of all classes with a ``proof`` attribute: the page that proves their sensitivity."""
     found = set()
     for source in (sources() if modules is None else modules).values():
         for made in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)):
@@ -114,13 +115,13 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
     return found
 
 
-# --- doors ------------------------------------------------------------------------------------------------------------
+# --- entry points -----------------------------------------------------------------------------------------------------
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
     "PlausibleDeniabilitySynthesizer", "InMemoryRows", "JoinedRows", "SourceRows", "shown_in_parts",
 )  # fmt: skip
-# Function that opens the rows, or has them opened -> the door through which replay meets it.
+# Function that opens the rows, or calls one that does -> the entry point through which the replay test reaches it.
 DOORS = {
     "fitting/fit.py: Fit.run": "synthesizer",
     "fitting/fit.py: Fit._learn_domain": "synthesizer",
@@ -143,24 +144,24 @@ REPLAYED_ELSEWHERE = {
     "families": "tests/extensions/multi_table/test_related_replay.py",
     "counted": "tests/fitting/test_row_count_check.py",
 }
-"""Doors of more than one table, a count that other tests leave out, and the test that replays them."""
+"""Entry points with their own replay test, and that test."""
 NO_DOORS = {
-    "fitting/partitioned_table.py: PartitionedTable.rows": "rows of a fit, which are asked later",
-    "fitting/fit_rows.py: InMemoryRows.of_persons": "fewer of the rows that a fit was given",
-    "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
-    "fitting/fit_rows.py: InMemoryRows.read_again": "the rows that a fit was given, cell by cell",
-    "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
+    "fitting/partitioned_table.py: PartitionedTable.rows": "rows of a fit, which are queried later",
+    "fitting/fit_rows.py: InMemoryRows.of_persons": "a subset of the rows of a fit",
+    "sources/source_rows.py: SourceRows.of_persons": "a subset of the rows of a fit",
+    "fitting/fit_rows.py: InMemoryRows.read_again": "the rows of a fit, cell by cell",
+    "sources/source_rows.py: SourceRows.read_again": "the rows of a fit, cell by cell",
     "cli/demo.py: run": "a simulated table",
-    "extensions/app/review/review_command.py: plan_of": "plans: no row is looked at",
-    "extensions/audit/audit_command.py: run.factory": "for the holder's eyes",
-    "models/model_checks.py: _fitted": "rows that whoever writes a model made up",
+    "extensions/app/review/review_command.py: plan_of": "a plan reads no row",
+    "extensions/audit/audit_command.py: run.factory": "for the data owner only",
+    "models/model_checks.py: _fitted": "made-up rows of a model's author",
 }
-# Command -> its door, or why it has none.
+# Command -> its entry point, or why it has none.
 COMMANDS = {name: name for name in ("fit", "synthesize", "describe", "declare", "app", "families")}
 NO_COMMANDS = {
-    "demo": "a simulated table", "plan": "no row is looked at", "completion": "words of options",
-    "check": "for the holder's eyes", "inspect": "for the holder's eyes", "audit": "for the holder's eyes",
-    "report": "compares with the rows: for the holder's eyes, but for what evaluation's tests see",
+    "demo": "a simulated table", "plan": "reads no row", "completion": "words of options",
+    "check": "for the data owner only", "inspect": "for the data owner only", "audit": "for the data owner only",
+    "report": "compares with the rows, for the data owner only",
     "sample": "from a release file", "generate": "from a release file", "card": "from a release file",
     "registry": "from a release's ledger",
     "types": "from a release's schema", "key": "no table at all", "verify": "from a release file",
@@ -168,7 +169,7 @@ NO_COMMANDS = {
 
 
 def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]]:
-    """Functions of the package that call an opener by name, each with its module and first line."""
+    """Functions of the package that call an opener by name, with module and first line."""
     found: dict[str, tuple[str, int]] = {}
 
     def look(node: ast.AST, path: str, name: str, line: int) -> None:
@@ -187,11 +188,11 @@ def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]
     return found
 
 
-# --- classes of synthesizers ------------------------------------------------------------------------------------------
+# --- synthesizer classes ----------------------------------------------------------------------------------------------
 
 
 def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
-    """Classes that are fitted and sampled: the public ones, and those of which no other class is a special case."""
+    """Public classes with ``fit`` and ``sample``, and all synthesizer classes without a subclass."""
     public = {name: getattr(sdv_plausible, name) for name in sdv_plausible.__all__}
     classes = {name: one for name, one in public.items() if isinstance(one, type)}
     found = {
@@ -210,7 +211,7 @@ def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
 
 
 def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Parameters of a function, and values of closed ones, that no case gives in the place of the default."""
+    """Parameters of a function, and values of ``Literal`` ones, that no case sets to other than the default."""
     hints, given = get_type_hints(function), [(name, value) for case in cases for name, value in case.items()]
     lacking = set()
     for name, parameter in inspect.signature(function).parameters.items():

@@ -1,7 +1,8 @@
-"""Edits one place of the privacy core at a time and lists the edits that no test of that module sees.
+"""Mutation tests of the privacy core: edits one place at a time and lists the edits that no test detects.
 
-``./dev mutants [module ...]``. Edits are cosmic-ray's; a module's tests run in a fork of a process that has the libraries
-loaded, on a copy of the repository. A survivor that docs/explanation/mutants.md explains is counted; any other one fails the run.
+Run it as ``./dev mutants [module ...]``. The edits are Cosmic Ray's. The tests of the module run on a copy of the repository,
+in a fork of a process that has imported the libraries. The run fails for a survivor that docs/explanation/mutants.md does not
+explain.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/explanation/mutants.md"
 
-# Module of the privacy core -> test files that must see an edit of it, the quickest first.
+# Module of the privacy core -> test files that must detect an edit of it, quickest first.
 CORE = {
     "privacy/neighbours.py": (
         "privacy/test_neighbours.py",
@@ -65,14 +66,14 @@ CORE = {
     "extensions/models/uniform.py": ("extensions/models/test_uniform.py",),
 }
 
-# One edit of each kind is enough: a sum that becomes a product is seen by whoever sees the difference.
+# One edit of each kind is enough: a test that detects another operator detects most others too.
 OPERATORS = re.compile(
     r"core/(ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Mul_Add|Div_Mul|FloorDiv_Mul|Mod_Add|Pow_Mul|BitOr_BitAnd|BitAnd_BitOr)"
     r"|ReplaceComparisonOperator_(Eq_NotEq|NotEq_Eq|Lt_LtE|Lt_GtE|LtE_Lt|LtE_Gt|Gt_GtE|Gt_LtE|GtE_Gt|GtE_Lt|Is_IsNot|IsNot_Is)"
     r"|ReplaceUnaryOperator_Delete_(USub|Not|Invert)|ReplaceTrueWithFalse|ReplaceFalseWithTrue|ReplaceAndWithOr|ReplaceOrWithAnd"
     r"|ExceptionReplacer|NumberReplacer|ZeroIterationForLoop)"
 )
-LIBRARIES = (  # not SDV itself: it loads this package as its plugin
+LIBRARIES = (  # without SDV, which imports this package as its plug-in
     "numpy",
     "pandas",
     "scipy.stats",
@@ -88,7 +89,7 @@ LIBRARIES = (  # not SDV itself: it loads this package as its plugin
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit of a module: cosmic-ray's operator, the how-manieth of its places, and the line."""
+    """One edit of a module: Cosmic Ray's operator, the index of its place, and the line."""
 
     operator: str
     occurrence: int
@@ -96,7 +97,7 @@ class Edit:
 
 
 def edits(path: Path) -> Iterator[Edit]:
-    """All edits of a module but those of type hints, decorators and errors' texts."""
+    """All edits of a module, without those in type hints, decorators and raised errors."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
@@ -106,13 +107,13 @@ def edits(path: Path) -> Iterator[Edit]:
         operator = get_operator(name)()
         places = (place for node in ast_nodes(tree) for place in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(places):
-            star = lines[start[0] - 1].startswith("*,", start[1])  # parameters after it are named: no product
+            star = lines[start[0] - 1].startswith("*,", start[1])  # marks keyword-only parameters: no product
             if not star and not any(low <= start and end <= high for low, high in skipped):
                 yield Edit(name, occurrence, start[0])
 
 
 def words_of(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where type hints, decorators and the errors that are raised begin and end: no edit of them is a fault."""
+    """Start and end of type hints, decorators and raised errors, where an edit is not a fault."""
     found: list[Any] = []
     for node in ast.walk(ast.parse(source)):
         found += [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -122,13 +123,13 @@ def words_of(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def run_tests(folder: Path, files: tuple[str, ...], *, write: bool) -> None:
-    """Run test files of a copy, in a process made for it; its exit code says whether all passed."""
+    """Run test files of a copy in this new process, and exit with pytest's code."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
-    sys.dont_write_bytecode = not write  # a mutant's code must not be taken for the module's
+    sys.dont_write_bytecode = not write  # compiled code of a mutant must not be reused
     import pytest
 
     code = pytest.main(
@@ -149,7 +150,7 @@ def run_tests(folder: Path, files: tuple[str, ...], *, write: bool) -> None:
 
 
 class QuickestFirst:
-    """Orders tests by the time that they took in the first run, before any edit: most edits are seen soon."""
+    """Orders tests by their time in the first run, before any edit, so that most edits are detected early."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.took = path, dict[str, float]()
@@ -167,7 +168,7 @@ class QuickestFirst:
 
 
 def passes(folder: Path, files: tuple[str, ...], timeout: float, *, write: bool = False) -> bool:
-    """Whether all tests pass in time."""
+    """Whether all tests pass within the timeout, in seconds."""
     process = multiprocessing.get_context("fork").Process(
         target=run_tests, args=(folder, files), kwargs={"write": write}
     )
@@ -180,7 +181,7 @@ def passes(folder: Path, files: tuple[str, ...], timeout: float, *, write: bool 
 
 
 def survivors(module: str, folder: Path) -> Iterator[tuple[Edit, str | None]]:
-    """Every edit of a module, with what it changed where no test failed."""
+    """All edits of a module, each with its change if no test failed, else None."""
     from cosmic_ray.mutating import use_mutation
     from cosmic_ray.plugins import get_operator
 
@@ -194,13 +195,13 @@ def survivors(module: str, folder: Path) -> Iterator[tuple[Edit, str | None]]:
 
 
 def change(before: str, after: str) -> str:
-    """An edit as ``old`` becomes ``new``, one line each, as the page of explanations writes it."""
+    """An edit in the form of the page: ``old`` becomes ``new``, one line each."""
     lines = [x for x in difflib.ndiff(before.splitlines(), after.splitlines()) if x[:2] in ("- ", "+ ")]
     return " becomes ".join(f"`{' '.join(line[2:].split())}`" for line in lines)
 
 
 def explained_survivors(page: str) -> set[tuple[str, str]]:
-    """Modules and edits of the page: a line that names a module alone, and under it one edit a line."""
+    """Modules and edits on the page: a line starts with the module, and each line below it has one edit."""
     module, found = "", set()
     for line in page.splitlines():
         module = (re.findall(r"^`([\w/]+\.py)`", line) or [module])[0]
@@ -210,7 +211,7 @@ def explained_survivors(page: str) -> set[tuple[str, str]]:
 
 @contextlib.contextmanager
 def copy_of_repository() -> Iterator[Path]:
-    """Copy what the tests need: the edits are never made in the working tree."""
+    """Copy what the tests need, so that edits never touch the working tree."""
     with tempfile.TemporaryDirectory() as name:
         for folder in ("sdv_plausible", "tests", "docs"):
             shutil.copytree(ROOT / folder, Path(name) / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -219,7 +220,7 @@ def copy_of_repository() -> Iterator[Path]:
 
 
 def main(modules: list[str]) -> int:
-    """Run modules (default: all); 1 if a survivor is not explained, or an explanation is not needed."""
+    """Run modules (default: all); return 1 if a survivor lacks an explanation or an explanation is stale."""
     unknown = sorted(set(modules) - set(CORE))
     if unknown:
         raise SystemExit(f"no module of the privacy core: {', '.join(unknown)}; known: {', '.join(CORE)}")

@@ -1,11 +1,11 @@
-"""Which tests are the core, and which belong to an optional part of the package; ``--part`` picks one of them.
+"""Tests of the core and of optional parts of the package; the option ``--part`` selects one of them.
 
-``./dev test`` runs the core, and of each part its canaries: a few quick tests that fail if the part does not work at all.
-Of the core it leaves out what ``dear.txt`` lists: of a test whose cases take over a second together all but the first case,
-or all of them, if the first alone takes that long. ``./dev test all`` runs everything but the nightly tests,
-``./dev test audit`` those of one part. Without ``--part`` pytest leaves nothing out by part.
+``./dev test`` runs the core, without the expensive tests in ``dear.txt``, and the canaries of each part: a few quick tests that
+fail if the part does not work at all. A test is expensive if its cases take over a second together; its first case still runs
+if that case is quick. ``./dev test all`` runs all tests but the nightly ones. ``./dev test audit`` runs the tests of one part.
+Without ``--part`` pytest runs all tests.
 
-``python tests/optional_parts.py costs.json`` writes the list anew from the costs that ``--cost-json costs.json`` wrote.
+``python tests/optional_parts.py costs.json`` updates the list from the costs that ``--cost-json costs.json`` has written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 TESTS = Path(__file__).parent
 DEAR = TESTS / "dear.txt"
 MOST_SECONDS = 1.0  # of CPU time, for all cases of a test of the core
-ALL = "all"  # what no option leaves out
+ALL = "all"  # the default: all tests
 CORE = (
     "cli",
     "datasets",
@@ -42,18 +42,18 @@ CORE = (
     "theory",
     "utils",
     "test_models.py",
-)  # whose tests are of the core, unless a part names them
+)  # their tests belong to the core, unless a part lists them
 
 
 @dataclass(frozen=True)
 class Part:
-    """An optional part: its folders and files below tests/, and the tests of them that the core runs, too."""
+    """An optional part: its folders and files below tests/, and its tests that run with the core."""
 
     tests: tuple[str, ...]
     canaries: tuple[str, ...]
 
     def has(self, file: str) -> bool:
-        """Whether a file below tests/ is one of the part."""
+        """Whether a file below tests/ belongs to the part."""
         return any(file == path or file.startswith(f"{path}/") for path in self.tests)
 
 
@@ -132,17 +132,17 @@ PARTS = {
 
 @cache
 def parts_of(file: str) -> tuple[str, ...]:
-    """The parts that name a file below tests/; none, where it is of the core."""
+    """Parts that a file below tests/ belongs to; none for a file of the core."""
     return tuple(name for name, part in PARTS.items() if part.has(file))
 
 
 def dear_tests() -> set[str]:
-    """The tests of the core that take long, by their names below tests/; ``[*]``: but for their first case."""
+    """Expensive tests of the core, by name below tests/; ``[*]`` stands for all cases but the first."""
     return {line for line in DEAR.read_text().splitlines() if line and not line.startswith("#")}
 
 
 def dear_of(costs: Mapping[str, float]) -> set[str]:
-    """What the list says of tests of the core, from the CPU seconds of their cases, in the order in which they ran."""
+    """Expensive tests of the core, from the CPU seconds of all cases in the order of the run."""
     cases: dict[str, list[float]] = {}
     for nodeid, seconds in costs.items():
         test = nodeid.removeprefix("tests/").split("[")[0]
@@ -153,20 +153,20 @@ def dear_of(costs: Mapping[str, float]) -> set[str]:
 
 
 def write_dear(costs: Mapping[str, float]) -> None:
-    """Write the list anew: tests whose costs are not told stay as they are."""
-    told = {nodeid.removeprefix("tests/").split("[")[0] for nodeid in costs}
-    kept = {test for test in dear_tests() if test.removesuffix("[*]") not in told}
-    about = f"# Tests of the core that take over {MOST_SECONDS:g} s of CPU time; [*]: but for the first case. See optional_parts.py."
+    """Update the list; tests without costs keep their entries."""
+    measured = {nodeid.removeprefix("tests/").split("[")[0] for nodeid in costs}
+    kept = {test for test in dear_tests() if test.removesuffix("[*]") not in measured}
+    about = f"# Tests of the core that take over {MOST_SECONDS:g} s of CPU time; [*]: all cases but the first. See optional_parts.py."
     DEAR.write_text("\n".join([about, *sorted(kept | dear_of(costs))]) + "\n")
 
 
 def is_named(test: str, names: set[str]) -> bool:
-    """Whether a test is in a list that has it with its case, or all its cases by their common name."""
+    """Whether names contain the test, with its case or as all cases."""
     return test in names or test.split("[", maxsplit=1)[0] in names
 
 
 def canaries() -> set[str]:
-    """Those of all parts."""
+    """Canaries of all parts."""
     return {test for part in PARTS.values() for test in part.canaries}
 
 
@@ -181,7 +181,7 @@ def _below_tests(path: Path) -> str | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import what has no test of the part that is asked for."""
+    """Ignore files without a test of the selected part."""
     part, file = config.getoption("part"), _below_tests(collection_path)
     if part == ALL or file is None or not collection_path.name.startswith("test_"):
         return None
@@ -191,9 +191,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if PARTS[part].has(file) else True
 
 
-@pytest.hookimpl(trylast=True)  # once the cases that are slow are gone
+@pytest.hookimpl(trylast=True)  # after slow cases are deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the dear tests of the core, and of the parts all tests but the canaries."""
+    """Deselect expensive tests of the core, and all tests of the parts but the canaries."""
     if config.getoption("part") != "core":
         return
     dear, few, seen = dear_tests(), canaries(), set[str]()
