@@ -92,7 +92,7 @@ class Rule(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Kind and parts; :func:`~sdv_plausible.rules.rule_files.written` converts them to JSON."""
+        """Kind and parts; :func:`~sdv_plausible.rules.rule_files.rule_to_json` converts them to JSON."""
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Rule:

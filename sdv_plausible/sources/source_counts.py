@@ -86,7 +86,7 @@ class CountTablesTask:
     sets : tuple of sequence of Axis
         What is asked.
     axes : tuple of Axis
-        Of all sets, as :func:`~sdv_plausible.queries.count_queries.numbered` gives them.
+        Of all sets, as :func:`~sdv_plausible.queries.count_queries.number_axes` gives them.
     covering : Covering, optional
         Of these.
     small : bool
