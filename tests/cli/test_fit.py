@@ -128,7 +128,7 @@ def full_disk(monkeypatch, is_full):
         return full() if is_full(path) else write_atomically(path, *more, **options)
 
     monkeypatch.setattr(files, "write_atomically", write)
-    monkeypatch.setattr("sdv_plausible.release.file.release.write_whole", write)
+    monkeypatch.setattr("sdv_plausible.release.file.release.write_atomically", write)
 
 
 def test_what_is_kept_replaces_nothing(people, tmp_path, capsys, monkeypatch):
