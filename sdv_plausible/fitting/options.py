@@ -2,7 +2,7 @@
 
 An option belongs to the constructor, or to a value object of one of its arguments: a test, a model, a person
 or a published table. On the command line and in release files all options are flat. This module imports
-nothing, so that ``--help`` works without SDV.
+little, so that ``--help`` works without SDV.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from sdv_plausible.utils.entry_points import extension_names
 
 MODELS = {
     "bayesian_network": "Bayesian network, adaptive (default)",
@@ -21,6 +23,7 @@ MODELS = {
     "latent": "autoencoder",
     "uniform": "the same as random",
 }
+MODELS |= {name: name for name in extension_names("learner") if name not in MODELS}  # of other packages
 TESTS = {
     "release": "one guarantee for any number of rows (default)",
     "randomized": "row by row, randomised: every row costs",

@@ -45,7 +45,7 @@ def test_a_release_file(people, tmp_path, capsys):
 def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(people, tmp_path, capsys, monkeypatch):
     output, told = tmp_path / "p.release", ("--random-state", "1")
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_plausible.cli.files.read", None)  # would fail if it were called
+        patch.setattr("sdv_plausible.cli.files.read_table", None)  # would fail if it were called
         assert fit(people, output, *told) == 2
     assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err
     assert not output.exists()
@@ -128,7 +128,7 @@ def full_disk(monkeypatch, is_full):
         return full() if is_full(path) else write_atomically(path, *more, **options)
 
     monkeypatch.setattr(files, "write_atomically", write)
-    monkeypatch.setattr("sdv_plausible.release.file.release.write_whole", write)
+    monkeypatch.setattr("sdv_plausible.release.file.release.write_atomically", write)
 
 
 def test_what_is_kept_replaces_nothing(people, tmp_path, capsys, monkeypatch):

@@ -877,7 +877,7 @@ def test_lines_within_the_envelope_are_not_shown_as_if_on_top():
 def test_planted_losses_of_the_outcome_make_a_total_that_hangs_on_it(monkeypatch):
     """Truth values need no thresholds, so that more is left for noise; random rows cost what their domain does."""
     alone = lambda entries: [e for e in entries if not e.envelope]  # noqa: E731
-    monkeypatch.setattr("sdv_plausible.privacy.ledger.counted", alone)
+    monkeypatch.setattr("sdv_plausible.privacy.ledger.entries_in_total", alone)
     for model in ("bayesian_network", "random"):
         fit = made(table(5), model=model, epsilon=1.3)._next_fit()
         assert len({round(one.total(1e-6), 9) for one in plans(fit)}) > 1

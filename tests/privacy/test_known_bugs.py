@@ -96,7 +96,7 @@ def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
         monkeypatch.setattr(Queryable, "_noisy", whole)
     else:
         monkeypatch.setattr(LearningPlan, "entries", lambda self, structure: entries(self, structure)[:1])
-        monkeypatch.setattr(LearningPlan, "each", lambda self, stage: [1.0] * self.releases(stage))
+        monkeypatch.setattr(LearningPlan, "release_shares", lambda self, stage: [1.0] * self.releases(stage))
     with pytest.raises(AssertionError):
         check_noise_pays_for_the_charge(kind)
 

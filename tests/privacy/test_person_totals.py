@@ -78,7 +78,7 @@ class SeveralTimes(Loss):
 
 def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
     """Chance that a value of one person alone is released, at thresholds and noise for one row."""
-    plan = made._next_fit()._private(made._fit_template.settings, ())
+    plan = made._next_fit()._domain_plan(())
     share = plan.share(next(iter(plan.columns)))
     assert plan.has_two_rounds
     # Of the second looks each is taken for the one that gets all that they share.
@@ -161,7 +161,7 @@ def test_the_page_of_limitations_says_the_same() -> None:
 def test_the_pages_other_figures() -> None:
     text = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
     private = [synth("domain of six categories", rows) for rows in ROWS_OF_ONE]
-    least = [f"{one._next_fit()._private(one._fit_template.settings, ()).least_count:,}" for one in private]
+    least = [f"{one._next_fit()._domain_plan(()).least_count:,}" for one in private]
     assert f"about {least[0]}, {least[1]}, {least[2]} or {least[3]} rows" in text
     tests: list[Any] = [
         synth("release test with seeds", rows)._fit_template.settings.test for rows in ROWS_OF_ONE

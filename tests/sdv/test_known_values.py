@@ -107,7 +107,7 @@ def test_the_law_is_that_of_each_combination(fitted, names, monkeypatch) -> None
         moved = {column: np.roll(code, 500) for column, code in known.items()}
         return honest(self, moved, coins)
 
-    monkeypatch.setattr(samplers.PrefixSampler, "_sampled_each", shifted)
+    monkeypatch.setattr(samplers.PrefixSampler, "_sample_each", shifted)
     wrong = rows_of(fitted.sample_remaining_columns(known))
     assert min(p_values(wrong, alone, known)) < FALSE_ALARM
 

@@ -122,7 +122,7 @@ def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monke
     """Also a pipe that stood there while the file was opened, and is a regular file before and after."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"a")
-    monkeypatch.setattr("sdv_plausible.utils.file_paths.check_given", lambda *_: None)
+    monkeypatch.setattr("sdv_plausible.utils.file_paths.check_regular_file", lambda *_: None)
     with pytest.raises(ValueError, match="is a pipe"):
         open_regular_file(tmp_path / "pipe")
     monkeypatch.undo()

@@ -41,9 +41,9 @@ def test_names_load_on_first_use_and_modules_too(tmp_path, monkeypatch):
     (folder / "a.py").write_text("A = 1\n")
     (folder / "b.py").write_text("")
     (folder / "__init__.pyi").write_text("from . import b as b\nfrom .a import A as A\n")
-    late = "from sdv_plausible.utils.lazy_names import late_names\n"
+    late = "from sdv_plausible.utils.lazy_names import lazy_attributes\n"
     (folder / "__init__.py").write_text(
-        f"{late}__getattr__, __dir__, __all__ = late_names(__name__, __file__)\n"
+        f"{late}__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     package = importlib.import_module("planted_late")

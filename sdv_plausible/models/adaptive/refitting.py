@@ -182,11 +182,11 @@ def _scale_conflicting_totals(
     weights = 1 / np.array([t.variances.sum() for t in tables])
     mean, odd = float(weights @ totals / weights.sum()), []
     scaled = list(tables)
-    for i, (table, total) in enumerate(zip(tables, totals, strict=True)):
-        if mean > 0 < total and abs(total - mean) > FAR / math.sqrt(weights[i]):
-            factor = mean / total
+    for i, (table, count) in enumerate(zip(tables, totals, strict=True)):
+        if mean > 0 < count and abs(count - mean) > FAR / math.sqrt(weights[i]):
+            factor = mean / count
             scaled[i] = replace(table, counts=factor * table.counts, variances=factor**2 * table.variances)
-            odd.append(f"{total:,.0f} over {listed([domain.names[j] for j in table.columns])}")
+            odd.append(f"{count:,.0f} over {listed([domain.names[j] for j in table.columns])}")
     if warn and odd:
         warnings.warn(
             f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "

@@ -61,7 +61,7 @@ def test_an_index_is_no_column_unless_dask_has_it_as_one(tmp_path):
 
 
 def test_planted_texts_that_are_none_end_the_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "holds_no_text", lambda _: False)
+    monkeypatch.setattr(parquet, "has_invalid_utf8", lambda _: False)
     with pytest.raises((UnicodeDecodeError, pa.ArrowException)):
         parquet.partitions_of(dd.read_parquet(files(tmp_path)))[0].read(["broken"])
 

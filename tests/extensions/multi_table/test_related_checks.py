@@ -129,7 +129,7 @@ def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(t
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
+        patch.setattr("sdv_plausible.table.declared.domain_file.write_atomically", refuse)
         with pytest.raises(OSError, match="Read-only"):
             synthesizer(domain=paths).check(tables, lines.append)
     assert not lines

@@ -278,7 +278,7 @@ def test_refused_before_anything_is_read_or_drawn(signed, tmp_path, capsys, monk
     mode = {name: stat.S_IMODE((signed / name).stat().st_mode) for name in ("key.pem", "key.pem.pub")}
     assert mode["key.pem"] == 0o600
     assert mode["key.pem.pub"] & 0o444 == 0o444
-    monkeypatch.setattr("sdv_plausible.cli.files.read", None)  # would fail if it were called
+    monkeypatch.setattr("sdv_plausible.cli.files.read_table", None)  # would fail if it were called
     for number, (prepare, words) in enumerate((
         (lambda f: (f / "k").chmod(0o640), "others may read"),
         (lambda f: (f / "k").chmod(0o602), "others may read"),

@@ -24,7 +24,7 @@ def test_each_column_in_words_and_escaped():
         ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after a look at the rows: no claim"),
         ("pay", "0 to 1,000,000,000 in 1 bin; N", "read off the rows: no claim"),
     ):
-        assert line in domain.lines(DOMAIN)
+        assert line in domain.description_lines(DOMAIN)
         for cell in line:
             assert cell in repr(DOMAIN)
             assert cell in unescape(DOMAIN._repr_html_())

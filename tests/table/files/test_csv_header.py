@@ -103,7 +103,7 @@ def test_a_separator_read_off_the_rows_would_be_seen(tmp_path, monkeypatch):
     def sniffed(path, lines, quote):
         return honest(path, iter(["".join(lines)]), quote)
 
-    monkeypatch.setattr("sdv_plausible.table.files.csv_files.begin", sniffed)
+    monkeypatch.setattr("sdv_plausible.table.files.csv_files.detect_separator", sniffed)
     with pytest.raises((AssertionError, ValueError)):
         test_the_header_line_tells_the_separator(tmp_path)
 

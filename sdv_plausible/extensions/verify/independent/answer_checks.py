@@ -210,8 +210,8 @@ def _check_gaussian(gaussian: Sequence[tuple[float, float, float]], squares: Pie
             raise _overspent(spent, charged, measure)
 
 
-def _overspent(spent: float, charged: float, measure: str) -> ContradictionError:
-    summary = f"the answers spend {spent:.6g} where {charged:.6g} is charged ({measure})"
+def _overspent(used: float, charged: float, measure: str) -> ContradictionError:
+    summary = f"the answers spend {used:.6g} where {charged:.6g} is charged ({measure})"
     return ContradictionError(f"{summary}: one has less noise than its entry allows, or more were given")
 
 

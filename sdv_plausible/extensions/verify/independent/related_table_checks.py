@@ -166,10 +166,10 @@ def _check_total(tables: Mapping[str, Any]) -> str:
     if not has_claim(entries):
         raise UncheckableError("there is none, as an entry ends the claim")
     delta = next(iter(tables.values()))["ledger"]["delta"]
-    epsilon = total(losses_of(entries), delta)
-    if math.isinf(epsilon):
+    combined = total(losses_of(entries), delta)
+    if math.isinf(combined):
         raise UncheckableError(f"the entries have none at delta {rounded_up(delta)}")
-    return f"the entries of all tables add up to {epsilon:.6g} at delta {rounded_up(delta)} for one family"
+    return f"the entries of all tables add up to {combined:.6g} at delta {rounded_up(delta)} for one family"
 
 
 def _check_conditioning_columns(

@@ -63,7 +63,7 @@ def check_look(browser):
 def test_a_large_table_is_read_in_parts_without_being_asked(place, people, large, monkeypatch):
     """Unless somebody says otherwise on the page of the budget."""
     if large:
-        monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
+        monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE_FILE_BYTES", 100)
     browser = opened(place, people)
     assert ('<option value="parts" selected>' in browser.get("budget").text) is large
     refused = "the row-by-row tests need"
