@@ -41,11 +41,17 @@ CORE = {
     "mechanism/privacy_tests/release_level.py": ("mechanism/privacy_tests/test_release_level.py",),
     "privacy/accounting/losses.py": ("privacy/accounting/test_losses.py",),
     "privacy/accounting/release_loss.py": ("privacy/accounting/test_release_loss.py",),
-    "table/learned/declared_ranges.py": ("table/learned/test_declared_ranges.py",),
+    "table/learned/declared_ranges.py": (
+        "table/learned/test_declared_ranges.py",
+        "table/learned/test_partial_declarations.py",
+    ),
     "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
     "privacy/accounting/privacy_filters.py": ("privacy/accounting/test_privacy_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
-    "mechanism/privacy_tests/row_tests.py": ("mechanism/privacy_tests/test_row_tests.py",),
+    "mechanism/privacy_tests/row_tests.py": (
+        "mechanism/privacy_tests/test_row_tests.py",
+        "mechanism/privacy_tests/test_deterministic.py",
+    ),
     "models/adaptive/adaptive_network.py": ("models/adaptive/test_adaptive_network.py", "test_models.py"),
     "extensions/models/datasynthesizer/greedy_bayes.py": (
         "extensions/models/datasynthesizer/test_greedy_bayes.py",
@@ -55,7 +61,10 @@ CORE = {
         "extensions/models/gaussian_copula/test_copula_learner.py",
         "test_models.py",
     ),
-    "extensions/models/latent/training.py": ("extensions/models/latent/test_gradients.py",),
+    "extensions/models/latent/training.py": (
+        "extensions/models/latent/test_gradients.py",
+        "extensions/models/latent/test_training.py",
+    ),
     "extensions/models/latent/latent_learner.py": ("extensions/models/latent/test_latent_learner.py",),
     "extensions/models/paper/paper_network.py": (
         "extensions/models/paper/test_paper_network.py",
