@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import subprocess
@@ -25,12 +26,24 @@ PAGE = ROOT / "docs/explanation/mutants.md"
 SOME = Fault(name="some", file="table/codec.py", old="= 1\n", new="= 2\n", test="table/test_codec.py::test_a")
 
 
+def undefined_names(tree: ast.Module) -> set[str]:
+    """Names that a module reads but neither defines nor imports anywhere."""
+    nodes = [*ast.walk(tree)]
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    stored |= {(node.asname or node.name).split(".")[0] for node in nodes if isinstance(node, ast.alias)}
+    stored |= {name for node in nodes if isinstance(name := getattr(node, "name", None), str)}
+    return read - stored - {*dir(builtins), "__file__"}
+
+
 def wrong_faults(faults: list[Fault]) -> list[str]:
     """Faults that cannot be planted, or whose test does not exist."""
     wrong = []
     for fault in faults:
         try:
-            ast.parse(fault.source((ROOT / "sdv_plausible" / fault.file).read_text()))
+            tree = ast.parse(fault.source((ROOT / "sdv_plausible" / fault.file).read_text()))
+            wrong += [f"{fault.name}: no name {name}" for name in undefined_names(tree)]
         except (OSError, ValueError, SyntaxError) as error:
             wrong.append(f"{fault.name}: {error}")
         file, _, function = fault.test.split("[")[0].partition("::")
@@ -47,10 +60,11 @@ def test_faults_change_one_place_of_a_file_and_their_tests_are_there() -> None:
 def test_a_fault_whose_place_or_test_is_gone_is_seen() -> None:
     honest = FAULTS[0]
     gone = [replace(honest, old="no such text"), replace(honest, new="("), replace(honest, file="gone.py")]
+    gone += [replace(honest, new=f"no_such_name({honest.old})")]
     tests = ("gone.py::test_gone", f"{honest.test.split('::')[0]}::gone")
     gone += [replace(honest, test=test) for test in tests]
     assert wrong_faults([honest]) == []
-    assert [len(wrong_faults([fault])) for fault in gone] == [1] * 5
+    assert [len(wrong_faults([fault])) for fault in gone] == [1] * 6
 
 
 def test_the_list_says_which_command_runs_each_test() -> None:
