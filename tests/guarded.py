@@ -119,7 +119,7 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
-    "PlausibleDeniabilitySynthesizer", "InMemoryRows", "JoinedRows", "SourceRows", "shown_in_parts",
+    "PlausibleDeniabilitySynthesizer", "InMemoryRows", "JoinedRows", "SourceRows", "open_in_parts",
 )  # fmt: skip
 # Function that opens the rows, or calls one that does -> the entry point through which the replay test reaches it.
 DOORS = {
@@ -133,8 +133,8 @@ DOORS = {
     "fitting/fit.py: fit_release": "synthesizer",
     "fitting/fit.py: learn_model": "synthesizer",
     "table/domain_building.py: build_domain": "synthesizer",
-    "cli/run_fit.py: synthesizer": "fit",
-    "cli/declare.py: _learned": "declare",
+    "cli/run_fit.py: make_synthesizer": "fit",
+    "cli/declare.py: _learn_domain": "declare",
     "fitting/domain_learning.py: learned_file": "declare",
     "extensions/app/pages/release_request.py: ReleaseRequest.synthesizer": "app",
     "extensions/multi_table/related_fit.py: TableFit.run": "families",
@@ -154,7 +154,7 @@ NO_DOORS = {
     "cli/demo.py: run": "a simulated table",
     "extensions/app/review/review_command.py: plan_of": "a plan reads no row",
     "extensions/audit/audit_command.py: run.factory": "for the data owner only",
-    "models/model_checks.py: _fitted": "made-up rows of a model's author",
+    "models/model_checks.py: _fit_and_check": "made-up rows of a model's author",
 }
 # Command -> its entry point, or why it has none.
 COMMANDS = {name: name for name in ("fit", "synthesize", "describe", "declare", "app", "families")}

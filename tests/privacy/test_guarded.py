@@ -67,6 +67,8 @@ def test_every_unit_has_a_case() -> None:
 
 def test_every_door_has_a_case() -> None:
     """Doors of the harnesses are doors; that replay goes through the functions that they stand for is seen there."""
+    source = "\n".join(guarded.sources().values())
+    assert [n for n in guarded.OPENERS if not re.search(rf"^(?:def|class) {n}\b", source, re.MULTILINE)] == []
     known = {*guarded.DOORS, *guarded.NO_DOORS}
     assert guarded.unequal(guarded.doors(), known) == [], "DOORS or NO_DOORS of tests/guarded.py"
     assert {*guarded.DOORS.values(), *guarded.COMMANDS.values()} == {*RUNS, *guarded.REPLAYED_ELSEWHERE}
