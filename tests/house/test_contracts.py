@@ -211,8 +211,8 @@ def names_of_the_package(text: str) -> list[str]:
     """Public names that a module imports from the package itself, which the contracts do not check."""
     asked = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
     names = (alias.name for node in asked if node.module == "sdv_plausible" for alias in node.names)
-    rooms = {path.stem for path in (ROOT / "sdv_plausible").iterdir()}
-    return [name for name in names if name not in rooms]
+    packages = {path.stem for path in (ROOT / "sdv_plausible").iterdir()}
+    return [name for name in names if name not in packages]
 
 
 def test_no_room_asks_the_package_for_a_public_name() -> None:

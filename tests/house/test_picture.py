@@ -19,17 +19,17 @@ def script() -> dict:
 
 def draw(script: dict, imports: list[str]) -> tuple[dict[str, int], str]:
     edges = Counter(tuple(pair.split()) for pair in imports)
-    rooms = sorted({room for edge in edges for room in edge})
-    drawing = script["Drawing"](edges, script["stack"](rooms, edges))
+    packages = sorted({package for edge in edges for package in edge})
+    drawing = script["Drawing"](edges, script["stack"](packages, edges))
     script["lay_out"](drawing)
-    return drawing.floors, script["to_svg"](drawing, dict.fromkeys(rooms, 7))
+    return drawing.floors, script["to_svg"](drawing, dict.fromkeys(packages, 7))
 
 
 def test_importers_stand_above_what_they_import(script):
     floors, picture = draw(script, ["cli sdv", "cli core", "sdv table", "table core", "audit core"])
     assert floors == {"core": 0, "table": 1, "audit": 1, "sdv": 2, "cli": 3}
     assert "#cc0000" not in picture
-    assert all(f">{room}<" in picture for room in floors)
+    assert all(f">{package}<" in picture for package in floors)
 
 
 def test_a_circle_is_red(script):
@@ -42,7 +42,7 @@ def test_every_room_of_the_package_is_read(script):
     imports, lines = script["read_imports"](ROOT / "sdv_plausible")
     assert {"privacy", "models", "cli"} <= set(lines)
     assert imports["models", "privacy"] > 1
-    assert not any(room.startswith("_") for room in lines)
+    assert not any(package.startswith("_") for package in lines)
 
 
 def largest(kind: type[ast.AST], path: Path) -> int:
