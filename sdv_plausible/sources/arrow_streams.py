@@ -1,4 +1,4 @@
-"""Whatever gives Arrow's record batches, and gives them anew for every pass."""
+"""Sources of Arrow record batches that are opened again for every pass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.sources.file_sources import ArrowSource
-from sdv_plausible.sources.source import SourceError, quietly
+from sdv_plausible.sources.source import SourceError, raise_source_errors
 from sdv_plausible.table.columns.cell_reader import ColumnType
 
 READ_ONCE = (
@@ -16,25 +16,25 @@ READ_ONCE = (
 
 
 def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
-    """A function that opens the table anew: an Arrow stream, or record batches or tables of one schema.
+    """Source of a function that opens the table: an Arrow stream, or record batches or tables of one schema.
 
-    It is called for the schema, once for every pass, and twice before the first: whether it gives the rows
-    anew is seen before anything is paid for.
+    The function is called for the schema, once per pass, and twice before the first pass: the test that it
+    returns the rows again must come before the budget is charged.
 
     Raises
     ------
     ValueError
-        If it gives anything else, no batch, or other rows the second time.
+        If it returns anything else, no batch, or other rows the second time.
     """
-    given = quietly(opened)
-    first = quietly(lambda: next(_tables(given), None))
+    stream = raise_source_errors(opened)
+    first = raise_source_errors(lambda: next(_tables(stream), None))
     if first is None:
         raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
     schema = first.schema
-    if isinstance(given, Generator):  # what it holds open
-        given.close()
+    if isinstance(stream, Generator):  # closes its resources
+        stream.close()
 
-    def alike() -> Iterator[Any]:
+    def checked_tables() -> Iterator[Any]:
         for table in _tables(opened()):
             if not table.schema.equals(schema):
                 raise SourceError(
@@ -45,24 +45,24 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
             yield table
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
-        for table in alike():
+        for table in checked_tables():
             chosen = table.select(list(names))
             for start in range(0, chosen.num_rows, rows):
                 yield chosen.slice(start, rows)
 
-    made = ArrowSource(schema, batches, types, rows, in_order=False)
-    # What was opened outside the function gives the rest the second time, and nothing the third. In a pass of
-    # the fit it would be too late: that has been paid for.
-    there = quietly(lambda: sum(table.num_rows for table in alike()))
-    again = quietly(lambda: any(table.num_rows for table in alike()))
-    if first.num_rows > there or again != bool(there):
-        raise SourceError(READ_ONCE.format(name=type(given).__name__))
-    made.unchanged.check([there])
-    return made
+    source = ArrowSource(schema, batches, types, rows, in_order=False)
+    # A stream opened outside the function gives the remaining rows the second time, and none the third time.
+    # A pass of the fit would detect this too late, after the budget is charged.
+    num_rows = raise_source_errors(lambda: sum(table.num_rows for table in checked_tables()))
+    has_rows_again = raise_source_errors(lambda: any(table.num_rows for table in checked_tables()))
+    if first.num_rows > num_rows or has_rows_again != bool(num_rows):
+        raise SourceError(READ_ONCE.format(name=type(stream).__name__))
+    source.fingerprints.check([num_rows])
+    return source
 
 
 def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
-    """A table expression of Ibis, run once for every pass; its backend gives the declared columns alone."""
+    """Source of an Ibis table expression, run once per pass for the declared columns only."""
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         yield from _tables(table.select(list(names)).to_pyarrow_batches(chunk_size=rows))
@@ -71,27 +71,29 @@ def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> Arrow
     return ArrowSource(schema, batches, types, rows, in_order=False)
 
 
-def _tables(given: Any) -> Iterator[Any]:
-    """Arrow tables of a stream, or of an iterable of batches; a stream without rows is one empty table."""
+def _tables(stream: Any) -> Iterator[Any]:
+    """Yield Arrow tables of a stream or an iterable of batches; a stream without rows is one empty table."""
     import pyarrow as pa
 
-    if hasattr(given, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(given)
-        yield _plain(reader.schema.empty_table())
-        given = reader
-    for batch in given:
+    if hasattr(stream, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(stream)
+        yield _without_string_views(reader.schema.empty_table())
+        stream = reader
+    for batch in stream:
         if not isinstance(batch, (pa.RecordBatch, pa.Table)):
             raise SourceError(
                 f"source gave a {type(batch).__name__}: each piece must be a pyarrow.RecordBatch or Table, "
                 "made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
             )
-        yield _plain(pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch)
+        yield _without_string_views(
+            pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        )
 
 
-def _plain(table: Any) -> Any:
-    """Texts that are views of others as texts of their own."""
+def _without_string_views(table: Any) -> Any:
+    """Convert string views to plain strings."""
     import pyarrow as pa
 
-    view = getattr(pa.types, "is_string_view", lambda _: False)
-    kinds = [pa.large_string() if view(field.type) else field.type for field in table.schema]
-    return table.cast(pa.schema(zip(table.schema.names, kinds, strict=True)))
+    is_view = getattr(pa.types, "is_string_view", lambda _: False)
+    types = [pa.large_string() if is_view(field.type) else field.type for field in table.schema]
+    return table.cast(pa.schema(zip(table.schema.names, types, strict=True)))

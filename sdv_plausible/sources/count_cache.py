@@ -1,4 +1,4 @@
-"""Exact tables that a pass has counted, and those that follow from them: a few passes answer a whole fit."""
+"""Cache of exact tables of counts, and of those that follow from them: a few passes serve a whole fit."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from sdv_plausible.queries.count_queries import Axes, Axis, shape
 from sdv_plausible.utils.counting import MAX_BLOCK_CELLS, MAX_TOTAL_CELLS, MIN_ROWS_PER_CELL
 
-BESIDE = 32  # cells: what an array takes beside its own
+ARRAY_OVERHEAD = 32  # cells: overhead of an array
 
 
 class CountCache:
     """Tables of counts of the same rows, held by the engine that counted them, and as secret as the rows.
 
-    Of one column, or two, tables of codes are counted, where they are small: tables of any buckets are
-    margins of these. Of more columns a set that was asked is known when it is asked again. The tables
-    together take at most ``MAX_TOTAL_CELLS`` cells; what would be more is counted as it is asked, each time.
+    For one column, or two with a small table, the table of codes is counted: tables over any buckets are
+    marginals of it. Larger sets are cached as they were queried. The cache holds at most ``MAX_TOTAL_CELLS``
+    cells; queries beyond that are counted each time.
 
     Parameters
     ----------
     cardinalities : sequence of int
-        Codes of every column.
+        Number of codes of every column.
     """
 
     def __init__(self, cardinalities: Sequence[int]) -> None:
@@ -39,37 +39,37 @@ class CountCache:
         Parameters
         ----------
         sets : sequence of sequence of Axis
-            What is asked.
+            The queries.
         num_rows : int
-            About how many rows there are: of few, a table of codes costs more than it saves.
+            Approximate number of rows. For few rows, a table of codes costs more than it saves.
         count : callable
-            Sets -> their tables, in order: a pass, if anything is missing.
+            Sets -> their tables, in order: one pass, if a table is missing.
         """
         most = min(MAX_BLOCK_CELLS, num_rows // MIN_ROWS_PER_CELL)
         finest = [self._finest(axes, most) for axes in sets]
-        new = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]
-        cells = self._cells + sum(math.prod(shape(axes)) + BESIDE for axes in new)
+        missing = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]
+        cells = self._cells + sum(math.prod(shape(axes)) + ARRAY_OVERHEAD for axes in missing)
         if cells > MAX_TOTAL_CELLS:
             yield from count(sets)
             return
-        if new:
-            self._tables.update(zip(new, count(new), strict=True))
+        if missing:
+            self._tables.update(zip(missing, count(missing), strict=True))
             self._cells = cells
-        for axes, known in zip(sets, finest, strict=True):
-            yield _in_buckets(self._tables[known], known, axes)
+        for axes, cached in zip(sets, finest, strict=True):
+            yield _in_buckets(self._tables[cached], cached, axes)
 
     def _finest(self, axes: Axes, most: int) -> tuple[Axis, ...]:
-        """What is counted for a set: its columns' codes, or just this."""
+        """The set to count for a query: its columns' codes, or the query itself."""
         codes = tuple(self.codes[axis.column] for axis in axes)
         if len(codes) == 1 or (len(codes) == 2 and math.prod(shape(codes)) <= most):
             return codes
         return tuple(axes)
 
 
-def _in_buckets(table: np.ndarray, known: Axes, axes: Axes) -> np.ndarray:
-    """A table over buckets out of one over codes, or the table itself."""
-    if all(one is other or other.is_identity for one, other in zip(known, axes, strict=True)):
+def _in_buckets(table: np.ndarray, counted_axes: Axes, axes: Axes) -> np.ndarray:
+    """Aggregate a table over codes to buckets; copies a table over the same axes."""
+    if all(one is other or other.is_identity for one, other in zip(counted_axes, axes, strict=True)):
         return table.copy()
-    found = np.zeros(shape(axes), dtype=np.int64)
-    np.add.at(found, np.ix_(*(axis.buckets for axis in axes)), table)
-    return found
+    aggregated = np.zeros(shape(axes), dtype=np.int64)
+    np.add.at(aggregated, np.ix_(*(axis.buckets for axis in axes)), table)
+    return aggregated

@@ -1,4 +1,4 @@
-"""From what a user has to a table in parts."""
+"""Open any supported table as a source."""
 
 from __future__ import annotations
 
@@ -34,52 +34,54 @@ KNOWN = (
 
 
 def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> Source:
-    """Return a table in parts. Nothing of its rows is read.
+    """Return a table in parts, without reading its rows.
 
     Parameters
     ----------
     data : path, frame, relation or table
         See :func:`sdv_plausible.fit_source`.
     types : mapping of str to ColumnType
-        What the columns are.
+        Types of the columns.
     rows : int
-        Rows of a part; fewer where many columns are declared, as a part is held in memory.
+        Rows per part; fewer if there are many columns, since a part is held in memory.
 
     Raises
     ------
     ValueError
-        If it is nothing of this, lacks a column, or stores one in a type that its declaration does not go
-        with.
+        If the table is of no supported kind, lacks a column, or stores a column in a type that does not go
+        with its declaration.
     """
     engine, data = engine_of(data)
     rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
-    found = engine.opened(data, types, rows)
-    twice = sorted({name for name in types if list(found.names).count(name) > 1})
-    if twice:
-        raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
-    require_columns("source", types, found.names)
+    source = engine.opened(data, types, rows)
+    duplicates = sorted({name for name in types if list(source.names).count(name) > 1})
+    if duplicates:
+        raise ValueError(
+            f"source has several columns named {duplicates}: rename them, every column needs its own"
+        )
+    require_columns("source", types, source.names)
     modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
-    check_storage(found.empty(list(types)), modelled)
+    check_storage(source.empty(list(types)), modelled)
     if isinstance(data, pd.DataFrame):
-        check_storage(data.rename(columns=str), modelled)  # by types that an empty piece has lost
-    return found
+        check_storage(data.rename(columns=str), modelled)  # with dtypes that an empty slice has lost
+    return source
 
 
 def engine_of(data: Any) -> tuple[SourceType, Any]:
-    """Return the engine of what a user has, and what it opens: of a path, the files that it names.
+    """Return the engine that opens ``data``, and the data to open; paths are resolved to files.
 
     Raises
     ------
     ValueError
-        If there is none, or it can be read once only.
+        If there is no such engine, or the data can be read only once.
     """
-    data, name = _named(data), type(data).__name__
+    data, name = _resolve_paths(data), type(data).__name__
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         raise ValueError(READ_ONCE.format(name=name))
-    found = next((engine for engine in engines() if engine.holds(data)), None)
-    if found is None:
+    match = next((engine for engine in engines() if engine.holds(data)), None)
+    if match is None:
         raise ValueError(f"source ({name}) must be {KNOWN}")
-    return found, data
+    return match, data
 
 
 def _library(data: Any) -> str:
@@ -87,7 +89,7 @@ def _library(data: Any) -> str:
 
 
 class _Files(list[Path]):
-    """Files of one kind, which a path, folder or pattern names, and how they are written."""
+    """Files of one kind from a path, folder or pattern, with their format."""
 
     def __init__(self, written: Files) -> None:
         super().__init__(files_of(written.path))
@@ -95,31 +97,31 @@ class _Files(list[Path]):
 
     @property
     def are_csv(self) -> bool:
-        """Whether they are CSV, packed or not."""
+        """Whether they are CSV files, compressed or not."""
         return {path.suffix.lower() for path in self} <= {*TEXT_EXTENSIONS}
 
     def of_parquet(self) -> Files:
-        """How their cells are written; what is said of CSV alone is refused."""
+        """The format of cells; rejects options for CSV."""
         self.written.check_parquet()
         return self.written
 
 
-def _named(data: Any) -> Any:
-    """The files that a path names; anything else as it is."""
+def _resolve_paths(data: Any) -> Any:
+    """Resolve a path to its files; return anything else unchanged."""
     if isinstance(data, (str, os.PathLike)):
         data = Files(data)
     if not isinstance(data, Files):
         return data
-    found = _Files(data)
-    kinds = {path.suffix.lower() for path in found}
-    if len(kinds) > 1:
+    files = _Files(data)
+    suffixes = {path.suffix.lower() for path in files}
+    if len(suffixes) > 1:
         raise ValueError(
-            f"source ({', '.join(map(str, found[:3]))}, ...) names files of several kinds: {sorted(kinds)}"
+            f"source ({', '.join(map(str, files[:3]))}, ...) names files of several kinds: {sorted(suffixes)}"
         )
-    return found
+    return files
 
 
-_SPECIFIC = (
+_ENGINES = (
     SourceType(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
@@ -142,7 +144,7 @@ _SPECIFIC = (
     ),
     SourceType(
         "DuckDB relation",
-        lambda data: _library(data) in ("duckdb", "_duckdb") and hasattr(data, "columns"),  # no connection
+        lambda data: _library(data) in ("duckdb", "_duckdb") and hasattr(data, "columns"),  # not a connection
         duckdb_source,
     ),
     SourceType(
@@ -162,6 +164,6 @@ _PROTOCOLS = (
 
 @cache
 def engines() -> tuple[SourceType, ...]:
-    """All kinds of tables, in order: the first that holds something opens it."""
+    """All kinds of tables, in order of precedence."""
     registered = (extension("source", name) for name in extension_names("source"))
-    return (*_SPECIFIC, *registered, *_PROTOCOLS)
+    return (*_ENGINES, *registered, *_PROTOCOLS)

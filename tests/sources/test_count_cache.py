@@ -117,4 +117,4 @@ def test_memory_is_bounded(monkeypatch):
         list(found.tables([[AXES[7], AXES[8]], [AXES[3]]], 4000, count))  # 140 and 20 cells
         list(found.tables([[AXES[3]]], 4000, count))
     assert count.passes == [[(4, 10), (20,)], [(20,)], [(4, 10), (20,)]]
-    assert found._cells == 20 + count_cache.BESIDE  # 140 and as many beside them would be more
+    assert found._cells == 20 + count_cache.ARRAY_OVERHEAD  # 140 and as many beside them would be more

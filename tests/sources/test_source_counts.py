@@ -161,7 +161,7 @@ def test_the_narrow_type_holds_every_code_and_strangers():
         values = tuple(f"v{i}" for i in range(number))
         domain = Domain((Attribute(name="x", kind="categorical", values=values),))
         frame = pd.DataFrame({"x": [values[0], values[number // 2], values[-1], *["stranger"] * 99]})
-        codes, told = PartEncoder(domain, RuleSet(), KeyedRNG.from_seed(number)).coded(frame, 0)
+        codes, told = PartEncoder(domain, RuleSet(), KeyedRNG.from_seed(number)).encode_all(frame, 0)
         assert codes[:3, 0].tolist() == [0, number // 2, number - 1]
         assert ((codes >= 0) & (codes < number)).all()
         assert len(np.unique(codes[3:])) > min(number, 20) / 2  # 99 draws; few of many: less than 1e-9

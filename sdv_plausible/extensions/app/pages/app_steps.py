@@ -1,4 +1,4 @@
-"""The way through the app, step after step, and the templates of its pages."""
+"""Steps of the app, and the templates of its pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class AppStep:
-    """One step: its path, what it is called, whether it is shown, and whether one can go there."""
+    """One step: path, title, whether it is shown now, and whether it can be opened."""
 
     place: str
     title: str
@@ -28,16 +28,16 @@ class AppStep:
 def steps(
     here: str, *, has_table: bool = False, has_fit: bool = False, has_result: bool = False
 ) -> list[AppStep]:
-    """All steps, as they are seen from one of them."""
+    """Return all steps, as shown on the page ``here``."""
     is_open = {"": True, "fit": has_fit, "result": has_result}
     return [AppStep(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
-ROOMS = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
+TEMPLATE_PACKAGES = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
 
 
 def templates() -> Environment:
-    """Return the templates of the app, and those that it shares with the review page."""
-    made = environment(*ROOMS, finalize=None)  # what is typed comes back as it was
-    made.filters["in_app"] = in_app
-    return made
+    """Return the templates of the app, including those shared with the review page."""
+    loader = environment(*TEMPLATE_PACKAGES, finalize=None)  # typed text is shown unchanged
+    loader.filters["in_app"] = in_app
+    return loader

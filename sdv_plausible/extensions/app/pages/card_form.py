@@ -1,4 +1,4 @@
-"""The privacy card, with what only a person knows: typed on the page of the result."""
+"""Form of the privacy card, for details that only a person knows; on the result page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sdv_plausible.release.card.privacy_card import KNOWN
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.utils.atomic_files import write_atomically
 
-MOST = 500  # characters of a field: a card is one page
+MAX_FIELD_LENGTH = 500  # characters of a field, so that the card fits on one page
 
 
 @dataclass(frozen=True)
 class CardField:
-    """A blank of the card: what it is called, what belongs there, and what was typed."""
+    """A field of the card: name, title, hint and current text."""
 
     name: str
     title: str
@@ -25,27 +25,27 @@ class CardField:
 
 
 def fields(session: Session) -> list[CardField]:
-    """The blanks of the card, as they are filled in."""
-    known = {} if session.fit is None else {"name": session.fit.order.table_name}
+    """Fields of the card with their current texts."""
+    defaults = {} if session.fit is None else {"name": session.fit.request.table_name}
     return [
         CardField(
             name,
             name.replace("_", " ").capitalize(),
             hint,
-            session.texts.get(f"card-{name}", "") or known.get(name, ""),
+            session.texts.get(f"card-{name}", "") or defaults.get(name, ""),
         )
         for name, hint in KNOWN.items()
     ]
 
 
 def write_card(session: Session, typed: Mapping[str, str]) -> None:
-    """Make the card anew with what was typed; nothing else on it changes, and no row is looked at."""
+    """Write the card with the typed details; the rest of it is unchanged, and no row is read."""
     fit = session.fit
     if fit is None or "card" not in fit.files:
         return
-    told = {name: " ".join(typed.get(f"card-{name}", "").split())[:MOST] for name in KNOWN}
-    session.texts |= {f"card-{name}": text for name, text in told.items()}
+    typed_texts = {name: " ".join(typed.get(f"card-{name}", "").split())[:MAX_FIELD_LENGTH] for name in KNOWN}
+    session.texts |= {f"card-{name}": text for name, text in typed_texts.items()}
     release = Release.load(fit.folder / FILES["release"].name)
-    known = {name: text for name, text in told.items() if text}
-    card = card_of(release, fit.order, **known)  # as it was fitted, whatever is declared by now
+    details = {name: text for name, text in typed_texts.items() if text}
+    card = card_of(release, fit.request, **details)  # with the declarations of the fit
     write_atomically(fit.folder / FILES["card"].name, card.to_html())

@@ -1,4 +1,4 @@
-"""What a fit tells, as the pages show it: by column, and in the words of the pages instead of Python's."""
+"""Messages of a fit as the pages show them: by column, and in terms of the pages instead of Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS: Mapping[re.Pattern[str], str] = {
 
 
 def in_app(text: str) -> str:
-    """A message in the words of the pages."""
+    """Replace mentions of Python and the command line by those of the pages."""
     for pattern, words in _WORDS.items():
         text = pattern.sub(words, text)
     return text
@@ -26,23 +26,23 @@ def in_app(text: str) -> str:
 
 @dataclass(frozen=True)
 class FitMessages:
-    """What a fit tells: of columns, and of all of it."""
+    """Messages of a fit, by column and general."""
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     others: Sequence[str] = ()
 
 
 def by_column(texts: Sequence[str], names: Collection[str]) -> FitMessages:
-    """Group messages that begin with columns (``a (12%), b: ...``) by column; the others stay as they are."""
+    """Group messages that begin with columns (``a (12%), b: ...``) by column; others are unchanged."""
     columns: dict[str, list[str]] = {}
     others = []
     for text in map(in_app, texts):
         head, _, rest = text.partition(": ")
-        found = [_column(part, names) for part in re.split(r", (?![^(]*\))", head)]
-        if not rest or not all(found):
+        matches = [_column(part, names) for part in re.split(r", (?![^(]*\))", head)]
+        if not rest or not all(matches):
             others.append(text)
             continue
-        for name, figure in filter(None, found):
+        for name, figure in filter(None, matches):
             columns.setdefault(name, []).append(f"{figure}: {rest}" if figure else rest[0].upper() + rest[1:])
     order = {name: i for i, name in enumerate(names)}
     return FitMessages(
@@ -51,10 +51,10 @@ def by_column(texts: Sequence[str], names: Collection[str]) -> FitMessages:
 
 
 def _column(part: str, names: Collection[str]) -> tuple[str, str] | None:
-    """The column that a part of a list begins with, and the figure after it."""
+    """Column and figure at the start of a message part; None if it is no column."""
     if part in names:
         return part, ""
     for pattern in (r"(.+) \(([^()]*)\)", r"(.+) (\d+%)"):
-        if (found := re.fullmatch(pattern, part)) and found[1] in names:
-            return found[1], found[2]
+        if (match := re.fullmatch(pattern, part)) and match[1] in names:
+            return match[1], match[2]
     return None

@@ -1,4 +1,4 @@
-"""A fit as whoever started it sees it: how far it is, what it charged, what it left; and its end."""
+"""The server's view of a fit: progress, charges, output files and end."""
 
 from __future__ import annotations
 
@@ -11,105 +11,108 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
-from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, LookedAt, run_alone
+from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, ComparedColumns, process_main
 from sdv_plausible.extensions.app.pages.release_request import ReleaseRequest
 
 State = Literal["running", "done", "failed", "cancelled"]
 NOTHING = "nothing: no row has been asked"
-PATIENCE = 5.0  # seconds that a process has to end
+GRACE_SECONDS = 5.0  # seconds that a process may take to end
 
 
 Start = Callable[[ReleaseRequest, Path], tuple[BaseProcess, Connection]]
 
 
-def start_process(order: ReleaseRequest, folder: Path) -> tuple[BaseProcess, Connection]:
-    """Start a fresh process, which shares nothing with the server, and return what it tells."""
+def start_process(request: ReleaseRequest, folder: Path) -> tuple[BaseProcess, Connection]:
+    """Start a new process, which shares nothing with the server, and return its pipe."""
     context = get_context("spawn")
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=run_alone, args=(order, folder, told), daemon=True)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=process_main, args=(request, folder, sender), daemon=True)
     process.start()
-    told.close()
-    return process, heard
+    sender.close()
+    return process, receiver
 
 
 class RunningFit:
-    """A fit that runs, or has ended; its files go to a private folder."""
+    """A running or finished fit; its files are in a private folder."""
 
-    def __init__(self, order: ReleaseRequest, folder: Path, start: Start = start_process) -> None:
-        self.order, self.folder, self.state = order, folder, "running"
+    def __init__(self, request: ReleaseRequest, folder: Path, start: Start = start_process) -> None:
+        self.request, self.folder, self.state = request, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
-        self.at = ""  # how far it is through a table that is read in parts
+        self.at = ""  # progress in a table that is read in parts
         self.error, self.without = "", dict[str, str]()
-        self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
-        self.types = dict[str, str]()  # of columns that nobody declared: what a vote found
-        self.looked: LookedAt = ((), None)  # what the warnings are of
+        self.warnings, self.notes = (
+            list[str](),
+            list[str](),
+        )  # comparisons with the rows, and results of private queries
+        self.types = dict[str, str]()  # inferred types of undeclared columns
+        self.looked: ComparedColumns = ((), None)  # columns that the warnings are about
         self.sentence = self.total = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []
         self._lock = threading.RLock()
-        self._process, self._heard = start(order, folder)
+        self._process, self._receiver = start(request, folder)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     @property
     def files(self) -> list[str]:
-        """Keys of the files that are there, in the order of ``FILES``."""
+        """Keys of the files written so far, in the order of ``FILES``."""
         return [key for key in FILES if key in self._files]
 
     @property
     def step(self) -> str:
-        """What is being done."""
+        """Description of the current stage."""
         return STAGES[self.stage]
 
     def cancel(self) -> None:
-        """End it: what was charged stays charged, and what was released stays."""
+        """Stop the fit; charges and released files remain."""
         with self._lock:
             if self.state != "running":
                 return
             self.state = "cancelled"
         self._process.terminate()
-        self._process.join(PATIENCE)
+        self._process.join(GRACE_SECONDS)
         if self._process.is_alive():
             self._process.kill()
-            self._process.join(PATIENCE)
-        self._listener.join(PATIENCE)  # the last charges are heard
+            self._process.join(GRACE_SECONDS)
+        self._listener.join(GRACE_SECONDS)  # receives the last charges
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended."""
+        """Wait until the fit has ended."""
         self._listener.join(seconds)
 
     def _listen(self) -> None:
         try:
             while True:
-                self._hear(*self._heard.recv())
+                self._handle_message(*self._receiver.recv())
         except (EOFError, OSError, UnpicklingError):
             pass
         with self._lock:
             if self.state == "running":
                 self.state, self.error = "failed", "the process ended before it was done"
-        self._process.join(PATIENCE)
+        self._process.join(GRACE_SECONDS)
 
-    def _hear(self, what: str, *said: Any) -> None:
+    def _handle_message(self, kind: str, *values: Any) -> None:
         with self._lock:
-            match what:
+            match kind:
                 case "stage":
-                    self.stage, self.at = said[0], ""
+                    self.stage, self.at = values[0], ""
                     if self.stage == len(STAGES) - 1 and self.state == "running":
                         self.state = "done"
                 case "pass":
-                    self.at = said[0]
+                    self.at = values[0]
                 case "charged":
-                    self.charged, self.entries = said
+                    self.charged, self.entries = values
                 case "warnings":
-                    self.warnings, self.notes, self.looked = said
+                    self.warnings, self.notes, self.looked = values
                 case "types":
-                    (self.types,) = said
+                    (self.types,) = values
                 case "file":
-                    self._files.append(said[0])
+                    self._files.append(values[0])
                 case "without":
-                    self.without[said[0]] = said[1]
+                    self.without[values[0]] = values[1]
                 case "released":
-                    self.sentence, self.total, self.ledger, self.claims_privacy = said
+                    self.sentence, self.total, self.ledger, self.claims_privacy = values
                     self.is_released = True
                 case _:
-                    self.state, self.error = "failed", said[0]
+                    self.state, self.error = "failed", values[0]

@@ -177,15 +177,15 @@ def test_dates_that_are_split_leave_the_report_without_a_network(tmp_path):
 ALONE = f"""
 import signal, sys
 from pathlib import Path
-from sdv_plausible.extensions.app.pages import ordered_fit
+from sdv_plausible.extensions.app.pages import background_fit
 from sdv_plausible.utils.atomic_files import write_whole
 
 def half(path):
     path.write_text("a real row")
     {READY}
 
-ordered_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
-ordered_fit.run_alone(None, Path(sys.argv[1]), None)
+background_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
+background_fit.process_main(None, Path(sys.argv[1]), None)
 """
 
 
