@@ -5,7 +5,7 @@ Run: python -m benchmarks.related [--data families hotels households] [--methods
 
 Mean total variation distance to other families of the same source (benchmarks.related_data), as in benchmarks.links (numbers and
 dates in 16 bins of equal shares): of pairs of columns within each table (``parents``, ``children``), of a child's column with its
-parent's (``parent-child``), and of a child's column with that of another child of the parent (``siblings``). ``sizes`` is that of the
+parent's (``parent-child``), and of a child's column with that of another child of the parent (``siblings``). ``size_classes`` is that of the
 number of children, to the rows used. ``single`` is a fit of the children alone, with ``person=`` the parent. ``roles`` is the share of
 parents whose children keep every declared role. Lines go to ``benchmarks/results_related.jsonl``; runs that are there are not run
 again, and data that is not there is said and left out.
@@ -41,7 +41,7 @@ from benchmarks.environments import cpu_seconds, own
 from benchmarks.links import Declared, coded
 from benchmarks.related_data import DATASETS, Domain, Related, Tables
 from benchmarks.utility import interval, read
-from sdv_plausible.evaluation.distances import pair_counts, total_variation
+from sdv_plausible.evaluation.distances import paired_histograms, total_variation
 from sdv_plausible.extensions.multi_table.relationships import Relationship
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def distance(reference: Part, made: Part) -> float:
     for one, other in reference.pairs:
         pair = names.index(one), names.index(other)
         shape = sizes[pair[0]], sizes[pair[1]]
-        found.append(total_variation(*pair_counts(codes, target, pair, shape)))
+        found.append(total_variation(*paired_histograms(codes, target, pair, shape)))
     return float(np.mean(found))
 
 

@@ -1,1 +1,1 @@
-"""One fit: from declarations and rows, wherever they are, to what is released."""
+"""The fit: from declarations and rows, in memory or in parts, to a release."""

@@ -1,4 +1,4 @@
-"""What a fit is told before the rows: its arguments, read in one order whichever door they came through."""
+"""Arguments of a fit, read and checked in one order for every entry point, before any row is read."""
 
 from __future__ import annotations
 
@@ -10,43 +10,49 @@ import pandas as pd
 
 from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.public_table import check_public
 from sdv_plausible.fitting.release_budget import check_budget
-from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
-from sdv_plausible.fitting.zero_cost_entries import check_types
+from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learner_checks import check_number_of_columns
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed, truth
-from sdv_plausible.release.file.fake_columns import check_invented, check_locales
+from sdv_plausible.release.file.fake_columns import check_locales, check_placeholder_types
+from sdv_plausible.rules.rule import has_row_constraints
 from sdv_plausible.rules.rule_files import read_rules
-from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, Spelling
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.declared.column_types import (
     check_released,
     metadata_columns,
     types_of_unknown_origin,
 )
-from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
+from sdv_plausible.table.declared.declarations import (
+    Types,
+    Undeclared,
+    explicit_domain_file,
+    uses_metadata_values,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 VOTED = "_types_were_voted_for"
-"""Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""
+"""Attribute of metadata whose types an earlier fit inferred; no file stores it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitArguments:
-    """Those that hang on no column, checked: privacy, model and test, and the declarations, read once."""
+    """Checked arguments that depend on no column: privacy, model, test and declarations."""
 
     settings: Settings
     learner: Any
     domain: Any  # the declarations, or "written"
-    types: Types | None  # None: some came from metadata of unknown origin
-    assumed: tuple[str, ...]  # their columns
+    types: Types | None  # None if some types come from metadata of unknown origin
+    assumed: tuple[str, ...]  # the columns with these types
     locales: list[str]
-    earlier: ReusedDomain  # what the declarations cost when they were learned
+    earlier: ReusedDomain  # cost of the declarations if an earlier fit learned them
 
     @classmethod
     def of(
@@ -65,35 +71,29 @@ class FitArguments:
         locales: Any,
         random_state: int | None,
     ) -> FitArguments:
-        """Read them as a door was given them.
-
-        Raises
-        ------
-        ValueError
-            Naming the one that cannot be.
-        """
+        """Read the arguments of an entry point; a ValueError names a wrong one."""
         check_budget(budget)
         learner, unit = make_learner(model), Neighbours.parse(neighbours, person)
         settings = Settings.of(epsilon, delta, test, unit, learner)
         if random_state is not None:
-            KeyedRNG.from_seed(random_state)  # complains now rather than at fit
+            KeyedRNG.from_seed(random_state)  # raises now rather than in the fit
         check_types(types)
         known_locales = check_locales(locales)
         check_released(metadata)
-        told = domain if says_written(domain) else given_file(domain)
-        earlier = earlier_losses(told, unit)
+        declarations = domain if uses_metadata_values(domain) else explicit_domain_file(domain)
+        earlier = read_reused_domain(declarations, unit)
         assumed: tuple[str, ...] = ()
         if types in (None, "declared"):
-            _check_not_voted(metadata, told)
+            _check_not_inferred(metadata, declarations)
         if types is None:
-            found = types_of_unknown_origin(metadata, told, unit.person)
-            known = {name for entry in earlier.entries for name in entry.assumes}
-            assumed = tuple(name for name in found if name not in known)
+            unknown = types_of_unknown_origin(metadata, declarations, unit.person)
+            assumed_before = {name for entry in earlier.entries for name in entry.assumes}
+            assumed = tuple(name for name in unknown if name not in assumed_before)
         elif types == "declared":
             earlier = earlier.vouched()
         return cls(
-            settings=settings, learner=learner, domain=told, types=stated_types(types, assumed, earlier),
-            assumed=assumed, locales=known_locales, earlier=earlier,
+            settings=settings, learner=learner, domain=declarations, assumed=assumed,
+            types=released_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
         )  # fmt: skip
 
     def read(
@@ -105,28 +105,20 @@ class FitArguments:
         undeclared: Undeclared = "private",
         public: pd.DataFrame | None = None,
         anyway: bool = False,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
         name: str = "table",
     ) -> Fit:
-        """The fit of a table with these columns, in the words that are known of them.
-
-        Of those whose types are to be voted for no word counts but the declarations'.
-
-        Raises
-        ------
-        ValueError
-            If rules and declarations cannot be, or do not go together.
-        """
-        told, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
+        """The fit of a table with these columns; if types are inferred, only declared ones count."""
+        domain, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
         if self.types == "voted":
-            from sdv_plausible.fitting.undeclared_types import left_open  # where there is a vote
+            from sdv_plausible.fitting.column_specs import split_undeclared  # only if types are inferred
 
-            columns, told, open_ = left_open(columns, told, self.settings.neighbours.person)
-        check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
-        said = ColumnSpecs(
+            columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
+        check_placeholder_types({name: words["sdtype"] for name, words in columns.items()}, self.locales)
+        column_specs = ColumnSpecs(
             columns=columns,
             rules=rules,
-            domain=told,
+            domain=domain,
             max_bins=max_bins,
             undeclared=undeclared,
             split_dates=not self.learner.names_columns,
@@ -134,26 +126,26 @@ class FitArguments:
             spelling=spelling,
         )
         if open_:
-            from sdv_plausible.fitting.undeclared_types import check_vote
+            from sdv_plausible.fitting.column_specs import check_inference
 
-            check_vote(said, self.settings, self.learner)
-        declared, rule_set, specs = said.read()
+            check_inference(column_specs, self.settings, self.learner)
+        declared, rule_set, specs = column_specs.read()
         check_number_of_columns(self.learner, len(specs))
         check_public(public, columns, self.learner, rule_set)
         return Fit(
-            told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
+            told=column_specs, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
             learner=self.learner, earlier=self.earlier, name=name, assumed=self.assumed,
             anyway=truth("anyway", anyway),
         )  # fmt: skip
 
 
-def stated_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
-    """Where types are from, as a release says it: declared where none is left to an assumption."""
+def released_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
+    """Source of the types as a release states it: declared if no type is assumed."""
     return "declared" if types is None and not (assumed or earlier.assumes) else types
 
 
-def _check_not_voted(metadata: Any, domain: Any) -> None:
-    """Refuse types that an earlier fit's vote found, and paid for, as if they were public."""
+def _check_not_inferred(metadata: Any, domain: Any) -> None:
+    """Reject types as declared that an earlier fit inferred and paid for."""
     if not getattr(metadata, VOTED, False):
         return
     file = domain if isinstance(domain, DomainFile) else DomainFile(columns={})
@@ -169,3 +161,17 @@ def _check_not_voted(metadata: Any, domain: Any) -> None:
             "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
             'or types="voted", or declare these columns (domain={...})',
         )
+
+
+def paid_row_cap(rows: int, rules: Any, row_cap: int | None) -> int:
+    """The ``row_cap`` of a row-by-row test: the rows wanted, unless a larger one is given."""
+    if row_cap is None and has_row_constraints(read_rules(rules)):
+        raise Refused.saying(
+            "test",
+            "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
+            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
+        )
+    if row_cap is not None and row_cap < rows:
+        rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"
+        raise Refused("row_cap", row_cap, rule)
+    return max(rows, 1) if row_cap is None else row_cap

@@ -1,74 +1,84 @@
-"""What was told of a table's columns, in the order in which a fit reads it, and which types nobody declared.
+"""Declared specifications of a table's columns, and type inference for the others.
 
-Columns without a type are read before the vote as if they were categories, so that mistakes are refused
-first, and again with the types that were found (docs/explanation/proofs/type_votes.md).
+Columns without a type are read as categorical first, so that errors show before anything is paid, and again
+with the inferred types (docs/explanation/proofs/type_votes.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE
+from sdv_plausible.fitting.options import TYPES_SHARE, VOTE_TAKES
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.parameter_checks import listed
+from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.rules_and_declarations import rules_with_declarations
-from sdv_plausible.table.cells.date_texts import FORMATS
-from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.cells.dates import FORMATS, shows_time
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import Declarations, Specs, Undeclared, read_declarations
+from sdv_plausible.table.declared.declarations import (
+    Declarations,
+    Specs,
+    Undeclared,
+    explicit_domain_file,
+    read_declarations,
+    uses_metadata_values,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
-# Each becomes two columns, which are called after the finest that the format shows.
+# Date formats with a time of day, one per resolution: such a column becomes two columns of the model.
 MOMENTS = tuple(
-    {"sdtype": "datetime", "datetime_format": form}
-    for form in {("%S" in form): form for form in reversed(FORMATS) if shows_time(form)}.values()
+    {"sdtype": "datetime", "datetime_format": date_format}
+    for date_format in {("%S" in text): text for text in reversed(FORMATS) if shows_time(text)}.values()
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSpecs:
-    """What is told of a table's columns; rules and domain as given, or read."""
+    """Everything that is declared of a table's columns."""
 
-    columns: Specs  # their words, in order; those of columns without a type are a category's
+    columns: Specs  # by column, in order; an undeclared type counts as categorical
     rules: Any = ()
     domain: Any = None
     max_bins: int = MAX_BINS
     undeclared: Undeclared = "private"
-    split_dates: bool = True  # whether moments become date and time of day without being asked for
-    open: tuple[str, ...] = ()  # columns whose types are to be voted for
-    spelling: Spelling = field(default_factory=Spelling)  # of their cells that are text
+    split_dates: bool = True  # whether dates with a time of day become two columns by default
+    open: tuple[str, ...] = ()  # columns whose types are to be inferred
+    spelling: Spelling = field(default_factory=Spelling)  # how their cells are written as text
 
-    def read(self, found: Specs | None = None) -> tuple[Declarations, RuleSet, dict[str, dict[str, Any]]]:
-        """Value sets, rules, and the columns that the model sees; ``found`` are words of columns without."""
-        columns = {name: dict(words) for name, words in {**self.columns, **(found or {})}.items()}
-        is_file = isinstance(self.domain, DomainFile)
-        domain = self.domain.with_types(found or {}) if is_file else self.domain
-        given, seen, rules = rules_with_declarations(
+    def read(self, types: Specs | None = None) -> tuple[Declarations, RuleSet, dict[str, dict[str, Any]]]:
+        """Declarations, rules and model columns, with ``types`` for the columns whose types are open."""
+        types = types or {}
+        columns = {name: dict(spec) for name, spec in {**self.columns, **types}.items()}
+        domain = self.domain.with_types(types) if isinstance(self.domain, DomainFile) else self.domain
+        declared_domain, model_specs, rules = rules_with_declarations(
             self.rules, domain, columns, self.max_bins, split_dates=self.split_dates
         )
-        declared = read_declarations(given, self.undeclared, self.max_bins, seen)
-        modelled = {name: words for name, words in columns.items() if words.get("sdtype") in MODELLED_SDTYPES}
+        declared = read_declarations(declared_domain, self.undeclared, self.max_bins, model_specs)
+        modelled = {name: spec for name, spec in columns.items() if _is_modelled(spec)}
         return declared, rules, rules.model_columns(modelled)
 
     def entries(self, s: Settings) -> tuple[LedgerEntry, ...]:
-        """What the vote charges; nothing where every type is declared."""
+        """Charge of type inference; none if every type is declared."""
         if not self.open:
             return ()
-        from sdv_plausible.table.learned.type_inference import vote_entry  # where there is a vote
+        from sdv_plausible.table.learned.type_inference import type_inference_entry  # only if types are open
 
-        return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
+        return (type_inference_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
     def warnings(self) -> list[str]:
-        """What a plan says of types that are open."""
+        """Warning of a plan whose types are open."""
         if not self.open:
             return []
         return [
@@ -76,27 +86,78 @@ class ColumnSpecs:
             "is the same whatever they are"
         ]
 
-    def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
-        """Types by the vote; a model needs a column, so that not all are ids."""
-        from sdv_plausible.table.learned.type_inference import vote_failure, vote_types
+    def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
+        """Infer the open types under differential privacy; at least one column is left to the model."""
+        from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure
 
-        failure = vote_failure(TYPES_SHARE * s.model_delta)
-        return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
+        failure = threshold_failure(TYPES_SHARE * s.model_delta)
+        return self._with_a_column(infer_types(cells, self.open, self.spelling, failure))
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        """As what cells of the table are read, before a vote."""
+        """Types by which cells are read, before type inference."""
         return column_types(self.domain, {"columns": self.columns})
 
     @property
     def fewest(self) -> dict[str, dict[str, Any]]:
-        """The outcome that leaves the fewest columns to the model."""
+        """The inferred types that leave the fewest columns to the model."""
         return self._with_a_column({name: {"sdtype": "id"} for name in self.open})
 
-    def _with_a_column(self, found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        modelled = any(_is_modelled(words) for words in {**self.columns, **found}.values())
-        return found if modelled else {**found, self.open[0]: dict(CATEGORY)}
+    def _with_a_column(self, types: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """The types, with the first open column as categorical if the model had no column otherwise."""
+        has_column = any(map(_is_modelled, {**self.columns, **types}.values()))
+        return types if has_column else {**types, self.open[0]: dict(CATEGORY)}
 
 
-def _is_modelled(words: Mapping[str, Any]) -> bool:
-    return words.get("sdtype") in MODELLED_SDTYPES
+def _is_modelled(spec: Mapping[str, Any]) -> bool:
+    return spec.get("sdtype") in MODELLED_SDTYPES
+
+
+def split_undeclared(
+    names: Iterable[str], domain: Any, person: str | None
+) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
+    """Specifications of all columns in order, the declarations, and the columns without a type."""
+    if uses_metadata_values(domain):
+        raise Refused.saying(
+            "types",
+            'types ("voted") does not go with domain="written", which is your word for types and values '
+            "alike: declare what you know in domain={...}, or leave types out",
+        )
+    file = (explicit_domain_file(domain) or DomainFile(columns={})).without_blanks()
+    known = {name: column.words for name, column in column_types(file, person=person).items()}
+    names = list(names)
+    is_open = tuple(name for name in names if name not in known)
+    # An earlier look at a column does not matter if its type is inferred within the budget, nor a look at the
+    # two columns that a date with a time becomes.
+    voted = tuple(f"{name}: " for name in is_open)
+    looked = {
+        n: look for n, look in file.looked.items() if n in known or not (n in is_open or n.startswith(voted))
+    }
+    file = replace(file, looked=looked)
+    return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
+
+
+def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
+    """Reject rules and structures that name columns with open types, and type inference without noise."""
+    if not math.isfinite(s.epsilon):
+        raise Refused.saying(
+            "types",
+            f'types ("voted") needs a finite epsilon, as the vote takes {VOTE_TAKES}: give one, or say '
+            'types="detected"',
+        )
+    if learner.names_columns and learner.arcs is None:
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
+            "to be voted for: declare them (domain=...)",
+        )
+    arcs = learner.arcs or {}
+    structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
+    rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
+    for parameter, named in (("rules", rules), ("structure", structure)):
+        if both := [name for name in told.open if name in named]:
+            raise Refused.saying(
+                parameter,
+                f"{parameter}: {listed(both)} must have a declared type, as whoever says this knows it: try "
+                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
+            )

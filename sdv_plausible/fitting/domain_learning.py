@@ -1,6 +1,6 @@
-"""Learning a domain once, within a budget of its own: the file it goes to says what it cost.
+"""Learn a domain once, within its own budget, and store it with its cost in a domain file.
 
-Whoever uses the file later pays: the losses are added to the ledger of every fit that uses it.
+Every fit that uses the file adds these losses to its ledger.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import pandas as pd
 
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_in
-from sdv_plausible.fitting.fit import PaidFit, chosen
+from sdv_plausible.fitting.fit import PaidFit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.release_budget import Budget, check_budget, check_texts, draw_all
-from sdv_plausible.fitting.reused_domain import write_learned
+from sdv_plausible.fitting.reused_domain import cost_document
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -26,7 +26,7 @@ from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
 from sdv_plausible.release.file.ledger_section import check_ledger_fits
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.contribution_bounding import person_entry
@@ -34,7 +34,8 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.domain_building import build_domain
-from sdv_plausible.table.files.storage_types import PERSON, check_storage, with_texts
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage, mask_invalid_utf8
+from sdv_plausible.table.learned.lost_mass import lost_mass_warnings
 from sdv_plausible.table.learned.private_domain import LearningBudget, check_bins
 
 
@@ -50,19 +51,18 @@ def learned_file(
     neighbours: Neighbours = ONE_ROW,
     anyway: bool = False,
 ) -> DomainFile:
-    """Learn the value sets that a domain file leaves open, drawing from a budget before a row is looked at.
+    """Learn the domains that a domain file leaves open; the budget is charged before any row is read.
 
-    ``neighbours`` says whom the total protects, and how many rows of a person are looked at: a fit that uses
-    the file must protect the same. A file that was detected or edited after a look is refused. The rows are
-    counted first, unless ``anyway``: where most columns would be lost, the rest is not spent.
+    A fit that uses the file must have the same ``neighbours``. A file that was read off the rows is rejected.
+    Unless ``anyway``, a row count comes first: if most columns would be lost, the rest is not spent.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
     check_budget(budget)
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
-    stored = table = with_texts(table.set_axis(table.columns.astype(str), axis=1))
-    table = plain_cells(table)
+    stored = table = mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1))
+    table = normalize_cells(table)
     document = file.to_dict()
     types = column_types(document, person=neighbours.person)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
@@ -77,66 +77,62 @@ def learned_file(
         raise ValueError("there is nothing to learn: every column's values are declared")
     check_bins(max_bins, plan.columns)
     settings = Settings(epsilon=epsilon, delta=delta, neighbours=neighbours)
-    count = (
-        (row_count_check.count_entry(settings),)
-        if plan.open and row_count_check.is_counted(settings, anyway)
-        else ()
-    )
-    left = row_count_check.after_count(settings).epsilon if count else epsilon
-    # all of it is the domain's
-    plan = replace(plan, mu=LearningBudget.of(left, delta).mu)
+    is_counted = bool(plan.open) and row_count_check.is_counted(settings, anyway)
+    count = (row_count_check.count_entry(settings),) if is_counted else ()
+    left = row_count_check.after_count(settings) if is_counted else settings
+    plan = replace(plan, mu=LearningBudget.of(left.epsilon, delta).mu)  # all that is left is the domain's
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*count, *plan.entries())
     check_texts(planned)
     check_ledger_fits(epsilon, planned)
-    for one in (stored, table):  # as it was stored, too
-        _check_table(one, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
+    for frame in (stored, table):  # also as it was stored
+        _check_table(frame, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
     coins = KeyedRNG.from_os_entropy()
     what = f"the domain of {what}, epsilon {rounded_up(epsilon)}"
-    charge, rest = draw_all(ledger, planned, budget, what, count=count)
-    opened, teller = PaidFit(ledger=ledger, charge=charge, rest=rest), HolderDiagnostics()
+    charge, pending = draw_all(ledger, planned, budget, what, count=count)
+    paid, transcript = PaidFit(ledger=ledger, charge=charge, pending=pending), Transcript()
     names = [name for name in table.columns if name in specs]
     persons = None if neighbours.person is None else table[neighbours.person]
-    rows = chosen(InMemoryRows(table[names], RuleSet(), persons), neighbours, coins, teller)
-    transcript = Transcript()
+    rows = InMemoryRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))
     if count:
-        asked = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
-        row_count_check.counted_rows(asked, settings, plan.rows_needed, specs)
-        opened = opened.going_on()
+        cells = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
+        row_count_check.check_row_count(cells, settings, plan.rows_needed, specs)
+        paid = paid.draw_pending()
     domain = build_domain(
         rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript
     )
-    teller.tell_of_domain(domain, transcript.answers)
-    teller.tell_of_missing(missing_in(domain, transcript.answers))
-    teller.tell_of_digits(domain, plan.digits, transcript.answers)
-    from sdv_plausible.table.learned.lost_mass import of_mass
-
-    teller.tell_all(of_mass(domain, transcript.answers))
-    teller.warn()
-    opened.closed().charge(*person_entry(neighbours))
-    return _with(file, domain, opened)
+    diagnostics = HolderDiagnostics()
+    diagnostics.report_unidentified_persons(neighbours.person, rows)
+    diagnostics.report_domain(domain, transcript.answers)
+    diagnostics.report_missing_cells(missing_in(domain, transcript.answers))
+    diagnostics.report_hidden_digits(domain, plan.digits, transcript.answers)
+    diagnostics.report(lost_mass_warnings(domain, transcript.answers))
+    diagnostics.warn()
+    paid.close().charge(*person_entry(neighbours))
+    return _with_learned(file, domain, paid)
 
 
 def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[str, str]) -> None:
-    """Refuse a table that lacks a column, names one twice or cannot be read, before a draw."""
+    """Reject a table with missing, repeated or unreadable columns, before the budget is charged."""
     names, person = list(table.columns), neighbours.person
     if person is not None and person not in names:
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
-    check_storage(table, learned if person is None else {**learned, person: PERSON})
+    check_storage(table, learned if person is None else {**learned, person: PERSON_SDTYPE})
 
 
-def _with(file: DomainFile, domain: Domain, opened: PaidFit) -> DomainFile:
-    found = {}
+def _with_learned(file: DomainFile, domain: Domain, paid: PaidFit) -> DomainFile:
+    """The file with the learned columns and their cost."""
+    columns = {}
     for attribute in domain:
         if attribute.provenance == "private":
-            found[attribute.name] = write_attribute(attribute)
-            del found[attribute.name]["name"]
-    learned = write_learned(opened.ledger, domain, opened.charge)
-    return replace(file, columns={**file.columns, **found}, learned=learned).paid_for(found)
+            columns[attribute.name] = write_attribute(attribute)
+            del columns[attribute.name]["name"]
+    learned = cost_document(paid.ledger, domain, paid.charge)
+    return replace(file, columns={**file.columns, **columns}, learned=learned).paid_for(columns)

@@ -1,13 +1,9 @@
-"""The one fit: all but the rows is known and checked; then it is paid for; then the rows are asked.
-
-Whoever fits calls it: the synthesizer, ``fit_source``, and with them the command line and the app. A door
-says where the rows are and what comes back; all that happens in between is here, in this order and once.
-"""
+"""The fit that every entry point uses: plan it, pay for it, then read the rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,42 +12,56 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, ColumnSpecs
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_shares, warn_of_assumed_types
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
-from sdv_plausible.fitting.ledger_notes import blurred, of_noise, of_others, of_types, of_vote, personal
-from sdv_plausible.fitting.model_learning import fit_release
-from sdv_plausible.fitting.plan import Plan, plan
+from sdv_plausible.fitting.ledger_notes import (
+    inferred_type_notes,
+    noise_entries,
+    other_type_notes,
+    other_type_shares,
+    personal_data_notes,
+    sentences,
+    type_entries,
+)
+from sdv_plausible.fitting.plan import ExpectedNoise, Plan, plan
 from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
 from sdv_plausible.fitting.worst_case_charge import (
-    after_a_vote,
-    check_even,
+    check_uniform_cost,
     delta_too_small,
-    envelope_entry,
-    learned_domains,
-    with_more,
+    open_after_inference,
+    padded_domain,
+    possible_domains,
+    worst_case_entry,
 )
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models import is_builtin
-from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import check_blind
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.learner_checks import (
+    check_plan_independence,
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
+from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries.count_queries import ExactCounts
 from sdv_plausible.queries.queryable import Queryable
-from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
+from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer, Transcript
 from sdv_plausible.release.file.all_sections import check_sections
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.table.columns.cell_reader import read_again
+from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs
@@ -61,230 +71,205 @@ from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudge
 
 @dataclass(frozen=True, kw_only=True)
 class FitResult:
-    """What a fit found: all that a release is made of."""
+    """The result of a fit: everything that a release is made of."""
 
     domain: Domain
     rules: FittedRules
     sampler: Sampler
     ledger: PrivacyLedger
-    charge: Mapping[str, str] | None  # in the budget it was drawn from
-    types: Specs = field(default_factory=dict)  # words of the columns whose types were voted for
-    public: str | None = None  # digest of the published table that the model started from
-    others: Mapping[str, float] = field(default_factory=dict)  # shares that may be of another kind, by a vote
+    charge: Mapping[str, str] | None  # date and name of the charge in the budget
+    types: Specs = field(default_factory=dict)  # inferred types by column; empty if all were declared
+    public: str | None = None  # digest of the published table that learning started from
+    others: Mapping[str, float] = field(default_factory=dict)  # upper bounds on shares of other types
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidFit:
-    """A fit that is paid for, and has not looked yet."""
+    """A fit that has been planned and paid for, before any row is read."""
 
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None = None
-    rest: Callable[[], Mapping[str, str] | None] | None = None  # draws what comes after a count of the rows
+    pending: Callable[[], Mapping[str, str] | None] | None = None  # draws what follows a passed row count
 
-    def going_on(self) -> PaidFit:
-        """The same once all is drawn: a count said that there are rows enough."""
-        return self if self.rest is None else replace(self, charge=self.rest(), rest=None)
+    def draw_pending(self) -> PaidFit:
+        """Draw the rest from the budget, once the row count has passed."""
+        return self if self.pending is None else replace(self, charge=self.pending(), pending=None)
 
-    def closed(self) -> PrivacyLedger:
-        """The ledger of a fit that is done, without what watched over it, nor a trace of a budget."""
+    def close(self) -> PrivacyLedger:
+        """Remove the hooks from the ledger, so that no trace of the budget stays in it, and return it."""
         for name in ("before_charge", "after_charge"):
             self.ledger.__dict__.pop(name, None)
         return self.ledger
 
 
-def chosen(rows: FitRows, neighbours: Neighbours, coins: KeyedRNG, teller: HolderDiagnostics) -> FitRows:
-    """Of every person at most as many rows as the unit has: the first look, once all is paid for."""
-    rows = rows.of_persons(neighbours, coins.spawn("persons"))
-    teller.tell_of_persons(neighbours.person, rows)
-    return rows
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """A fit that is told everything but the rows."""
+    """A fit with all its parameters, but without rows."""
 
-    told: ColumnSpecs  # of the columns; where types are open, as if those were categories
-    declared: Declarations  # value sets of what the model sees
+    told: ColumnSpecs  # declared specifications of the table's columns
+    declared: Declarations  # declared domains of the model's columns
     rules: RuleSet
-    specs: Specs  # columns that the model sees, in order
+    specs: Specs  # specifications of the model's columns, in order; undeclared types count as categorical
     settings: Settings
     learner: Learner
-    side: tuple[LedgerEntry, ...] = ()  # what stands beside the mechanism, and the rules
-    said: Mapping[str, Any] = field(default_factory=dict)  # settings, as a release file will have them
-    earlier: ReusedDomain = field(default_factory=ReusedDomain)  # what the domain cost when it was learned
-    assumed: tuple[str, ...] = ()  # columns whose types came from metadata of unknown origin
-    name: str = "table"  # the table in words, for a budget
-    as_declared: bool = True  # whether columns are those declared: constraints and transformers change them
-    rounding: bool = True  # whether numbers keep to the digits of the domain
-    public: pd.DataFrame | None = None  # a published table that the model starts from
-    envelope: LedgerEntry | None = None  # after a vote: what stood for every outcome of it
-    anyway: bool = False  # whether it goes on however few rows there are, and counts none before
-    whole: Settings | None = None  # beside a count that comes first: ``settings`` are what it leaves
+    side: tuple[LedgerEntry, ...] = ()  # entries of the coins, constraints, transformers and persons
+    said: Mapping[str, Any] = field(default_factory=dict)  # settings as the release file stores them
+    earlier: ReusedDomain = field(default_factory=ReusedDomain)  # cost of a domain learned by an earlier fit
+    assumed: tuple[str, ...] = ()  # columns whose types come from metadata of unknown origin
+    name: str = "table"  # name of the table in the budget file
+    as_declared: bool = True  # False if constraints or transformers change the columns
+    rounding: bool = True  # whether numbers are rounded to the digits of the domain
+    public: pd.DataFrame | None = None  # published table that learning starts from
+    worst_case: LedgerEntry | None = None  # after type inference: the charge that covers every outcome
+    anyway: bool = False  # fit however few rows there are, without a row count
+    total_settings: Settings | None = None  # with a row count: settings before its share was taken off
+
+    # --- plan -------------------------------------------------------------------------------------
 
     def plan(
         self, epsilon: float | None = None, num_rows: int | None = None, table_rows: int | None = None
     ) -> Plan:
-        """Say what this fit costs, before any row is looked at.
-
-        Parameters
-        ----------
-        epsilon : float, optional
-            Another one.
-        num_rows, table_rows : int, optional
-            Rows wanted, and a guess for the table's.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be fitted.
-        """
+        """Plan the fit from public facts, optionally at another epsilon or for given numbers of rows."""
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
-        found = replace(self, settings=settings).beside_count()._plan(num_rows, table_rows)
-        return replace(found, epsilon=settings.epsilon)
+        fit = replace(self, settings=settings).with_row_count()
+        return replace(fit._plan(num_rows, table_rows), epsilon=settings.epsilon)
 
-    def beside_count(self) -> Fit:
-        """The fit beside a count of the rows that comes first; itself where there is none."""
-        private = self.declared.plan_private(self.specs, LearningBudget(math.inf, 0.0))
-        if self.whole is not None or not (self.told.open or private.open):
+    def with_row_count(self) -> Fit:
+        """The fit with the settings that a row count leaves; itself if no row count comes first."""
+        if self.total_settings is not None or not (self.told.open or self._undeclared.open):
             return self
-        from sdv_plausible.fitting.row_count_check import (  # where few rows may lose a column
-            after_count,
-            is_counted,
-        )
-
         s = self.settings
-        if not is_counted(s, self.anyway) or not self._claims:  # without a claim there is nothing to save
+        if not row_count_check.is_counted(s, self.anyway) or not self._claims_privacy:
             return self
-        return replace(self, settings=after_count(s), whole=s)
+        return replace(self, settings=row_count_check.after_count(s), total_settings=s)
 
-    @cached_property
-    def _claims(self) -> bool:
-        """Whether it makes a privacy claim."""
-        return self._plan(None, None).ledger.claims_privacy
-
-    @property
-    def count(self) -> tuple[LedgerEntry, ...]:
-        """Entry of the count that comes first."""
-        if self.whole is None:
-            return ()
-        from sdv_plausible.fitting.row_count_check import count_entry  # where there is one
-
-        return (count_entry(self.whole),)
-
-    def _plan(self, num_rows: int | None, table_rows: int | None) -> Plan:
-        settings = self.settings
-        envelope, domain = self._envelope(settings), self._planned()
-        private = self._private(settings, envelope)
+    def _plan(self, num_rows: int | None = None, table_rows: int | None = None) -> Plan:
+        """Check columns and learner, and plan all charges."""
+        settings, worst_case, domain = self.settings, self._worst_case_charge(), self._planned_domain()
+        private = self._domain_plan(worst_case)
         check_bins(self.told.max_bins, private.columns, self.told.open)
         if self.as_declared:
-            self._check_names(domain)
-        extra = (
-            *self.count,
+            self.learner.check_domain(domain)
+            if (omega := settings.test.omega) is not None and len(domain):
+                omega.among(len(domain))
+        entries = (
+            *self._row_count_entries,
             *self.earlier.entries,
             *self.told.entries(settings),
-            *envelope,
+            *worst_case,
             *private.entries(),
             *domain_entries(domain, self.declared),
             *rule_entries(self.rules),
             *self.side,
         )
-        self._check_plan(settings, domain, extra)
-        found = plan(
+        self._check_learner(domain, entries)
+        planned = plan(
             settings, self.learner, domain,
-            num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
-            public=self.public is not None,
+            num_rows=num_rows, table_rows=table_rows, extra=entries, public=self.public is not None,
+            assumed=self.declared.assumed(self.specs),
         )  # fmt: skip
-        if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
+        if planned.ledger.claims_privacy and math.isinf(planned.ledger.total()):
             raise delta_too_small(settings)
-        told = (*self.told.warnings(), *personal(self.specs, self.declared))
-        told = (*told, *found.warnings, *private.warnings(table_rows))
-        if self.whole is not None:
-            from sdv_plausible.fitting.row_count_check import plan_says  # where there is a count
+        warnings = [
+            *self.told.warnings(),
+            *personal_data_notes(self.specs, self.declared),
+            *planned.warnings,
+            *private.warnings(table_rows),
+        ]
+        if self.total_settings is not None:
+            warnings += row_count_check.plan_warnings(table_rows, private.rows_needed, self.rules)
+        return replace(planned, warnings=tuple(warnings))
 
-            told = (*told, *plan_says(table_rows, private.rows_needed, self.rules))
-        return replace(found, warnings=told)
+    @cached_property
+    def _claims_privacy(self) -> bool:
+        """Whether the plan gives a privacy guarantee."""
+        return self._plan().ledger.claims_privacy
 
-    def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
-        """Refuse a learner whose cost would hang on answers, before anything is paid."""
+    @property
+    def _row_count_entries(self) -> tuple[LedgerEntry, ...]:
+        """The charge of the row count, if there is one."""
+        return () if self.total_settings is None else (row_count_check.count_entry(self.total_settings),)
+
+    @property
+    def _undeclared(self) -> DomainPlan:
+        """Plan of the columns whose domains are to be learned, whatever the budget."""
+        return self.declared.plan_private(self.specs, LearningBudget(math.inf, 0.0))
+
+    def _planned_domain(self) -> Domain:
+        """The domain as far as it is known before learning."""
+        return self.declared.planned(self.specs, self._undeclared.columns)
+
+    def _domain_plan(self, worst_case: Sequence[LedgerEntry]) -> DomainPlan:
+        """Plan of learning undeclared domains, within the worst-case charge if there is one."""
+        s = self.settings
+        budget = LearningBudget.of(s.epsilon, s.model_delta)
+        if worst_case:
+            budget = LearningBudget.within(worst_case[0].losses)
+        return self.declared.plan_private(self.specs, budget, s.neighbours)
+
+    def _check_learner(self, domain: Domain, entries: Sequence[LedgerEntry]) -> None:
+        """Reject a custom learner whose cost depends on noisy answers, before anything is paid."""
+        settings = self.settings
         if is_builtin(self.learner):
             return
         if math.isfinite(settings.epsilon) and any(a.provenance == "private" for a in domain):
-            before = settings.empty_ledger()
-            before.charge(*extra)
-            for learned in (domain, *learned_domains(domain)):
-                check_blind(self.learner, learned, settings.model_budget(before))
+            ledger = settings.empty_ledger()
+            ledger.charge(*entries)
+            for possible in (domain, *possible_domains(domain)):
+                check_plan_independence(self.learner, possible, settings.model_budget(ledger))
         if self.earlier.voted:
-            check_even(settings, self.learner, domain)
+            check_uniform_cost(settings, self.learner, domain)
 
-    def _check_names(self, domain: Domain) -> None:
-        """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        self.learner.check_domain(domain)
-        if (omega := self.settings.test.omega) is not None and len(domain):
-            omega.among(len(domain))
+    # --- undeclared types -------------------------------------------------------------------------
 
-    def _private(self, s: Settings, envelope: Sequence[LedgerEntry]) -> DomainPlan:
-        whole = (
-            LearningBudget.within(envelope[0].losses)
-            if envelope
-            else LearningBudget.of(s.epsilon, s.model_delta)
-        )
-        return self.declared.plan_private(self.specs, whole, s.neighbours)
-
-    def _planned(self) -> Domain:
-        """The domain of a plan."""
-        return self.declared.planned(self.specs, self._to_learn)
-
-    @property
-    def _to_learn(self) -> Collection[str]:
-        """Columns whose value sets are to be learned privately."""
-        return self.declared.plan_private(self.specs, LearningBudget(math.inf, 0.0)).columns
-
-    def _envelope(self, settings: Settings) -> list[LedgerEntry]:
-        """What stands for domain and model whatever a vote finds, or found when the domain was learned."""
-        if self.envelope is not None:
-            return [self.envelope]
-        earlier, vote = (
-            tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
-            for entries in (self.earlier.entries, self.told.entries(settings))
-        )
-        if self.earlier.voted and (self.told.open or (self._to_learn and not self.earlier.anew)):
-            raise after_a_vote(list(dict.fromkeys([*self.told.open, *self._to_learn])))
-        domains = [self._planned()]
-        if self.told.open:
-            most, fewest = (
-                one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))
-            )
-            domains += [most, fewest]
-            if not is_builtin(
-                self.learner
-            ):  # which may plan another kind of noise for some number in between
-                domains += [with_more(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
-        elif not self.earlier.voted or math.isinf(settings.epsilon):
-            return []
-        elif not (is_builtin(self.learner) and self.learner.names_columns):
-            domains = [with_more(domain) for domain in domains]
+    def _worst_case_charge(self) -> tuple[LedgerEntry, ...]:
+        """One entry that covers domain and model whichever types are inferred; none if all are declared."""
+        if self.worst_case is not None:
+            return (self.worst_case,)
+        is_open, to_learn, earlier = self.told.open, self._undeclared.columns, self.earlier
+        if earlier.voted and (is_open or (to_learn and not earlier.anew)):
+            raise open_after_inference(list(dict.fromkeys([*is_open, *to_learn])))
+        if not is_open and (not earlier.voted or math.isinf(self.settings.epsilon)):
+            return ()
         parts: tuple[Part, ...] = ("structure", "parameters")
-        if self.told.open or self.earlier.anew:
+        if is_open or earlier.anew:
             parts = ("domain", *parts)
-        return [envelope_entry(settings, self.learner, domains, earlier, vote, parts)]
+        reused, vote = _charged_losses(earlier.entries), _charged_losses(self.told.entries(self.settings))
+        entry = worst_case_entry(self.settings, self.learner, self._worst_case_domains(), reused, vote, parts)
+        return (entry,)
 
-    def _all(self, words: Mapping[str, Any]) -> Fit:
-        """The fit if all columns whose types are open are this."""
-        return self._read_as(dict.fromkeys(self.told.open, words))
+    def _worst_case_domains(self) -> list[Domain]:
+        """Planned domains that bound the cost of all outcomes of type inference, now or by an earlier fit."""
+        domain = self._planned_domain()
+        if not self.told.open:
+            names_columns = is_builtin(self.learner) and self.learner.names_columns
+            return [domain if names_columns else padded_domain(domain)]
+        most = self._assuming_all(MOMENTS[0])._planned_domain()
+        fewest = self._assuming(self.told.fewest)._planned_domain()
+        domains = [domain, most, fewest]
+        if not is_builtin(self.learner):  # it may plan another kind of noise for a number in between
+            domains += [padded_domain(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
+        return domains
 
-    def with_types(self, found: Specs) -> Fit:
-        """The fit once the types are known that were open, within what was kept for any of them."""
-        (envelope,) = self._envelope(self.settings)
-        return replace(self._read_as(found), envelope=envelope)
+    def with_types(self, types: Specs) -> Fit:
+        """The fit with inferred types, within the worst-case charge that was drawn for all outcomes."""
+        (worst_case,) = self._worst_case_charge()
+        return replace(self._assuming(types), worst_case=worst_case)
 
-    def _read_as(self, found: Specs) -> Fit:
-        """The fit with these types, and what of it still applies."""
-        declared, rules, specs = self.told.read(found)
+    def _assuming_all(self, spec: Mapping[str, Any]) -> Fit:
+        """The fit if every undeclared type were this one."""
+        return self._assuming(dict.fromkeys(self.told.open, spec))
+
+    def _assuming(self, types: Specs) -> Fit:
+        """The fit with these types in place of the undeclared ones."""
+        declared, rules, specs = self.told.read(types)
         public = self.public
         if public is not None:
-            public = read_again(public.rename(columns=str), column_types(found), self.told.spelling)
+            public = reparse_columns(public.rename(columns=str), column_types(types), self.told.spelling)
         settings = self.settings.among(len(specs))
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
+
+    # --- pay --------------------------------------------------------------------------------------
 
     def opened(
         self,
@@ -293,175 +278,293 @@ class Fit:
         *,
         warns: bool = True,
     ) -> PaidFit:
-        """Plan it, and draw all of it from the budget: the last thing before the first look.
+        """Plan the fit and draw its cost from the budget, the last step before the rows.
 
         Parameters
         ----------
         budget : Budget, optional
-            A total over several releases.
+            Total over several releases.
         watch : callable, optional
-            Told the ledger after each charge, before the rows are asked.
+            Called with the ledger after each charge, before the rows are queried.
         warns : bool
-            Whether a claim that depends on column types of unknown origin is warned of.
+            Whether to warn of a guarantee that assumes column types of unknown origin.
 
         Raises
         ------
         BudgetExceededError
-            If the budget does not hold it.
+            If the budget has too little left.
         """
-        fit = self.beside_count()
-        kept = replace(fit, envelope=next(iter(fit._envelope(fit.settings)), None))
-        ledger, planned = self.settings.empty_ledger(), kept.plan().ledger
-        known = {name: one for name in self.declared.names if (one := self.declared.known(name))}
+        # Plan.
+        fit = self.with_row_count()
+        fit = replace(fit, worst_case=next(iter(fit._worst_case_charge()), None))
+        planned = fit.plan().ledger
+        # Plan every outcome of type inference: the bounds on the names and on the number of columns.
         outcomes = list[PrivacyLedger]()
-        if self.told.open:  # names of columns are known for every outcome, and the most columns are within
-            for found in (*map(kept._all, MOMENTS), kept._read_as(self.told.fewest)):
-                outcomes.append(outcome := found.plan().ledger)
-                if planned.claims_privacy and not outcome.claims_privacy:
-                    raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
-        of_file = [planned, *outcomes] if isinstance(self.settings.test, ReleaseTest) else []
+        if fit.told.open:
+            for outcome in (*map(fit._assuming_all, MOMENTS), fit._assuming(fit.told.fewest)):
+                outcomes.append(possible := outcome.plan().ledger)
+                if planned.claims_privacy and not possible.claims_privacy:
+                    raise Refused.saying("types", f"types: the vote may end the claim. {possible.sentence()}")
+        # Check that a release file can hold everything.
         check_texts(planned)
-        check_sections(known, self.rules, self.said, of_file)
+        domains = {name: domain for name in self.declared.names if (domain := self.declared.known(name))}
+        is_release = isinstance(self.settings.test, ReleaseTest)
+        check_sections(domains, self.rules, self.said, [planned, *outcomes] if is_release else [])
         if warns:
             warn_of_assumed_types(planned)
+        # Draw from the budget.
+        ledger = self.settings.empty_ledger()
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-        charge, rest = draw_all(ledger, planned, budget, what, self.earlier.not_in, fit.count)
+        charge, pending = draw_all(ledger, planned, budget, what, self.earlier.not_in, fit._row_count_entries)
         ledger.after_charge = watch
-        return PaidFit(ledger=ledger, charge=charge, rest=rest)
+        return PaidFit(ledger=ledger, charge=charge, pending=pending)
 
-    @np.errstate(over="ignore")  # one number beyond all doubles is no matter of a warning
-    def run(self, rows: FitRows, opened: PaidFit, coins: KeyedRNG, teller: HolderDiagnostics) -> FitResult:
-        """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
+    # --- run --------------------------------------------------------------------------------------
+
+    @np.errstate(over="ignore")  # a number beyond the range of doubles needs no warning
+    def run(self, rows: FitRows, paid: PaidFit, coins: KeyedRNG, diagnostics: HolderDiagnostics) -> FitResult:
+        """Learn domain and model from the rows, and attach the privacy test.
 
         Parameters
         ----------
-        rows : Rows
-            Wherever they are.
-        opened : Opened
-            Its ledger is charged before every look.
-        coins : Coins
-            Of this fit.
-        teller : Teller
-            Tells the holder of the rows what does not fit; it changes nothing.
+        rows : FitRows
+            The table, in memory or in parts.
+        paid : PaidFit
+            Its ledger is charged before every query.
+        coins : KeyedRNG
+            The random streams of this fit.
+        diagnostics : HolderDiagnostics
+            Collects warnings for the data owner; they have no effect on the fit.
 
         Raises
         ------
         ValueError
-            If a column that was left to its rows cannot be read, or the privacy test needs more rows where
-            there is no claim.
+            If a column with an inferred domain cannot be read, or the privacy test needs more rows and there
+            is no privacy guarantee.
         TooFewRowsError
-            If a count that comes first says that most undeclared columns would be lost.
+            If noise would hide most undeclared columns, by a noisy row count.
         """
-        return self.beside_count()._run(rows, opened, coins, teller)
+        fit, ledger, table, transcript = self.with_row_count(), paid.ledger, rows, Transcript()
 
-    def _run(self, rows: FitRows, opened: PaidFit, coins: KeyedRNG, teller: HolderDiagnostics) -> FitResult:
-        teller.tell_of_public(self.public, rows)
-        rows = chosen(rows, self.settings.neighbours, coins, teller)
-        if isinstance(rows, InMemoryRows) and (errors := self.settings.test.complaints(len(rows))):
+        # Bound contributions: at most as many rows of each person as the privacy unit has.
+        rows = rows.of_persons(fit.settings.neighbours, coins.spawn("persons"))
+        if isinstance(rows, InMemoryRows) and (errors := fit.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
-        if spelled := self.declared.spelled:
-            rows = rows.read_again(spelled, self.told.spelling, self.rules)
-        transcript = Transcript()
-        if self.whole is not None:
-            self._counted(rows, opened, coins.spawn("count"), transcript)
-        opened = opened.going_on()
-        if self.earlier.entries:
-            opened.ledger.charge(*self.earlier.entries)
-        if not self.told.open:
-            opened.ledger.charge(*self._envelope(self.settings))
-            return self._learned(rows, opened, coins, teller, transcript)
-        types, answers = self._voted(rows, opened, coins.spawn("types"))
-        said, others = (
-            of_vote(types, answers, self.told.spelling),
-            of_others(types, answers, self.told.spelling),
+        if spelled := fit.declared.spelled:
+            rows = rows.read_again(spelled, fit.told.spelling, fit.rules)
+
+        # Count the rows, and stop if they are too few. Then draw the rest from the budget.
+        fit._count_rows(rows, paid, coins.spawn("count"), transcript)
+        paid = paid.draw_pending()
+        if fit.earlier.entries:
+            ledger.charge(*fit.earlier.entries)
+
+        # Infer the types that nobody declared.
+        types, type_notes, other_types = dict[str, dict[str, Any]](), list[str](), dict[str, float]()
+        if fit.told.open:
+            types, votes = fit._infer_types(rows, paid, coins.spawn("types"))
+            type_notes = inferred_type_notes(types, votes, fit.told.spelling)
+            other_types = other_type_shares(types, votes, fit.told.spelling)
+            fit = fit.with_types(types)
+            if ledger.before_charge is not None:  # also within the worst-case charge, a fit keeps to its plan
+                ledger.before_charge = only_planned(fit.plan().ledger)
+        worst_case = fit._worst_case_charge()
+        ledger.charge(*worst_case)
+        if types:
+            ledger.charge(*type_entries([*type_notes, *other_type_notes(other_types)]))
+            rows = rows.read_again(column_types(types), fit.told.spelling, fit.rules)
+
+        # Learn the domain, and encode the rows.
+        private = fit._domain_plan(worst_case)
+        own_domain, rules = fit._learn_domain(rows, private, ledger, coins.spawn("domain"), transcript)
+        domain = fit._beside(own_domain)
+        codes = rows.coded(domain, coins.spawn("cells outside the domain"))
+
+        # Learn the model, and attach the privacy test.
+        learner: Any = fit.learner
+        if fit.public is not None:
+            learner = with_public(learner, fit.public, domain, fit.rules)
+        sampler = fit_release(codes, domain, fit.settings, learner, ledger, coins, transcript)
+        noise_notes = fit._noise_notes(domain, private, ledger, sampler.answers)
+        ledger.charge(*noise_entries(noise_notes))
+
+        # Warn the data owner. None of this changes the result.
+        diagnostics.report_public_rows(self.public, table)
+        diagnostics.report_unidentified_persons(fit.settings.neighbours.person, rows)
+        if types:
+            diagnostics.report(type_notes)
+            diagnostics.report_reduced_omega(self.settings.test.user_omega, len(fit.specs))
+        diagnostics.report_domain(own_domain, sampler.answers)
+        if fit.public is not None:
+            diagnostics.report_unmatched_public(fit.public, learner.public.codes, domain)
+        diagnostics.report_mismatches(fit.declared, fit.rules, fit.specs, rows)
+        with suppress(Exception):  # a diagnostic never ends a fit
+            stream = coins.spawn("rows to see missing cells")
+            shares = missing_shares(sampler.model, domain, sampler.answers, rules.rule_set, stream)
+            diagnostics.report_missing_cells(shares)
+        diagnostics.report_hidden_digits(domain, private.digits, sampler.answers)
+        diagnostics.report_omitted_parents(fit.learner.arcs, sampler.model, domain)
+        diagnostics.report([*noise_notes, *personal_data_notes(fit.specs, fit.declared)])
+
+        return FitResult(
+            domain=domain, rules=rules, sampler=sampler, ledger=paid.close(), charge=paid.charge, types=types,
+            public=codes_digest(learner.public), others=other_types,
+        )  # fmt: skip
+
+    def _count_rows(self, rows: FitRows, paid: PaidFit, coins: KeyedRNG, transcript: Transcript) -> None:
+        """Stop the fit if a noisy row count says that most undeclared columns would be lost."""
+        if self.total_settings is None:
+            return
+        private = self._domain_plan(self._worst_case_charge())
+        needed = row_count_check.rows_needed(private.rows_needed, self.rules)
+        specs = {**self.told.columns, **self.specs, **{name: {} for name in self.told.open}}
+        columns = rows.columns(list(self.specs))
+        cells = Queryable(columns, paid.ledger, self._row_count_entries, coins, transcript=transcript)
+        row_count_check.check_row_count(
+            cells, self.total_settings, needed, {name: specs.get(name, {}) for name in needed}
         )
-        fit = self.with_types(types)
-        if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
-            opened.ledger.before_charge = only_planned(fit.plan().ledger)
-        opened.ledger.charge(*fit._envelope(fit.settings))
-        teller.tell_all(said)
-        opened.ledger.charge(*of_types([*said, *blurred(others)]))
-        teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
-        rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
-        found = fit._learned(rows, opened, coins, teller, transcript)
-        return replace(found, types=types, others=others)
 
-    def _counted(self, rows: FitRows, opened: PaidFit, coins: KeyedRNG, transcript: Transcript) -> None:
-        """Count the rows, and end the fit where most undeclared columns would be lost."""
-        from sdv_plausible.fitting.row_count_check import counted_rows, rows_needed  # where there is a count
-
-        assert self.whole is not None
-        private = self._private(self.settings, self._envelope(self.settings))
-        columns, needed = rows.columns(list(self.specs)), rows_needed(private.rows_needed, self.rules)
-        known = {**self.told.columns, **self.specs, **{key: {} for key in self.told.open}}
-        asked = Queryable(columns, opened.ledger, self.count, coins, transcript=transcript)
-        counted_rows(asked, self.whole, needed, {name: known.get(name, {}) for name in needed})
-
-    def _voted(
-        self, rows: FitRows, opened: PaidFit, coins: KeyedRNG
+    def _infer_types(
+        self, rows: FitRows, paid: PaidFit, coins: KeyedRNG
     ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
-        """Types that are open, by a vote of the persons' rows, and its answers."""
-        told, answers, texts = self.told, Transcript(), column_types(dict.fromkeys(self.told.open, CATEGORY))
-        cells = rows.read_again(texts, told.spelling, RuleSet()).columns(told.open)
-        asked = Queryable(cells, opened.ledger, told.entries(self.settings), coins, transcript=answers)
-        return told.found(asked, self.settings), answers.answers
+        """Infer undeclared types under differential privacy; return them, and the noisy answers."""
+        specs, transcript = self.told, Transcript()
+        as_text = column_types(dict.fromkeys(specs.open, CATEGORY))
+        columns = rows.read_again(as_text, specs.spelling, RuleSet()).columns(specs.open)
+        entries = specs.entries(self.settings)
+        cells = Queryable(columns, paid.ledger, entries, coins, transcript=transcript)
+        return specs.infer_types(cells, self.settings), transcript.answers
 
-    def _beside(self, domain: Domain) -> Domain:
-        """The domain with columns that cost nothing more: ``extensions/multi_table/related_fit.py`` has some."""
-        return domain
-
-    def _learned(
+    def _learn_domain(
         self,
         rows: FitRows,
-        opened: PaidFit,
+        private: DomainPlan,
+        ledger: PrivacyLedger,
         coins: KeyedRNG,
-        teller: HolderDiagnostics,
         transcript: Transcript,
-    ) -> FitResult:
-        """Learn domain and model, of columns whose types are known, and put the test in front."""
-        ledger, folded = opened.ledger, rows.folded(list(self.specs))
-        private = self._private(self.settings, self._envelope(self.settings))
+    ) -> tuple[Domain, FittedRules]:
+        """Learn undeclared domains, fit the rules to them, and charge the entries of both."""
+        names = list(self.specs)
         domain = build_domain(
-            folded, self.declared, self.specs, self.told.max_bins, private, ledger, coins.spawn("domain"),
-            transcript, rows.columns(list(self.specs)),
+            rows.folded(names), self.declared, self.specs, self.told.max_bins, private, ledger, coins,
+            transcript, rows.columns(names),
         )  # fmt: skip
         domain = domain if self.rounding else domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
         domain = replace(domain, possible={})
         if self.rules:
-            from sdv_plausible.rules.structural_zeros import possible_pairs  # which knows every kind of rule
+            from sdv_plausible.rules.possible_values import possible_pairs  # which knows every kind of rule
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
-        teller.tell_of_domain(domain, transcript.answers)
-        domain = self._beside(domain)
-        codes = rows.coded(domain, coins.spawn("cells outside the domain"))
-        if (learner := self.learner) and self.public is not None:
-            learner = with_public(learner, self.public, domain, self.rules)
-            teller.tell_of_unread(self.public, learner.public.codes, domain)
-        sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
+        return domain, rules
+
+    def _beside(self, domain: Domain) -> Domain:
+        """The domain with conditioning columns, which cost nothing: ``extensions/multi_table`` adds some."""
+        return domain
+
+    def _noise_notes(
+        self, domain: Domain, private: DomainPlan, ledger: PrivacyLedger, answers: Sequence[NoisyAnswer]
+    ) -> list[str]:
+        """Sentences on what noise does to the release, from noisy answers alone."""
         expected = ExpectedNoise.of(
             self.settings, self.learner, domain, ledger, public=self.public is not None
         )
-        counted = expected.rows_of(sampler.answers)  # noisy, and never that of ``rows``
-        noise = private.warnings(counted)
-        with suppress(Exception):  # of a learner's own forecast: what was paid for is not lost
-            noise = [*expected.warnings(counted), *noise]
+        noisy_rows = expected.rows_of(answers)
+        notes = private.warnings(noisy_rows)
+        with suppress(Exception):  # a custom learner's forecast may fail; the fit has been paid for
+            notes = [*expected.warnings(noisy_rows), *notes]
         if any(attribute.provenance == "private" for attribute in domain):
-            from sdv_plausible.table.learned.lost_mass import of_mass  # where a domain was learned
+            from sdv_plausible.table.learned.lost_mass import lost_mass_warnings  # where a domain was learned
 
-            noise = [*noise, *of_mass(domain, transcript.answers)]
-        ledger.charge(*of_noise(noise))
-        teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
-        made = {name: rule.made[0] for rule in rules.rule_set.making for name in rule.added}
-        with suppress(Exception):  # what is only told ends no fit
-            stream = coins.spawn("rows to see missing cells")
-            shares = missing_shares(sampler.model, domain, transcript.answers, made, stream)
-            teller.tell_of_missing(shares)
-        teller.tell_of_digits(domain, private.digits, transcript.answers)
-        teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
-        teller.tell_all([*noise, *personal(self.specs, self.declared)])
-        public, charge, ledger = codes_digest(learner.public), opened.charge, opened.closed()
-        return FitResult(
-            domain=domain, rules=rules, sampler=sampler, ledger=ledger, charge=charge, public=public
+            notes = [*notes, *lost_mass_warnings(domain, answers)]
+        return notes
+
+
+def _charged_losses(entries: Sequence[LedgerEntry]) -> tuple[Loss, ...]:
+    """Losses of the entries that are charged."""
+    return tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
+
+
+def fit_release(
+    rows: ExactCounts,
+    domain: Domain,
+    settings: Settings,
+    learner: Learner,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> Sampler:
+    """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
+    if settings.neighbours != ledger.neighbours:
+        raise ValueError(
+            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
+            f"(the {settings.neighbours.relation}): make it with the same neighbours"
         )
+    test, factor = settings.test, settings.test.likelihood_factor
+    settings.check_model(model_class(learner))
+    parts = split_rows(rows, settings.split, coins)
+    budget = settings.model_budget(ledger)
+    charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    transcript = transcript or Transcript()
+    seeds = Queryable(
+        parts["seeds"],
+        ledger,
+        charge,
+        coins.spawn("release"),
+        transcript=transcript,
+        name=_name(parts, "seeds"),
+    )
+    test.confirm(seeds)  # before anything else is spent
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
+    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
+    ledger.charge(*sentences(settings, learner, domain))
+    omega = settings.omega_for(model, domain.cardinalities)
+    omega.among(len(domain))  # raises before anything is drawn
+    sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler.answers = transcript.answers
+    return sampler
+
+
+def learn_model(
+    parts: Mapping[str, ExactCounts],
+    domain: Domain,
+    learner: Learner,
+    budget: ModelBudget,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> SeedModel:
+    """Charge the learner's plan, and let it query the parts for learning, structure and parameters."""
+    rows = Queryable(
+        parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
+        parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
+        name=_name(parts, "learning"),
+    )  # fmt: skip
+    model, made = learner.fit(rows, domain, budget, coins), model_class(learner)
+    if not isinstance(model, made):
+        raise TypeError(
+            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+        )
+    return model
+
+
+def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
+    """Name of a part in the transcript: ALL_ROWS if the rows are not split."""
+    return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
+
+
+def split_rows(
+    rows: ExactCounts, split: tuple[float, float, float] | None, coins: KeyedRNG
+) -> dict[str, ExactCounts]:
+    """Parts by purpose: all rows for each, or disjoint parts by secret independent draws."""
+    if split is None:
+        return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
+    named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
+    return {
+        "learning": rows.part(0, second, named),
+        "structure": rows.part(0, first, named),
+        "parameters": rows.part(first, second, named),
+        "seeds": rows.part(second, second + split[2], named),
+    }

@@ -1,4 +1,4 @@
-"""What a fit asks of the rows, wherever they are: in memory, or in parts."""
+"""The rows of a fit: the protocol that a fit uses, and a table in memory."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts, HoldsRows
+from sdv_plausible.queries.count_queries import ExactCounts, UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, read_again
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.contribution_bounding import choose_rows, identities, without_names
+from sdv_plausible.table.contribution_bounding import choose_rows, has_unidentified_rows, person_keys
 from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
 
-LOOKED_AT = 5000  # rows, for words to their holder
+LOOKED_AT = 5000  # first rows that diagnostics read
 
 
 class FitRows(Protocol):
-    """Rows behind what a fit may do with them."""
+    """The operations of a fit on its rows, in memory or in parts."""
 
     @property
     def unnamed(self) -> bool:
-        """Whether some were left out, as nobody can tell whose they are: for their holder alone."""
+        """Whether rows without an identifiable person were left out; for the data owner alone."""
         ...
 
     def of_persons(self, neighbours: Neighbours, coins: KeyedRNG) -> FitRows:
-        """Of every person at most as many rows as the unit has, chosen secretly."""
+        """Bound contributions: a secret choice of at most ``neighbours.rows`` rows per person."""
         ...
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> FitRows:
-        """The same with some columns read as from a file, and other rules."""
+        """The rows with some columns parsed again as these types, and with other rules."""
         ...
 
     def begins(self, most: int) -> pd.DataFrame:
-        """At most so many rows as given, for words to their holder; none where they are elsewhere."""
+        """The first rows as given, at most ``most``, for diagnostics; none of rows on a cluster."""
         ...
 
     def schema(self) -> pd.DataFrame:
-        """No row, in the types of the table."""
+        """An empty table with the table's dtypes."""
         ...
 
     def folded(self, names: Collection[str]) -> pd.DataFrame:
-        """The model's columns, of which a declared or learned domain reads the types alone."""
+        """The model's columns; for a declared or learned domain only their dtypes are used."""
         ...
 
     def columns(self, names: Collection[str]) -> ExactColumns:
-        """Engine of exact answers about the model's columns, before there are codes."""
+        """Engine of exact answers on the model's columns before encoding."""
         ...
 
     def coded(self, domain: Domain, coins: KeyedRNG) -> ExactCounts:
-        """Engine of exact counts of codes."""
+        """Encode the rows: an engine of exact counts of codes."""
         ...
 
 
-class InMemoryRows(HoldsRows):
+class InMemoryRows(UnpicklableRows):
     """A table in memory.
 
     Parameters
@@ -66,13 +66,13 @@ class InMemoryRows(HoldsRows):
     table : DataFrame
         The modelled columns.
     rules : RuleSet
-        Of which the model's columns follow.
+        Rules that turn them into the model's columns.
     persons : Series, optional
-        Whose each row is.
+        Person of each row.
     unnamed : bool
-        Whether some were left out already, as nobody can tell whose they are.
+        Whether rows without an identifiable person were left out already.
     given : DataFrame, optional
-        The rows as their holder wrote them.
+        The rows before parsing, for diagnostics.
     """
 
     def __init__(
@@ -91,31 +91,31 @@ class InMemoryRows(HoldsRows):
 
     @property
     def unnamed(self) -> bool:
-        """Whether the choice left some out, as nobody can tell whose they are."""
+        """Whether rows without an identifiable person were left out."""
         return self._unnamed
 
     def of_persons(self, neighbours: Neighbours, coins: KeyedRNG) -> InMemoryRows:
-        """Of every person at most as many rows as the unit has, chosen secretly."""
+        """Bound contributions: a secret choice of at most ``neighbours.rows`` rows per person."""
         if neighbours.person is None or self._persons is None:
             return self
         chosen, first = choose_rows(self._persons, neighbours.rows, coins), self._persons.iloc[:LOOKED_AT]
-        unnamed = without_names(first, identities(first))
+        unnamed = has_unidentified_rows(first, person_keys(first))
         return InMemoryRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> InMemoryRows:
-        """The same with some columns read as from a file, and other rules."""
-        read = read_again(self._table, types, spelling)
-        return InMemoryRows(read, rules, unnamed=self._unnamed, given=self._given)
+        """The rows with some columns parsed again as these types, and with other rules."""
+        table = reparse_columns(self._table, types, spelling)
+        return InMemoryRows(table, rules, unnamed=self._unnamed, given=self._given)
 
     def __len__(self) -> int:
         return len(self._table)
 
     def begins(self, most: int) -> pd.DataFrame:
-        """The first rows."""
+        """The first rows as given."""
         return self._given.iloc[:most]
 
     def schema(self) -> pd.DataFrame:
-        """No row, in the types of the table."""
+        """An empty table with the table's dtypes."""
         return self._table.iloc[:0]
 
     def folded(self, names: Collection[str]) -> pd.DataFrame:
@@ -127,7 +127,7 @@ class InMemoryRows(HoldsRows):
         return self._folded
 
     def columns(self, names: Collection[str]) -> FrameColumns:
-        """Exact answers about them."""
+        """Exact answers on the model's columns."""
         return FrameColumns(self.folded(names))
 
     def coded(self, domain: Domain, coins: KeyedRNG) -> CodeArray:

@@ -1,4 +1,4 @@
-"""Fit where the data lives: one function from a table in parts to a release. SDV is not needed."""
+"""fit_source: fit a table in parts where it is stored, without SDV."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
-from sdv_plausible.fitting.options import refuse_moved
-from sdv_plausible.fitting.partitioned_table import refuse_whole, shown_in_parts, spelling_of
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.options import check_no_moved
+from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
-from sdv_plausible.fitting.zero_cost_entries import side_entries
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -25,20 +25,19 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
-from sdv_plausible.release.file.settings_section import said, versions_of
+from sdv_plausible.release.file.settings_section import release_settings, versions_of
 from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
-from sdv_plausible.table.columns.output_types import invented_type, output_type
-from sdv_plausible.table.columns.stored_types import keeps_storage
+from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
 from sdv_plausible.table.contribution_bounding import person_entry
-from sdv_plausible.table.declared.access_log import told_of_look
+from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import Types, says_written
-from sdv_plausible.table.declared.spec_words import check_table_name
+from sdv_plausible.table.declared.declarations import Types, uses_metadata_values
+from sdv_plausible.table.declared.specifications import check_table_name
 
 
 def fit_source(
@@ -71,53 +70,54 @@ def fit_source(
 
     Parameters
     ----------
-    source : path, Files, frame, table or relation
-        A Parquet or CSV file, a folder of them or a pattern, or :class:`~sdv_plausible.Files`; a pandas or
-        polars frame, lazy or not; an Arrow table; a DuckDB relation; a Dask or Spark DataFrame, of whatever
-        cluster; a table of Ibis; an object that offers Arrow's C stream as often as it is asked; a function
-        without arguments that opens an Arrow stream, or record batches of one schema, anew for every pass.
+    source : path, Files, frame, table, relation or callable
+        A Parquet or CSV file, a folder or glob pattern of files, or :class:`~sdv_plausible.Files`. A pandas
+        or polars frame, lazy or not. An Arrow table, a DuckDB relation, an Ibis table, or a Dask or Spark
+        DataFrame. An object with a reusable Arrow C stream. A function without arguments that opens an Arrow
+        stream, or record batches of one schema, anew for each pass.
     metadata, domain
-        What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
-        read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value
-        sets that are not declared are learned under the budget.
+        Column specifications, as in :func:`~sdv_plausible.read_parquet`. Only the columns that they name are
+        read. With ``types="voted"``, all columns are read, and ``metadata`` must be omitted. Domains that are
+        not declared are learned within the budget.
     epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state, anyway
-        As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
+        As in :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
     test : "release" or ReleaseTest
-        As there; the row-by-row tests need all records in memory: refused.
+        As in the synthesizer. The row-by-row tests need all records in memory and are rejected.
     person : str or Person, optional
-        As there: each person's rows are brought together in ``scratch``, which must be given; those of a Dask
-        or Spark DataFrame on its cluster, without it.
+        As in the synthesizer. The rows of each person are grouped in ``scratch``, which is then required;
+        those of a Dask or Spark DataFrame are grouped on the cluster.
     table_name : str
         Name of the table in the release.
     rows : int
-        Rows that are in memory at a time, for each worker, and fewer where there are many columns; of a Dask
-        DataFrame, a partition.
+        Rows in memory at a time per worker, >= 1; fewer are read if there are many columns. A Dask DataFrame
+        is read partition by partition.
     scratch : str or Path, optional
-        A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
-        after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
-        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. A
-        program that is killed (SIGKILL, a power cut) cannot remove its scratch files: they stay until the
-        next fit with the same folder removes them, so start one, or remove ``.sdv-plausible-part-*`` there
-        yourself. Not for a Dask or Spark
-        DataFrame: its workers keep the codes.
+        Folder on a local disk for the codes of all rows, one or two bytes per cell. Cells are then read and
+        encoded once instead of once per pass. With ``person`` the folder also holds the declared columns of
+        the rows used, about 8 bytes per cell. These files are as confidential as the rows. They are removed
+        after the fit. If the program is killed, they stay until the next fit with the same folder; you can
+        also delete ``.sdv-plausible-part-*``. Not for Dask or Spark, whose workers keep the codes.
     workers : int, optional
-        Who read and count a larger table side by side on this machine; by default as many as it has cores. It
-        changes no count.
+        Parallel workers for a large table on this machine; by default one per core. No count depends on it.
     progress : bool
-        Whether every pass on this machine shows how many rows it has read, and the most memory so far.
+        Whether each pass shows the rows read and the peak memory.
     allow_no_claim : bool
-        Whether a release may be made that protects nobody, as with ``random_state``: say so yourself.
+        Whether a release without a privacy guarantee is allowed, for example with ``random_state``.
 
     Returns
     -------
     Release
-        It samples, and can be saved as one file.
+        The release, to sample from or to save as one file.
 
     Raises
     ------
     ValueError
-        If a parameter or declaration cannot be, the source lacks a column or has one of a nested type, or no
-        claim can be made and that was not allowed.
+        If a parameter or declaration is invalid, if a column is missing or of a nested type, or if there is
+        no privacy guarantee and ``allow_no_claim`` is False.
+    BudgetExceededError
+        If ``budget`` has too little left.
+    TooFewRowsError
+        If noise would hide most undeclared columns, by a noisy row count.
 
     Examples
     --------
@@ -125,13 +125,13 @@ def fit_source(
     >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
-    refuse_moved("fit_source", moved, model=model, test=test)
+    check_no_moved("fit_source", moved, model=model, test=test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
     WorkerPool.of(workers)
     check.truth("progress", progress)
     check.truth("allow_no_claim", allow_no_claim)
-    if says_written(domain):
+    if uses_metadata_values(domain):
         raise check.Refused.saying(
             "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
         )
@@ -140,7 +140,7 @@ def fit_source(
         neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
     settings, learner = arguments.settings, arguments.learner
-    refuse_whole(settings.test, learner)
+    check_partitionable(settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
@@ -151,41 +151,41 @@ def fit_source(
         raise ValueError(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
-    words = said(
+    words = release_settings(
         settings, model, fit.told.open, max_bins=max_bins, types=arguments.types, locales=arguments.locales,
         enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
     )  # fmt: skip
-    side = side_entries(random_state, has_constraints=False, types=types, assumed=fit.assumed)
+    side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
     coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    teller = HolderDiagnostics(partial(told_of_look, domain))
+    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
-        shown_in_parts(
+        open_in_parts(
             source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
             tell=tell, workers=workers,
         ) as parts,
     ):  # fmt: skip
-        _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
-        opened = fit.opened(budget)  # before the first row
-        found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
-    columns = {**columns, **column_types(found.types)}
-    release = release_of(
-        found, fit, columns, table_name, storage={
+        _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
+        paid = fit.opened(budget)  # before the first row
+        result = fit.run(parts.rows(fit.rules, modelled), paid, coins, diagnostics)
+    columns = {**columns, **column_types(result.types)}
+    release = make_release(
+        result, fit, columns, table_name, storage={
             name: stored
             for name, stored in parts.source.storage.items()
-            if name in columns and keeps_storage(columns[name].words, voted=name in found.types)
+            if name in columns and uses_storage(columns[name].words, voted=name in result.types)
         },
     )  # fmt: skip
-    teller.warn()
+    diagnostics.warn()
     return release
 
 
 def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) -> dict[str, dict[str, Any]]:
-    """What is known of the columns that are read: those that are named, or all where types are voted for."""
+    """Specifications of the columns to read: the named ones, or all if types are inferred."""
     person = arguments.settings.neighbours.person
     if arguments.types == "voted":
-        from sdv_plausible.fitting.undeclared_types import left_open  # where there is a vote
+        from sdv_plausible.fitting.column_specs import split_undeclared  # only if types are inferred
 
         if metadata is not None:
             raise check.Refused.saying(
@@ -193,8 +193,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
                 'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
                 "you know in domain={...}, and leave metadata out",
             )
-        words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
-        # what is declared tells a header line from a record
+        words, file, _ = split_undeclared(() if person is None else (person,), arguments.domain, person)
+        # Declared types help to tell a header line from a record.
         table = open_source(source, column_types(words) | column_types(file), rows)
         if odd := table.uneven:
             raise check.Refused.saying(
@@ -212,8 +212,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
     return {name: kind.words for name, kind in known.items()}
 
 
-def release_of(
-    found: FitResult,
+def make_release(
+    result: FitResult,
     fit: Fit,
     types: Mapping[str, ColumnType],
     name: str,
@@ -221,26 +221,26 @@ def release_of(
     *,
     storage: Mapping[str, str] = MappingProxyType({}),
 ) -> Release:
-    """The release of what a fit found, of a table with these columns."""
-    sampler = found.sampler
-    assert isinstance(sampler, PrefixSampler)  # the release test's
+    """The release of a fit of a table with columns of these types."""
+    sampler = result.sampler
+    assert isinstance(sampler, PrefixSampler)  # by the release test
     return Release(
-        schema=replace(schema_of(types, found.rules.whole(found.domain), name, storage), primary_key=key),
-        domain=found.domain, rules=found.rules,
+        schema=replace(release_schema(types, result.rules.whole(result.domain), name, storage), primary_key=key),
+        domain=result.domain, rules=result.rules,
         model=sampler.model, seeds=sampler.seeds,
-        answers=AnswersSection(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings={**fit.said, **({"voted_others": dict(found.others)} if found.others else {})},
+        answers=AnswersSection(sampler.answers, result.domain.names), ledger=result.ledger,
+        settings={**fit.said, **({"voted_others": dict(result.others)} if result.others else {})},
         versions=versions_of(),
     )  # fmt: skip
 
 
-def schema_of(
+def release_schema(
     types: Mapping[str, ColumnType],
-    whole: Domain,
+    domain: Domain,
     name: str,
     storage: Mapping[str, str] = MappingProxyType({}),
 ) -> TableSchema:
-    """Columns of the release: types from what was released, declared or a file's schema, none from rows."""
+    """Schema of the release, from released and declared domains and a file's schema, never from rows."""
     return TableSchema(
         table=name,
         columns=tuple(
@@ -248,7 +248,7 @@ def schema_of(
                 name=column,
                 label=column,
                 spec=spec.words,
-                dtype=output_type(whole[column]) if column in whole else invented_type(spec.words),
+                dtype=output_type(domain[column]) if column in domain else generated_type(spec.words),
                 storage=storage.get(column),
             )
             for column, spec in types.items()
@@ -256,7 +256,7 @@ def schema_of(
     )
 
 
-def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
+def _check_claim(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
     if planned.claims_privacy or allow_no_claim:
         return
     raise ValueError(

@@ -1,34 +1,35 @@
-"""Sentences of the ledger beside its total: which plausible deniability holds, what the paper prints, noise.
+"""Notes of the ledger beside its total: plausible deniability, the paper's own accounting, effects of noise.
 
-They are entries without a loss, charged with the rest, so that they stay with the ledger wherever it goes.
+They are entries without a loss, charged with the others, so that they stay with the ledger.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import makes
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.models.learner_checks import model_class
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
+from sdv_plausible.privacy.parameter_checks import listed, one_of
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.declared.personal_names import personal_sdtype
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.column_types import personal_sdtype
+from sdv_plausible.table.declared.declarations import Declarations, Specs, Types
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
-FOR_SURE = (
-    6.0  # deviations that noise has in one of a thousand kinds of a hundred columns once in 10,000 fits
-)
-RARE = 0.01  # share of a column's cells that were left out, from which that is said
+FOR_SURE = 6.0  # standard deviations; among 100 columns with 1000 types noise exceeds it once in 10,000 fits
+RARE = 0.01  # smallest share of a column's cells whose loss is reported
 NO_SEED = (
     f"{ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used), so every record "
     "could have produced it with the same probability. What the rows tell of the records that the model was "
@@ -48,62 +49,70 @@ MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released a
 
 
 def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[LedgerEntry, ...]:
-    """Entries of a ledger's further sentences."""
-    found = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
+    """The notes on plausible deniability, and on the paper's accounting where it applies."""
+    entries = [
+        _entry(
+            SENTENCE_ENTRIES[0],
+            deniability(settings, latent=settings.tests_latent_points(model_class(learner))),
+        )
+    ]
     budget = settings.model_budget(settings.empty_ledger())
     if is_builtin(learner) and (printed := learner.as_printed(domain, budget)):
-        found.append(_entry(SAID[1], as_printed(settings, *printed)))
-    return tuple(found)
+        entries.append(_entry(SENTENCE_ENTRIES[1], as_printed(settings, *printed)))
+    return tuple(entries)
 
 
-def of_noise(warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    """Entry of what noise does to a release that is made, if there is anything to say."""
-    return _told(SAID[2], warnings)
+def noise_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry on the effects of noise; none without notes."""
+    return _entries(SENTENCE_ENTRIES[2], notes)
 
 
-def of_types(said: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    """Entry of what a vote on types left out, if it did."""
-    return _told(SAID[3], said)
+def type_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry on inferred types; none without notes."""
+    return _entries(SENTENCE_ENTRIES[3], notes)
 
 
-def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
-    """Say what a vote on types left out, and the way out. Answers are no secret."""
-    from sdv_plausible.table.learned.type_inference import OTHERS, others_of  # where there is a vote
+def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
+    """Notes on what type inference left out, from its noisy answers alone."""
+    from sdv_plausible.table.learned.type_inference import (  # only if types are inferred
+        OTHERS,
+        other_kind_shares,
+    )
 
     hidden, others = [], []
-    for name, (decided, share) in others_of(answers, spelling).items():
+    for name, (decided, share) in other_kind_shares(answers, spelling).items():
         if not decided:
             hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
             continue
-        surely = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
-        others += [f"{name} ({share.estimate:.0%})"] if surely else []
-    found = invented(types)
+        is_significant = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
+        others += [f"{name} ({share.estimate:.0%})"] if is_significant else []
+    notes = placeholder_notes(types)
     if hidden:
-        found.append(
+        notes.append(
             f"{', '.join(hidden)}: noise hid the types of these columns, and they are treated as categories. "
             "Declare those that are numbers or dates (domain=...), or give more epsilon"
         )
     if others:
-        found.append(
+        notes.append(
             f"{', '.join(others)}: these shares of the cells are of another type than their column, and "
             "count as missing. Declare the columns where they mean something "
             '(special_values beside numbers; codes are "categorical")'
         )
-    return found
+    return notes
 
 
-def of_others(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
-    """Share of the cells of columns whose kind was voted for that may be of another, with 95 % certainty."""
-    from sdv_plausible.table.learned.type_inference import others_of  # where there is a vote
+def other_type_shares(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
+    """Upper 95 % bound on the share of cells of another type, by column with an inferred type."""
+    from sdv_plausible.table.learned.type_inference import other_kind_shares  # only if types are inferred
 
-    known = others_of(answers, spelling)
+    shares = other_kind_shares(answers, spelling)
     return {
-        name: round(share.most, 4) for name, (decided, share) in known.items() if decided and name in types
+        name: round(share.most, 4) for name, (decided, share) in shares.items() if decided and name in types
     }
 
 
-def blurred(others: Mapping[str, float]) -> list[str]:
-    """Say up to how many cells may be of another kind than their column, by a vote."""
+def other_type_notes(others: Mapping[str, float]) -> list[str]:
+    """Note on the cells that may be of another type than their column."""
     if not others or max(others.values()) < RARE:
         return []
     names = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
@@ -113,8 +122,8 @@ def blurred(others: Mapping[str, float]) -> list[str]:
     ]
 
 
-def invented(types: Specs) -> list[str]:
-    """Say which columns a vote on types took for identifiers."""
+def placeholder_notes(types: Specs) -> list[str]:
+    """Note on the columns that type inference took for identifiers or free text."""
     names = [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]
     if not names:
         return []
@@ -126,8 +135,8 @@ def invented(types: Specs) -> list[str]:
     ]
 
 
-def personal(specs: Specs, declared: Declarations) -> list[str]:
-    """Say which columns have names for what identifies people, and are learned as categories."""
+def personal_data_notes(specs: Specs, declared: Declarations) -> list[str]:
+    """Note on columns whose names suggest personal data, and which are learned as categories."""
     names = {
         name: sdtype
         for name, words in specs.items()
@@ -145,12 +154,12 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
     ]
 
 
-def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    # What begins with names of columns keeps their case. How to declare them is Python's: a ledger is read by
-    # others.
-    warnings = [_PYTHON.sub("", one) for one in warnings]
-    text = ". ".join(f"A{one[1:]}" if one.startswith("at about ") else one for one in warnings)
-    return (_entry(name, text),) if warnings else ()
+def _entries(name: str, notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """One entry of all notes, without hints in Python: a ledger has other readers."""
+    notes = [_PYTHON.sub("", note) for note in notes]
+    # Notes that begin with a column name keep its case.
+    text = ". ".join(f"A{note[1:]}" if note.startswith("at about ") else note for note in notes)
+    return (_entry(name, text),) if notes else ()
 
 
 def _entry(name: str, text: str) -> LedgerEntry:
@@ -158,19 +167,18 @@ def _entry(name: str, text: str) -> LedgerEntry:
 
 
 def deniability(settings: Settings, *, latent: bool = False) -> str:
-    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
-    # ``latent``: the test looks at a latent point and not at the row.
+    """Which (k, gamma)-plausible deniability holds, if any; ``latent`` if the test checks latent points."""
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED if test.name != "deterministic" else NO_SEED_NO_EPSILON
-    says = test.says_of_seeds
+    says = test.seed_deniability
     if latent:
-        says = f"{test.says_of_points}. {FROM_POINTS}"
+        says = f"{test.point_deniability}. {FROM_POINTS}"
     return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 
 
 def as_printed(settings: Settings, model: str, missed: str) -> str:
-    """What a paper's formulas give, of the model and of rows, and what they miss."""
+    """The guarantee by the paper's own formulas, for model and rows, and what they omit."""
     text, test = f"As printed in [PD] this would be {model}", settings.test
     if isinstance(test, RandomizedTest) and test.omega != Omega(None, None):
         missed = MISSED_OF_ROWS + missed
@@ -180,3 +188,67 @@ def as_printed(settings: Settings, model: str, missed: str) -> str:
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
     return f"{text}; it misses {missed}"
+
+
+def check_types(types: Any) -> None:
+    """Reject an unknown ``types``: a typo must not give a guarantee for types read off the rows."""
+    if types is not None:
+        one_of("types", types, get_args(Types), ", or None")
+
+
+def entries_without_cost(
+    random_state: int | None,
+    *,
+    has_constraints: bool,
+    transformers: Sequence[str] = (),
+    types: Types | None = "declared",
+    assumed: Sequence[str] = (),
+) -> list[LedgerEntry]:
+    """One entry for each thing that reads the rows without noise or reveals the noise.
+
+    ``types`` is the source of semantic types and date formats; ``transformers`` and ``assumed`` are columns.
+    """
+    reasons = {}
+    if types == "detected":
+        reasons["types"] = (
+            "semantic types and date formats detected in the rows",
+            "semantic types were detected in the rows, where one row can change what a column is taken for; "
+            "declare them: give "
+            "every column its sdtype, in the domain file or in metadata that you wrote, and say "
+            'types="declared", or have the cells vote (types="voted")',
+        )
+    if random_state is not None:
+        reasons["coins"] = (
+            f"random_state = {random_state}",
+            "the coins come from random_state and can be guessed; leave random_state out",
+        )
+    if has_constraints:
+        reasons["constraints"] = (
+            "SDV constraints",
+            "SDV constraints learn from the rows without noise; drop them",
+        )
+    if transformers:
+        reasons["transformers"] = (
+            f"transformers of {', '.join(transformers)}",
+            "your own transformers learn from the rows without noise; leave the default ones",
+        )
+    no_claim = [
+        LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+        for name, (how, note) in reasons.items()
+    ]
+    return [*assumed_types_entry(assumed), *no_claim]
+
+
+def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
+    """Entry of column types of unknown origin, on which the guarantee depends; none without columns."""
+    if not columns:
+        return []
+    how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"
+    note = (
+        'the total holds if they were known without the data: types="declared" is your word that they were; '
+        'types="voted" learns those of a single table within the budget'
+    )
+    entry = LedgerEntry(
+        name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
+    )
+    return [entry]

@@ -1,7 +1,4 @@
-"""What a synthesizer object holds: parameters that are fixed, and what no copy or saved file of it may hold.
-
-Every synthesizer class takes both from here, whichever library's shape it has.
-"""
+"""State of synthesizer objects: fixed parameters, and transient attributes that no copy or file contains."""
 
 from __future__ import annotations
 
@@ -12,33 +9,30 @@ from copy import deepcopy
 from typing import Any
 
 from sdv_plausible.models import is_builtin
-from sdv_plausible.table.columns.column_document import schema_of
+from sdv_plausible.table.columns.column_document import type_words_by_column
 
 TRANSIENT = (
-    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # the data owner's: paths, rows
-    "_given",  # metadata that its owner may change
-    "_charge", "_paid",  # what was done on this machine
-    "_taken", "_points",  # of calls
+    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # paths and rows
+    "_given",  # metadata that the user may change
+    "_charge", "_paid",  # charges on this machine
+    "_taken", "_points",  # state of a call
 )  # fmt: skip
-"""Attributes that save, pickle, copy and deepcopy leave behind alike."""
+"""Attributes that save, pickle, copy and deepcopy omit."""
 SHARED = "model"
-"""Given back as it is where a learner is the caller's own: plan and fit ask it anew."""
+"""Returned without a copy if it is a custom learner: plan and fit query it again."""
 
 
 def without_transient(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of an object without what may not leave with it.
-
-    Parameters that were given as paths are replaced by what was read from the files (``_from_files``).
-    """
-    kept = {name: value for name, value in state.items() if name not in TRANSIENT}
+    """The state of an object without transient attributes, and with file contents in place of paths."""
+    saved = {name: value for name, value in state.items() if name not in TRANSIENT}
     if state.get("budget") is not None:
-        kept["_lost_budget"] = True
-    kept |= kept.pop("_from_files", {})
-    return kept | ({"public": None} if "public" in state else {})  # no number of rows tells it from none
+        saved["_lost_budget"] = True
+    saved |= saved.pop("_from_files", {})
+    return saved | ({"public": None} if "public" in state else {})
 
 
 def check_budget_there(synth: Any) -> None:
-    """Refuse to fit an object whose budget was left behind when it was copied or saved."""
+    """Reject a fit of a copied or saved object that had a budget."""
     if vars(synth).get("_lost_budget") and synth.budget is None:
         raise ValueError(
             "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -47,36 +41,31 @@ def check_budget_there(synth: Any) -> None:
 
 
 def is_path(value: Any) -> bool:
-    """Whether a parameter names a file."""
+    """Whether a parameter is a path."""
     return isinstance(value, (str, os.PathLike))
 
 
 def without_details(metadata: Any) -> Any:
-    """Metadata with its schema alone, as an object of the same class, or a document where it was one.
+    """Metadata reduced to names, semantic types, formats and keys, as an object of the same class or a dict.
 
-    SDV's detection writes minima, maxima, digits, missingness and every category of the rows into metadata.
-    Columns keep their names, semantic types, and the formats that make text a date or an id; tables keep
-    their keys. What is no metadata is returned as it is.
+    SDV's detection writes minima, maxima, digits, missingness and categories of the rows into metadata.
     """
     if isinstance(metadata, Mapping) and isinstance(metadata.get("tables"), Mapping):
         return _schema_document(metadata)
     if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
-        return metadata  # SDV says what is wrong with it
+        return metadata  # SDV reports the error
     return type(metadata).load_from_dict(_schema_document(metadata.to_dict()))
 
 
 def _schema_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    found = deepcopy(dict(document))
-    for table in found.get("tables", {"table": found}).values():
-        table["columns"] = schema_of(table.get("columns", {}))
-    return found
+    schema = deepcopy(dict(document))
+    for table in schema.get("tables", {"table": schema}).values():
+        table["columns"] = type_words_by_column(table.get("columns", {}))
+    return schema
 
 
 class FixedParameter:
-    """A parameter that a plan, a fit and its ledger read alike: it is set once, by the constructor.
-
-    Whoever changes it afterwards, or what it holds, would get a fit that its ledger does not describe.
-    """
+    """A parameter that only the constructor sets, so that plan, fit and ledger agree; reads are copies."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -105,7 +94,7 @@ def _copied(name: str, value: Any) -> Any:
 
 
 def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:
-    """Fix the constructor's parameters of a class, but for some, and return all their names."""
+    """Fix the constructor parameters of a class except ``but``, and return the names of all."""
     known = inspect.signature(kind.__init__).parameters.values()
     names = tuple(p.name for p in known if p.name != "self" and p.kind is not p.VAR_KEYWORD)
     for name in names:

@@ -1,8 +1,8 @@
-"""Every option once: the constructor's, ``fit_source``'s, the command line's and the app's are these.
+"""The options of the constructor, ``fit_source``, the command line and the app.
 
-Options belong to the constructor, or to a value that one of its arguments takes: a test, a model, a person or
-a published table. On the command line and in release files they are flat. Nothing is imported, so that
-``--help`` is there without SDV.
+An option belongs to the constructor, or to a value object of one of its arguments: a test, a model, a person
+or a published table. On the command line and in release files all options are flat. This module imports
+nothing, so that ``--help`` works without SDV.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ TESTS = {
     "deterministic": "row by row, plausible deniability without an epsilon",
 }
 TYPES_SHARE = 0.3
-"""Of epsilon and of the model's delta, for a vote on types: domain and model keep to what is left.
+"""Share of epsilon and of the model's delta for type inference.
 
-Of Gaussian noise it is a tenth of mu^2: domain and model have noise that is a twentieth larger than without.
+For Gaussian noise this is a tenth of mu^2: the noise of domain and model is a twentieth larger than without.
 """
 VOTE_TAKES = "three tenths of epsilon"
 VALUES = {
     "ReleaseTest": "test", "RandomizedTest": "test", "DeterministicTest": "test", "PaperNetwork": "model",
     "Person": "person", "PublicTable": "public",
 }  # fmt: skip
-"""Values, and the constructor's argument that takes them."""
+"""Value classes, and the constructor argument that each belongs to."""
 NAMED = {
     "test": {"release": "ReleaseTest", "randomized": "RandomizedTest", "deterministic": "DeterministicTest"},
     "model": dict.fromkeys(("paper", "independent", "bayesian_network"), "PaperNetwork"),
 }
-"""Names of an argument, and the value that holds the options which stand beside each."""
+"""By argument: its names, and the value class with the options of each."""
 _TESTS = tuple(NAMED["test"].values())
 _BY_ROW = _TESTS[1:]
 
@@ -53,13 +53,13 @@ class Option:
     Attributes
     ----------
     name, kind, default, help
-        What it is called where options are flat, of which type it is, and what is said of it in a line.
+        Flat name, type, default and help text.
     of : tuple of str
-        Values that hold it; none where it is the constructor's own.
+        Value classes that hold it; empty for options of the constructor.
     choices : mapping or tuple
-        All its values, with what each is for a form.
+        Allowed values, with labels for a form.
     within, written : str
-        What it is called in them, and how its value is shown on the command line, where that differs.
+        Its name in the value class, and the placeholder on the command line, if they differ.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """What it is called on the command line."""
+        """Name on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
 
@@ -140,54 +140,36 @@ _MOVED = {
     "rows_per_person": 'give person=Person("column", rows={value})',
     "public_source": "give public=PublicTable(frame, source={value})",
 }
-"""Arguments of 0.1 that are no option of a value by the same name, and where they went."""
+"""Arguments of version 0.1 without an option of the same name, and what replaces them."""
 
 
 def default_of(name: str) -> Any:
-    """The default of an option."""
+    """Default of an option."""
     return OPTIONS[name].default
 
 
 def typed_default(name: str) -> str:
-    """The same as somebody types it: 1e-9."""
+    """The default as typed on the command line, such as 1e-9."""
     default = default_of(name)
     return default if isinstance(default, str) else f"{default:.12g}".replace("e-0", "e-")
 
 
 def moved_to(name: str, value: Any) -> str | None:
-    """Where an argument of 0.1 went; None for what was none.
-
-    Parameters
-    ----------
-    name : str
-        What it was called.
-    value : object
-        What was given.
-    """
-    few = isinstance(value, tuple) and len(value) < 4 and all(isinstance(x, (str, int, float)) for x in value)
-    shown = repr(value) if few or isinstance(value, (str, int, float, type(None))) else "..."
+    """The replacement of an argument of version 0.1, with its value; None if there was no such argument."""
+    is_short = (
+        isinstance(value, tuple) and len(value) < 4 and all(isinstance(x, (str, int, float)) for x in value)
+    )
+    shown = repr(value) if is_short or isinstance(value, (str, int, float, type(None))) else "..."
     if name in _MOVED:
         return _MOVED[name].format(value=shown)
     of = OPTIONS[name].of if name in OPTIONS else ()
     return f"give {VALUES[of[0]]}={of[0]}({name}={shown})" if of else None
 
 
-def refuse_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
-    """Refuse keyword arguments that are none, and say where those of 0.1 went.
+def check_no_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
+    """Raise TypeError for an unknown keyword argument of ``where``, naming the replacement of those of 0.1.
 
-    Parameters
-    ----------
-    where : str
-        Who has no such argument.
-    given : mapping
-        The keyword arguments.
-    **beside : object
-        Arguments that take values, as they were given: the one that a way out would replace is named.
-
-    Raises
-    ------
-    TypeError
-        If there is one.
+    ``beside`` has the arguments that take value objects, as they were given.
     """
     from sdv_plausible.privacy.parameter_checks import shown
 
@@ -200,40 +182,40 @@ def refuse_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
         raise TypeError(f"{name}: {way}")
 
 
-def misplaced(argument: str, chosen: str, given: Iterable[str]) -> str | None:
-    """The first of some flat options that plays no part beside a test or model; None if there is none."""
+def unused_option(argument: str, chosen: str, given: Iterable[str]) -> str | None:
+    """The first of some flat options that the chosen test or model does not use; None if all are used."""
     held = {name: OPTIONS[name].of for name in given if name != argument and _argument(name) == argument}
     return next((name for name, of in held.items() if NAMED[argument].get(chosen) not in of), None)
 
 
-def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the constructor from flat options and "model_parameters": a value's become the value."""
+def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments from flat options and "model_parameters", with value objects built."""
     from sdv_plausible.fitting.public_table import PublicTable
     from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
-    from sdv_plausible.privacy.neighbours import person_of
+    from sdv_plausible.privacy.neighbours import person_from_fields
     from sdv_plausible.privacy.parameter_checks import Refused
 
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
     for name, value in flat.items():
-        (found if _argument(name) == name else of[_argument(name)])[name] = value
-    more = found.pop("model_parameters", None)
+        (arguments if _argument(name) == name else of[_argument(name)])[name] = value
+    more = arguments.pop("model_parameters", None)
     if of["test"]:
-        found["test"] = TESTS_BY_NAME[found.get("test", default_of("test"))](**of["test"])
+        arguments["test"] = TESTS_BY_NAME[arguments.get("test", default_of("test"))](**of["test"])
     if of["model"] or more is not None:
-        found["model"] = named_learner(found.get("model", default_of("model")), more, **of["model"])
+        arguments["model"] = named_learner(arguments.get("model", default_of("model")), more, **of["model"])
     if of["person"]:
-        found["person"] = person_of(found.get("person"), *of["person"].values())
+        arguments["person"] = person_from_fields(arguments.get("person"), *of["person"].values())
     if of["public"]:
-        if found.get("public") is None:
+        if arguments.get("public") is None:
             given = next(iter(of["public"].values()))
             raise Refused("public_source", given, "needs public, the table that was published")
-        found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
-    return found
+        arguments["public"] = PublicTable(arguments.get("public"), *of["public"].values())  # type: ignore[arg-type]
+    return arguments
 
 
 def _argument(name: str) -> str:
-    """The constructor's argument that takes a flat option: itself where it is no value's."""
+    """The constructor argument that a flat option belongs to; itself if it is one."""
     of = OPTIONS[name].of if name in OPTIONS else ()
     return VALUES[of[0]] if of else name

@@ -1,4 +1,4 @@
-"""A table in parts, opened for a fit: all that needs no row is checked."""
+"""A table in parts, opened and checked for a fit before any row is read."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.cells.dates import check_dates
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.atomic_files import part_folder, remove_leftovers
 
 
 class PartitionedTable(NamedTuple):
-    """A table in parts that a fit is shown."""
+    """A table in parts, opened for a fit."""
 
     source: Source
-    folder: Path | None  # of its codes
-    spelling: Spelling  # of its texts
-    given: Any  # what its holder has
+    folder: Path | None  # for the codes of the rows
+    spelling: Spelling  # how its cells are written as text
+    given: Any  # the user's source
 
     def rows(self, rules: RuleSet, names: Sequence[str]) -> SourceRows:
-        """Rows of its modelled columns."""
+        """Rows of the modelled columns."""
         return SourceRows(self.source, rules, names, self.folder)
 
 
 @contextmanager
-def shown_in_parts(
+def open_in_parts(
     source: Any,
     types: Mapping[str, ColumnType],
     settings: Settings,
@@ -55,13 +55,7 @@ def shown_in_parts(
     tell: Tell | None = None,
     workers: int | None = None,
 ) -> Iterator[PartitionedTable]:
-    """Open a table in parts for one fit; no row is read, but for the form of text files that is paid for.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read so, or the fit needs the whole table.
-    """
+    """Open a table in parts for one fit; if it is paid for, the form of text files is checked, too."""
     if sdv_sees_rows:
         raise ValueError(
             "data: SDV constraints and transformers of your own need the whole table in memory: read it "
@@ -73,34 +67,26 @@ def shown_in_parts(
             'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
             'read_parquet), declare every column, or take "private"',
         )
-    refuse_whole(settings.test, learner)
+    check_partitionable(settings.test, learner)
     table = open_source(source, types, rows)
     table.crew, table.progress = WorkerPool.of(workers), Progress(tell)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)
     _check_scratch(table, scratch)
-    if settings.parts_rows and scratch is None and not table.on_cluster:  # codes that are kept have places
+    if settings.splits_rows and scratch is None and not table.on_cluster:  # cached codes have fixed places
         check_places(table)
     if is_paid:
         table.check_form()
     with (
-        nullcontext() if scratch is None else part_folder(Path(scratch)) as folder,  # gone when the fit ends
+        nullcontext() if scratch is None else part_folder(Path(scratch)) as folder,  # removed after the fit
         closing(table),
     ):
         yield PartitionedTable(table, folder, spelling_of(source), source)
 
 
 def _check_scratch(source: Source, scratch: str | Path | None) -> None:
-    """Refuse a folder that cannot be used, before a budget has paid for the fit.
-
-    What killed fits left in one that can goes, though the budget should refuse this fit.
-
-    Raises
-    ------
-    ValueError
-        If the rows are read by other machines, or there is no such folder.
-    """
+    """Reject an unusable folder before the budget is charged, and remove what killed fits left in it."""
     if scratch is None:
         return
     if source.on_cluster:
@@ -117,14 +103,8 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
     remove_leftovers(Path(scratch))
 
 
-def refuse_whole(test: PrivacyTest, model: Any) -> None:
-    """Refuse a test or a learner that needs all records in memory, before anything is paid.
-
-    Raises
-    ------
-    ValueError
-        If one does.
-    """
+def check_partitionable(test: PrivacyTest, model: Any) -> None:
+    """Reject a test or a learner that needs all records in memory, before anything is paid."""
     if not isinstance(test, ReleaseTest):
         raise Refused.saying(
             "test",
@@ -141,5 +121,5 @@ def refuse_whole(test: PrivacyTest, model: Any) -> None:
 
 
 def spelling_of(source: Any) -> Spelling:
-    """How cells of text are written."""
-    return source.spelling if isinstance(source, Files) else PLAIN
+    """How a source writes cells as text."""
+    return source.spelling if isinstance(source, Files) else PLAIN_SPELLING

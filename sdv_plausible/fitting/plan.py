@@ -1,44 +1,62 @@
-"""What a release will cost, decided before any row is looked at."""
+"""The plan of a release: its cost, before any row is read."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
+import numpy as np
+
 from sdv_plausible.fitting.ledger_notes import sentences
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
-from sdv_plausible.models.learner_checks import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.forecast import Forecast, numeric_category_warnings, rows_needed
+from sdv_plausible.models.learner_checks import (
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.html_templates import fragment
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 _TITLE = "Plan (no row has been looked at)"
-HARDLY_ANY = 10.0  # total epsilon from which on a plan warns
-TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
+HARDLY_ANY = 10.0  # a plan warns above this total epsilon
+TRIED_EPSILONS = (0.01, 100.0)  # range of the search for an epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cost of a release, before it is made."""
+    """The planned cost and accuracy of a release. It does not depend on the rows.
 
-    ledger: PrivacyLedger  # what the ledger will say
-    # How the noise will show at the number of rows that was named; None if none was, or nothing is known
+    Attributes
+    ----------
+    ledger : PrivacyLedger
+        All charges of the fit.
+    forecast : Forecast or None
+        Effect of the noise at the given number of rows; None if no number was given or no forecast exists.
+    rows_needed : int or None
+        Rows, to a factor of two, from which columns and dependences exceed the noise; None if unknown.
+    warnings : tuple of str
+        What to expect of the output.
+    epsilon : float
+        Epsilon of the plan: the given one, or the largest that keeps a given total or advantage.
+    """
+
+    ledger: PrivacyLedger
     forecast: Forecast | None = None
-    # Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
-    # known
     rows_needed: int | None = None
-    # What to expect of the output: none of it depends on the rows
     warnings: tuple[str, ...] = field(default=())
-    # The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage
     epsilon: float = math.nan
 
     def _notes(self) -> list[str]:
@@ -51,7 +69,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
-        return "\n".join([f"{_TITLE}\n{self.ledger}", *(visible(line, keep="") for line in lines)])
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
@@ -71,49 +89,60 @@ def plan(
     assumed: Domain | None = None,
     public: bool = False,
 ) -> Plan:
-    """Plan a release.
+    """Plan a release from public facts alone.
 
     Parameters
     ----------
     settings : Settings
         Privacy parameters.
-    learner : object
-        The model's learner, with a ``plan(domain, budget)`` that returns entries.
+    learner : Learner
+        The learner of the model.
     domain : Domain
         The modelled columns.
     num_rows : int, optional
-        Rows wanted, to compare with the row cap.
+        Synthetic rows wanted, >= 1, to compare with the row cap.
     table_rows : int, optional
-        A public figure or guess for the number of rows of the table.
+        Public figure or guess for the number of rows of the table, >= 1.
     extra : tuple of LedgerEntry
-        Entries of the domain and the coins.
+        Entries charged before the model: domain, types, random state.
     assumed : Domain, optional
-        For the forecast: with a usual number of codes where a column's domain is not known yet.
+        Domain for the forecast, with a typical number of codes for columns to be learned.
     public : bool
-        Whether a published table stands beside the rows: what noise leaves of it is not foreseen.
+        Whether learning starts from a published table, for which there is no forecast.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        If a number of rows is below 1, or the model does not fit the privacy test.
     """
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
             check.whole(name, value, 1)
-    settings.check_model(makes(learner))
+    settings.check_model(model_class(learner))
     ledger = settings.empty_ledger()
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger)
     factor = settings.test.likelihood_factor
-    ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
+    ledger.charge(
+        *settings.test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    )
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     expected = ExpectedNoise(
         settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
     )
-    found = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
+    warnings = [*expected.warnings(table_rows, num_rows), *numeric_category_warnings(domain)]
     if settings.neighbours.bias:
-        found.append(f"person: {settings.neighbours.bias}")
+        warnings.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
-        found.append(
+        warnings.append(
             f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
             + (
                 f", row_cap ({cap:,}) or epsilon0, or use test='release'"
@@ -125,13 +154,13 @@ def plan(
         ledger=ledger,
         forecast=expected.forecast(table_rows) if table_rows else None,
         rows_needed=rows_needed(expected.forecast),
-        warnings=tuple(found),
+        warnings=tuple(warnings),
         epsilon=settings.epsilon,
     )
 
 
 def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon with which the whole release, the privacy test included, costs at most a total."""
+    """Largest epsilon whose whole release, the privacy test included, costs at most ``total``."""
     check.positive("total", total, "try 1.0")
     lowest, highest = TRIED_EPSILONS
     if not (least := ledger_at(lowest).total()) <= total:
@@ -143,9 +172,7 @@ def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) ->
 
 
 def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon at which no attacker's advantage exceeds a limit."""
-    # ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the
-    # limit, in (0, 1).
+    """Largest epsilon with an attacker's advantage of at most ``max_advantage``, in (0, 1)."""
     check.open_probability("max_advantage", max_advantage, "try 0.05")
     lowest, highest = TRIED_EPSILONS
 
@@ -158,3 +185,68 @@ def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger
             "print(plan()) shows what else is charged, or why no claim is made"
         )
     return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)
+
+
+_OF_MODEL: set[Part] = {"structure", "parameters", "seeds"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExpectedNoise:
+    """Expected noise of a release, from public facts; its methods take a number of rows."""
+
+    settings: Settings
+    learner: Learner
+    domain: Domain
+    budget: ModelBudget
+    public: bool = False  # learning starts from a published table: there is no forecast
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        learner: Learner,
+        domain: Domain,
+        ledger: PrivacyLedger,
+        *,
+        public: bool = False,
+    ) -> ExpectedNoise:
+        """Expected noise of a finished fit, with the model budget that its ledger shows."""
+        before = settings.empty_ledger()
+        for entry in ledger.entries:
+            if not entry.envelope and entry.losses and _OF_MODEL & {*entry.parts}:
+                break
+            before.charge(entry)
+        budget = settings.model_budget(before)
+        return cls(settings=settings, learner=learner, domain=domain, budget=budget, public=public)
+
+    def forecast(self, rows: int) -> Forecast | None:
+        """Forecast at a number of rows; None if the learner has none."""
+        if self.public or not len(self.domain):
+            return None
+        share = sum(self.settings.split[:2]) if self.settings.split else 1.0  # of the rows, for learning
+        forecast = self.learner.forecast(self.domain, self.budget, max(round(share * rows), 1))
+        return replace(forecast, rows=rows) if forecast else None
+
+    def warnings(self, rows: int | None, wanted: int | None = None) -> list[str]:
+        """Warnings of output close to noise, or of none, for ``wanted`` synthetic rows."""
+        forecast = self.forecast(rows) if rows else None
+        return [*self.settings.test.warnings(wanted, rows), *(forecast.warnings() if forecast else [])]
+
+    def rows_of(self, answers: Sequence[NoisyAnswer]) -> int | None:
+        """The noisy number of rows, at least 1; None if no answer contains it."""
+        split = self.settings.split
+        if split is None:
+            is_counted = any(answer.rows == ALL_ROWS and _counts_rows(answer) for answer in answers)
+            return max(number_of_rows(answers, len(self.domain)), 1) if is_counted else None
+        shares = {
+            "structure": split[0],
+            "parameters": split[1],
+            "learning": sum(split[:2]),
+            "seeds": split[2],
+        }
+        sums = [a.values.sum() / shares[a.rows] for a in answers if _counts_rows(a) and shares.get(a.rows)]
+        return max(round(float(np.mean(sums))), 1) if sums else None
+
+
+def _counts_rows(answer: NoisyAnswer) -> bool:
+    return answer.asked.kind in ("counts", "number of rows")

@@ -1,4 +1,4 @@
-"""A published table beside the rows: what may be given, what the ledger says of it, and its codes."""
+"""The published table that learning starts from: checks, ledger entry and codes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.canonical_forms import is_text
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
-from sdv_plausible.table.files.storage_types import check_storage, with_texts
-from sdv_plausible.utils.error_messages import unhashable_types
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
+from sdv_plausible.table.files.storage_types import check_storage, mask_invalid_utf8
+from sdv_plausible.utils.text_output import unhashable_types
 
 LONGEST_SOURCE = 200
 NOTE = (
@@ -31,14 +31,19 @@ NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class PublicTable:
-    """A *published* table of the same columns, or of some of them, from which learning starts.
+    """A *published* table with some or all of the columns, from which learning starts.
 
     Parameters
     ----------
     frame : DataFrame
-        Its rows.
+        The published rows, at least one.
     source : str, optional
-        Who published it, for the ledger.
+        Publisher, for the ledger; at most 200 characters.
+
+    Raises
+    ------
+    ValueError
+        If ``frame`` is not a DataFrame with rows, or ``source`` not such a text.
     """
 
     frame: pd.DataFrame
@@ -55,7 +60,7 @@ class PublicTable:
 
     @classmethod
     def read(cls, public: Any) -> PublicTable | None:
-        """The argument ``public``: one of these, a DataFrame, or None."""
+        """Read the argument ``public``: a PublicTable, a DataFrame or None."""
         return public if isinstance(public, cls) or public is None else cls(public)
 
 
@@ -65,13 +70,7 @@ def check_public(
     learner: Any,
     rules: RuleSet = RuleSet(),  # noqa: B008
 ) -> None:
-    """Refuse what is no published table of these columns. Its rows are not looked at.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter and the way out.
-    """
+    """Reject a published table that does not fit columns, rules or learner; its rows are not read."""
     if public is None:
         return
     names = [str(name) for name in public.columns]
@@ -91,7 +90,7 @@ def check_public(
     known = columns if isinstance(columns, Mapping) else {}
     sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
     read = {name: one for name, one in sdtypes.items() if one in MODELLED_SDTYPES}
-    check_storage(plain_cells(public.set_axis(names, axis=1)), read)
+    check_storage(normalize_cells(public.set_axis(names, axis=1)), read)
     nested = [name for name in public if unhashable_types(public[name])]
     if nested:
         raise Refused.saying(
@@ -106,24 +105,26 @@ def check_public(
 
 
 def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
-    """Whether the rows begin with the published table: a copy, or an excerpt. Of no effect on the fit."""
+    """Whether the rows begin with the published table (a copy or an excerpt), for diagnostics."""
     first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
     public = public.set_axis(public.columns.astype(str), axis=1)
-    names = [name for name in public if name in first]  # ids are not among the rows that a model sees
+    names = [name for name in public if name in first]  # rows of a fit have no id columns
     first, public = (table[names].reset_index(drop=True).astype(object) for table in (first, public))
     return bool(names) and all(_same(first[name], public[name]) for name in names)
 
 
 def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
-    """Whether cells are the same, whatever their storage, and though one side has texts of numbers."""
+    """Whether cells are equal in any storage, numbers as text included."""
     if one.equals(other) or one.map(str).equals(other.map(str)):
         return True
     first, second = (pd.to_numeric(cells, errors="coerce") for cells in (one, other))
     return bool(first.equals(second) and first.notna().sum() == one.notna().sum() == other.notna().sum())
 
 
-def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:
-    """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+def check_public_given(
+    public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool
+) -> None:
+    """Reject a published table that was not saved, is the table itself, or meets SDV transformers."""
     if public is None and said[0] is not None:
         raise Refused.saying(
             "public",
@@ -143,7 +144,7 @@ def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_tabl
 
 
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
-    """One line without cost: no protected row was used."""
+    """Entry of the published table, without a cost."""
     if rows is None:
         return []
     named = f", {source}" if source else ""
@@ -152,20 +153,14 @@ def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
 
 
 def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleSet) -> Any:
-    """The learner of one fit, with the published table as codes; the learner that is kept has none.
-
-    Raises
-    ------
-    ValueError
-        If rules need columns that the published table lacks.
-    """
-    frame = plain_cells(with_texts(public.set_axis(public.columns.astype(str), axis=1))).reset_index(
-        drop=True
-    )
-    # a column that the table lacks, and whose type was voted for, says nothing of its stand-ins
-    making = tuple(rule for rule in rules.making if {*rule.columns} <= {*frame, *rules.added})
+    """A copy of the learner with the codes of the published table; cells outside the domain are -1."""
+    frame = normalize_cells(
+        mask_invalid_utf8(public.set_axis(public.columns.astype(str), axis=1))
+    ).reset_index(drop=True)
+    # Rules apply if the table has their columns: of a column with an inferred type it may lack them.
+    deriving_rules = tuple(rule for rule in rules.deriving_rules if {*rule.columns} <= {*frame, *rules.added})
     if rules:
-        frame = replace(rules, making=making).fold(frame)
+        frame = replace(rules, deriving_rules=deriving_rules).fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
     for j, attribute in enumerate(domain):
         if attribute.name in frame:
@@ -174,7 +169,7 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
 
 
 def codes_digest(public: PublicCodes | None) -> str | None:
-    """SHA-256 of a published table as the model sees it: its codes row by row, little-endian int32."""
+    """SHA-256 of the codes of a published table, row by row as little-endian int32."""
     return (
         None
         if public is None

@@ -1,59 +1,70 @@
-"""A budget over several releases: fits of the same rows draw from one file, and never more than is in it.
+"""A privacy budget over several releases of the same table, kept in a file.
 
 Proofs: ``docs/explanation/proofs/budget.md``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, add_up
+from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter, add_up
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import CONDITION, PUBLIC, gain, right_by, rounded_up, total_of
-from sdv_plausible.privacy.noise.opendp import check_there
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_conclusions
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    PUBLIC,
+    attacker_accuracy,
+    attacker_sentence,
+    rounded_up,
+    total_sentence,
+)
+from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
+from sdv_plausible.privacy.noise.mechanisms import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
-from sdv_plausible.utils.atomic_files import locked
-from sdv_plausible.utils.printable import visible
-
-if TYPE_CHECKING:
-    from sdv_plausible.fitting.budget_file import BudgetCharge, BudgetState
+from sdv_plausible.utils.atomic_files import locked, write_atomically
+from sdv_plausible.utils.file_paths import open_regular_file
+from sdv_plausible.utils.json_schema import strict_json
+from sdv_plausible.utils.text_output import escape_controls
 
 FilterName = Literal["sum", "rho"]
 
 
-ROUNDING = 1e-9  # a ledger that was written down adds up in another order
+ROUNDING = 1e-9  # relative error of sums in another order
 
 
 class Budget:
-    """A total for everything that is released from one table, kept in a file.
+    """A total privacy budget for everything that is released from one table, kept in a file.
 
-    A fit draws from it before it looks at a row, and what was drawn stays drawn, also if the fit fails. A fit
-    that would exceed the total is refused. The epsilon of each fit may be chosen after seeing earlier
-    releases.
+    Each fit draws its cost before it reads a row. What was drawn stays drawn, even if the fit fails. A fit
+    that would exceed the total raises an error. You may choose epsilon after seeing earlier releases.
 
     Parameters
     ----------
     epsilon, delta : float
-        What all fits together may cost; epsilon > 0, delta in (0, 1).
+        Total cost of all fits; epsilon > 0, delta in (0, 1).
     path : str or Path
-        The file; made if it is not there. One file for one table: who deletes or copies it loses count.
+        The file; created if missing. Use one file per table, and neither delete nor copy it.
     filter : {"sum", "rho"}
-        How fits add up, fixed when the file is made. ``"sum"``: the epsilons and the deltas add up; for every
-        kind of fit. ``"rho"``: squares add up, so that several fits cost much less; for Gaussian noise alone
-        (the default ``test``).
+        How costs compose, fixed in the file. ``"sum"`` adds epsilons and deltas, for any fit. ``"rho"`` adds
+        squared noise parameters, so that several fits cost much less, for Gaussian noise only (the default
+        ``test``).
 
     Raises
     ------
     ValueError
-        If a parameter is out of range or not what the file was made with, or the file is damaged.
+        If a parameter is out of range or differs from the file, or the file is damaged.
 
     Examples
     --------
@@ -65,18 +76,16 @@ class Budget:
 
     def __init__(self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum") -> None:
         self._filter = FILTERS[one_of("filter", filter, FILTERS)](epsilon, delta)
-        self._path = Path(path).resolve()  # a link to it is the same budget
+        self._path = Path(path).resolve()  # a symbolic link is the same budget
         with locked(self._path):
             if self._path.exists():
                 self._read()
             else:
-                from sdv_plausible.fitting.budget_file import BudgetState
-
                 BudgetState(filter=self._filter).write(self._path)
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return self._path
 
     def draw(
@@ -87,34 +96,34 @@ class Budget:
         then: PrivacyLedger | None = None,
         when: str | None = None,
     ) -> BudgetCharge:
-        """Charge a fit, before it looks at a row.
+        """Charge a fit before it reads a row.
 
         Parameters
         ----------
         planned : PrivacyLedger
             Everything that the fit will charge.
         what : str
-            The fit in words, for the file.
+            Name of the fit in the file.
         then : PrivacyLedger, optional
-            What the fit may charge later, by another call: for that there must be room, too.
+            What the fit may charge later by another call; the budget must hold both.
         when : str, optional
-            Of the fit's earlier charge, which stands under the same date and words.
+            Date of an earlier charge of the same fit.
 
         Returns
         -------
-        Charge
-            The charge as it was written down.
+        BudgetCharge
+            The charge as written to the file.
 
         Raises
         ------
         BudgetExceededError
-            If less is left. Nothing is charged then.
+            If too little is left. Nothing is charged.
         ValueError
-            If the fit makes no claim, protects others than the earlier fits, or costs what the filter cannot
-            count; nothing is charged.
+            If the fit has no privacy guarantee, another privacy unit than earlier fits, or a cost that the
+            filter cannot compose. Nothing is charged.
         """
         self.check_claim(planned)
-        check_there()
+        check_opendp()
         cost = self._filter.cost(planned.losses, planned.delta)
         later = [] if then is None else [self._filter.cost(then.losses, then.delta)]
         again = when is not None
@@ -129,15 +138,13 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost, *later]):
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
-            from sdv_plausible.fitting.budget_file import BudgetCharge
-
-            assumes = any(one.assumed_types for one in (planned, then) if one is not None)
+            assumes = any(ledger.assumed_types for ledger in (planned, then) if ledger is not None)
             charge = BudgetCharge(when=when, what=what, cost=cost, assumes_types=assumes)
             state.with_charge(charge, planned.neighbours).write(self._path)
         return charge
 
     def check_claim(self, planned: PrivacyLedger) -> None:
-        """Raise ValueError for a fit that makes no claim, which can draw nothing."""
+        """Raise ValueError for a fit without a privacy guarantee."""
         if not planned.claims_privacy:
             raise ValueError(
                 f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
@@ -145,54 +152,54 @@ class Budget:
             )
 
     def cost_of(self, when: str, what: str) -> dict[str, float] | None:
-        """Return what a fit drew, in the units of the filter; None if it did not draw from this budget."""
-        found = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
-        return _floats(add_up(found)) if found else None
+        """Return the cost of a fit in the units of the filter; None if it did not draw from this budget."""
+        costs = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
+        return _floats(add_up(costs)) if costs else None
 
     def holds(self, when: str, what: str) -> bool:
-        """Whether a charge is in this budget."""
+        """Whether this budget contains a charge."""
         return self.cost_of(when, what) is not None
 
     def covers(self, ledger: PrivacyLedger) -> bool:
-        """Whether a release may be one of those that were charged here: as much was, for the same unit."""
+        """Whether at least the cost of a release was charged, for the same privacy unit."""
         state = self._read()
         if not ledger.claims_privacy or state.neighbours != ledger.neighbours:
             return False
         try:
             cost = self._filter.cost(ledger.losses, ledger.delta)
-        except ValueError:  # what this filter cannot count was never charged to it
+        except ValueError:  # a cost that this filter cannot compose was never charged
             return False
         charged = _total(state)
         return all(charged[unit] >= amount * (1 - ROUNDING) for unit, amount in cost.items())
 
     def left(self, delta: float) -> float:
-        """Return the epsilon that a further fit may ask for at its delta; 0 for none.
+        """Return the largest epsilon of one more fit at this delta; 0 if nothing is left.
 
-        Under filter "rho" for Gaussian noise; thresholds of a learned domain take from delta besides.
+        Under filter "rho" this holds for Gaussian noise; thresholds of a learned domain take more of delta.
         """
         state = self._read()
         return state.filter.left(state.costs, delta)
 
     def charged(self) -> dict[str, float]:
-        """Return what was charged so far, in the units of the filter."""
+        """Return the sum of all charges, in the units of the filter."""
         return _total(self._read())
 
     def sentence(self) -> str:
-        """Return the guarantee of everything released, in one quotable sentence."""
+        """Return the guarantee of all releases in one sentence."""
         state = self._read()
         if not state.fits or state.neighbours is None:
             return "Nothing has been charged to this budget yet: no row has been looked at."
-        number = len({(fit.when, fit.what) for fit in state.fits})  # one that counted rows has two charges
+        number = len({(fit.when, fit.what) for fit in state.fits})  # a fit with a row count has two charges
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
-        source, right = "everything charged to this budget", right_by(epsilon, delta)
-        stated = total_of(epsilon, delta, unit.relation, is_conditional=is_conditional)
+        source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
+        stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
-            f"{gain(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
+            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
             f"that anyone can draw from everything released by the {fits} charged to this budget, and by "
             "those still to come, each chosen in the light of earlier releases or not, "
-            f"{conclusions(unit, epsilon, delta)}. {PUBLIC}"
+            f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:
@@ -205,7 +212,7 @@ class Budget:
         for fit in state.fits:
             spent = ", ".join(f"{unit} {rounded_up(cost, 4)}" for unit, cost in fit.cost.items())
             lines.append(f"  {fit.when}  {spent}  {fit.what}{f', {CONDITION}' if fit.assumes_types else ''}")
-        return "\n".join(visible(line, keep="") for line in lines)
+        return "\n".join(escape_controls(line, keep="") for line in lines)
 
     def __repr__(self) -> str:
         try:
@@ -216,8 +223,6 @@ class Budget:
     # --- the file ---------------------------------------------------------------------------------------
 
     def _read(self) -> BudgetState:
-        from sdv_plausible.fitting.budget_file import BudgetState
-
         state = BudgetState.read(self._path)
         if state.filter != self._filter:
             there = state.filter
@@ -231,13 +236,13 @@ class Budget:
 
 
 def check_budget(budget: Any) -> None:
-    """Raise ValueError for what nothing can be drawn from."""
+    """Raise ValueError unless this is a Budget or None."""
     if not isinstance(budget, (Budget, type(None))):
         raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
 
 
 def check_texts(planned: PrivacyLedger) -> None:
-    """Raise ValueError for words that no file could hold: the fit would be paid, and its release lost."""
+    """Raise ValueError for texts that no release file could hold, before the fit is paid for."""
     for entry in planned.entries:
         if not all(map(is_text, (entry.mechanism, entry.note))):
             raise ValueError(
@@ -247,11 +252,11 @@ def check_texts(planned: PrivacyLedger) -> None:
 
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
-    said = Counter((*planned.losses, *planned.within))
+    """A ``before_charge`` hook that rejects losses which were not planned, and so not drawn."""
+    allowed = Counter((*planned.losses, *planned.within))
 
     def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= said:
+        if not Counter(losses) <= allowed:
             raise BudgetExceededError(
                 "this fit charges what its plan did not say, such as a learner whose plan depends on a "
                 "learned domain: declare the domain. What was drawn from a budget stays drawn"
@@ -268,19 +273,18 @@ def draw_all(
     due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
     count: Sequence[LedgerEntry] = (),
 ) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
-    """Draw what was planned, the last thing before the first look: the ledger then charges nothing beyond it.
+    """Draw the plan from the budget, and let the ledger charge nothing beyond it.
 
-    ``due`` says what of it a budget has not paid yet. Of a ``count`` that comes first, the pure entries are
-    drawn alone, and the rest by what is returned, once there are rows enough. Returns also when it was drawn,
-    and as what.
+    ``due`` removes what the budget has paid already. With a row ``count``, only its entries are drawn now.
+    Returns the date and name of the charge, and a function that draws the rest once the count has passed.
     """
     charge, rest = None, None
     if budget is not None:
-        budget.check_claim(planned)  # of all of it, before a part is drawn
+        budget.check_claim(planned)  # of the whole plan, before a part is drawn
     if budget is not None and not count:
         charge = _drawn(budget, due(budget, planned), what)
     elif budget is not None:
-        first, then = _apart(planned, count)
+        first, then = _split_off(planned, count)
         left = due(budget, then)
         charge = _drawn(budget, first, what, then=left)
         rest = partial(_drawn, budget, left, what, when=charge["when"])
@@ -294,8 +298,8 @@ def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> di
     return {"when": drawn.when, "what": drawn.what}
 
 
-def _apart(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
-    """What a plan charges for a count that comes first, which takes nothing of delta, and the rest."""
+def _split_off(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
+    """The charges of the row count, which takes nothing of delta, and the other charges of a plan."""
     first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
     first.charge(*count)
     rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
@@ -323,3 +327,124 @@ def _too_much(state: BudgetState, cost: Cost, *, again: bool) -> str:
         f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. "
         f"Nothing{' but its count of the rows' if again else ''} was charged"
     )
+
+
+FORMAT = "sdv-plausible budget 1"
+_MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetCharge:
+    """One charge, written before the fit reads a row.
+
+    It does not depend on the rows, nor on whether the fit succeeded. A fit with a row count makes two charges
+    with the same date and name; the second one depends on the noisy count.
+    """
+
+    when: str  # date and time of the charge, in UTC
+    what: str
+    cost: Cost  # amount by unit of the filter
+    assumes_types: bool = False  # whether the guarantee assumes column types of unknown origin
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; ``assumes_types`` is written only if true."""
+        plain = {name: value for name, value in asdict(self).items() if name != "assumes_types"}
+        return {**plain, "assumes_types": True} if self.assumes_types else plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetState:
+    """Content of a budget file."""
+
+    filter: PrivacyFilter  # the total, and how costs compose
+    neighbours: Neighbours | None = None  # privacy unit of all fits; None before the first
+    fits: tuple[BudgetCharge, ...] = ()  # in order
+
+    @property
+    def costs(self) -> list[Cost]:
+        """Costs of all charges."""
+        return [fit.cost for fit in self.fits]
+
+    def with_charge(self, charge: BudgetCharge, neighbours: Neighbours) -> BudgetState:
+        """The state with one more charge."""
+        return replace(self, fits=(*self.fits, charge), neighbours=neighbours)
+
+    def write(self, path: Path) -> None:
+        """Replace the file durably."""
+        content = {
+            "format": FORMAT,
+            "epsilon": self.filter.epsilon,
+            "delta": self.filter.delta,
+            "filter": self.filter.name,
+            "neighbours": None if self.neighbours is None else asdict(self.neighbours),
+            "fits": [fit.to_dict() for fit in self.fits],
+        }
+        text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+        write_atomically(path, text)
+
+    @classmethod
+    def read(cls, path: Path) -> BudgetState:
+        """Read a file."""
+        try:
+            with open_regular_file(path) as file:
+                _check_links(file.fileno(), path)
+                data = file.read(_MOST_BYTES + 1)
+        except FileNotFoundError:
+            raise ValueError(
+                f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
+            ) from None
+        try:
+            if len(data) > _MOST_BYTES:
+                raise ValueError("too large")
+            return _state(strict_json(data.decode("utf-8")))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(
+                f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
+                f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
+            ) from None
+
+
+def _check_links(file: int, path: Path) -> None:
+    """Reject a file with hard links: after a write, each name would be a budget of its own."""
+    if (names := os.fstat(file).st_nlink) > 1:
+        raise Refused.saying(
+            "path",
+            f"path ({str(path)!r}): this budget file has {names} names (hard links), and what is charged "
+            "under one would be left under the others: remove these, or take a symbolic link instead",
+        )
+
+
+def _state(content: Any) -> BudgetState:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"not of format {FORMAT!r}")
+    if content.pop("sha256", None) != _digest(content):
+        raise ValueError("its digest does not fit")
+    neighbours = content["neighbours"]
+    state = BudgetState(
+        filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
+        neighbours=None if neighbours is None else neighbours_from_fields(neighbours),
+        fits=tuple(
+            BudgetCharge(
+                when=f["when"],
+                what=f["what"],
+                cost=dict(f["cost"]),
+                assumes_types=f.get("assumes_types", False),
+            )
+            for f in content["fits"]
+        ),
+    )
+    if not all(isinstance(fit.assumes_types, bool) for fit in state.fits):
+        raise ValueError("assumes_types must be true or false")
+    units = set(state.filter.limits)
+    for cost in state.costs:
+        if set(cost) != units or not all(
+            isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
+        ):
+            raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
+    if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
+        raise ValueError("its charges contradict its limits")
+    return state
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8")).hexdigest()

@@ -1,4 +1,4 @@
-"""What stands for domain and model whatever a vote on types finds (docs/explanation/proofs/type_votes.md)."""
+"""The charge that covers every outcome of type inference (docs/explanation/proofs/type_votes.md)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.private_domain import FAILURE_SHARE
 
-EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
+EARLIER_SHARE = 0.5  # share of delta for a domain that an earlier fit learned
 
 
-def envelope_entry(
+def worst_case_entry(
     s: Settings,
     learner: Learner,
     domains: Iterable[Domain],
@@ -29,11 +29,7 @@ def envelope_entry(
     vote: tuple[Loss, ...],
     parts: tuple[Part, ...],
 ) -> LedgerEntry:
-    """What stands for domain and model whatever a vote finds (proof page, Lemma 3), next to what was spent.
-
-    ``domains`` are those of the outcomes with fewest and most columns; ``earlier`` is what one cost that was
-    learned before.
-    """
+    """Entry that covers domain and model for all ``domains``, next to earlier losses (Lemma 3)."""
     spent = (*earlier, *vote)
     if spent and math.isinf(compose(spent, s.model_delta)):
         raise delta_too_small(s)
@@ -58,13 +54,13 @@ def envelope_entry(
 
 
 def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
-    """What a learner would plan if it had the whole budget."""
+    """Losses that a learner plans for a domain with the whole budget."""
     trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
-def learned_domains(domain: Domain) -> Iterator[Domain]:
-    """Domains as the rows may fill in what is to be learned: all alike, mixed, and one large."""
+def possible_domains(domain: Domain) -> Iterator[Domain]:
+    """Possible learned domains for a check of the learner: all columns alike, mixed, and one large."""
     forms: list[dict[str, Any]] = [
         {"provenance": "private", **parts}
         for codes in (2, 3, 9, 65, 101, 1025)
@@ -78,7 +74,7 @@ def learned_domains(domain: Domain) -> Iterator[Domain]:
         )
     ]
     small, large, last = forms[0], forms[-5], len(domain) - 1
-    for found in (
+    for columns in (
         *([form] * len(domain) for form in forms),
         *([forms[(start + 7 * i) % len(forms)] for i in range(len(domain))] for start in (0, 11, 22)),
         *([large if i == one else small for i in range(len(domain))] for one in (0, last)),
@@ -86,21 +82,18 @@ def learned_domains(domain: Domain) -> Iterator[Domain]:
         yield Domain(
             tuple(
                 Attribute(name=a.name, **form) if a.provenance == "private" else a
-                for a, form in zip(domain, found, strict=True)
+                for a, form in zip(domain, columns, strict=True)
             )
         )
 
 
-def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
-    """Refuse a learner whose cost is of one kind for few columns and of another for many.
-
-    How many an earlier vote left is an answer of the rows, which would choose what stands for it.
-    """
+def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:
+    """Reject a learner whose kind of cost depends on the number of columns, which an earlier fit inferred."""
     arcs = learner.arcs or {}
     named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     declared = Domain(tuple(a for a in domain if a.provenance != "private" or a.name in named))
-    domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
-    costs = [gaussian_cost(_trial(s, learner, one)) for one in (with_more(domain), *domains)]
+    domains = [padded_domain(declared, n) for n in (*range(3, 13), 17, 33, 65)]
+    costs = [gaussian_cost(_trial(s, learner, one)) for one in (padded_domain(domain), *domains)]
     if len({None if cost is None else cost[1] for cost in costs}) > 1:
         raise Refused.saying(
             "model",
@@ -113,20 +106,20 @@ def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
 def _gaussian_costs(
     s: Settings, learner: Learner, domains: Iterable[Domain]
 ) -> list[tuple[float, float]] | None:
-    """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
+    """Squared noise parameters and failure probabilities by domain; None unless all noise is Gaussian."""
     costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
-    found = [cost for cost in costs if cost is not None]
-    return found if len(found) == len(costs) else None
+    gaussian = [cost for cost in costs if cost is not None]
+    return gaussian if len(gaussian) == len(costs) else None
 
 
-def with_more(domain: Domain, columns: int = 3) -> Domain:
-    """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
+def padded_domain(domain: Domain, columns: int = 3) -> Domain:
+    """The domain padded to a number of columns; three are enough for queries of pairs."""
     names = [f"more {i}" for i in range(len(domain), columns)]
     return Domain((*domain, *map(Attribute.unknown, names)))
 
 
-def after_a_vote(names: Sequence[str]) -> Refused:
-    """Say that what an earlier vote left out can be neither voted on nor learned."""
+def open_after_inference(names: Sequence[str]) -> Refused:
+    """Error: columns that earlier type inference left open can be neither inferred nor learned."""
     return Refused.saying(
         "domain",
         f"domain: {listed(names)} are open, and which columns an earlier vote left so is an answer of the "
@@ -136,7 +129,7 @@ def after_a_vote(names: Sequence[str]) -> Refused:
 
 
 def delta_too_small(s: Settings) -> Refused:
-    """Say that a domain was learned at a larger delta."""
+    """Error: the domain was learned at a larger delta."""
     return Refused.saying(
         "delta",
         f"delta ({s.delta:g}) is too small for a domain that was learned with a larger one: give one as "
@@ -145,8 +138,8 @@ def delta_too_small(s: Settings) -> Refused:
 
 
 def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
-    """Epsilon and delta that are left by plain addition; of delta half where a domain was learned before."""
-    if not earlier:  # as much as the vote was made for
+    """Epsilon and delta left by basic composition; half of delta after a domain learned earlier."""
+    if not earlier:  # the complement of the share for type inference
         return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
     share = 1 - EARLIER_SHARE
     epsilon = s.epsilon - compose(spent, EARLIER_SHARE * s.model_delta)

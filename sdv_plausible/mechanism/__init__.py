@@ -1,1 +1,1 @@
-"""Which rows of a fitted model may leave, who draws them, and what that costs."""
+"""Mechanism 1 of the paper and its privacy tests: which sampled rows are released, and the cost."""

@@ -1,4 +1,4 @@
-"""Combinations that cannot occur: implications, structural zeros, tables of what is allowed."""
+"""Conditions, and rules built of them: implications, forbidden combinations, allowed combinations."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from sdv_plausible.rules.rule import Formats, Rule, check_columns, check_values
 
 @dataclass(frozen=True)
 class Condition:
-    """What one column must hold: one of some values, or a number or date in a closed range."""
+    """Condition on one column: it holds one of some values, or lies in a closed range."""
 
     column: str
-    values: tuple[Any, ...] | None = None  # values; None among them is missing
-    # Ends of a range; None is open. Dates in the format of the column, or as ISO 8601
+    values: tuple[Any, ...] | None = None  # None as an entry means missing
+    # Range ends; None is unbounded. Dates are in the column's format or ISO 8601
     low: Any = None
     high: Any = None
 
     @classmethod
-    def read(cls, column: Any, what: Any) -> Condition:
-        """Read a condition as users write it: ``"f"``, ``["f", None]``, ``{"min": 0, "max": 15}``."""
+    def read(cls, column: Any, spec: Any) -> Condition:
+        """Read a condition from its declaration: ``"f"``, ``["f", None]``, ``{"min": 0, "max": 15}``."""
         (name,) = check_columns("condition", [column])
-        if isinstance(what, Mapping):
-            unknown = sorted(map(str, set(what) - {"min", "max"}))
-            if unknown or all(what.get(word) is None for word in ("min", "max")):
-                kind = type(what).__name__
+        if isinstance(spec, Mapping):
+            unknown = sorted(map(str, set(spec) - {"min", "max"}))
+            if unknown or all(spec.get(word) is None for word in ("min", "max")):
+                kind = type(spec).__name__
                 raise ValueError(f"condition on {name!r} ({kind}) must have 'min', 'max' or both")
-            return cls(name, None, what.get("min"), what.get("max"))
-        listed = isinstance(what, (list, tuple, set, frozenset, range))
-        values = tuple(what) if listed else (what,)
+            return cls(name, None, spec.get("min"), spec.get("max"))
+        is_collection = isinstance(spec, (list, tuple, set, frozenset, range))
+        values = tuple(spec) if is_collection else (spec,)
         if not values or not all(pd.api.types.is_scalar(value) for value in values):
-            raise ValueError(f"condition on {name!r} ({shown(what)}) must name a value; None is missing")
+            raise ValueError(f"condition on {name!r} ({shown(spec)}) must name a value; None is missing")
         return cls(name, tuple(None if pd.isna(value) else value for value in values))
 
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether each row does; a missing cell is in no range."""
+        """Mask of rows that meet the condition; a missing cell is in no range."""
         if self.values is not None:
-            return rule_cells.member(table, self.column, formats, self.values)
-        values, there = rule_cells.numbers(table, self.column, formats)
+            return rule_cells.is_in(table, self.column, formats, self.values)
+        values, present = rule_cells.to_numbers(table, self.column, formats)
         low = -np.inf if self.low is None else self._end(self.low, formats)
         high = np.inf if self.high is None else self._end(self.high, formats)
-        return np.asarray(there & (values >= low) & (values <= high))
+        return np.asarray(present & (values >= low) & (values <= high))
 
     def _end(self, value: Any, formats: Formats) -> float:
         if self.column in formats:
-            return rule_cells.moment(value, self.column, formats[self.column])
+            return rule_cells.to_nanoseconds(value, self.column, formats[self.column])
         if not rule_cells.is_number(value):
             raise ValueError(f"condition on {self.column!r}: {shown(value)} must be a number")
         return float(value)
@@ -63,46 +63,60 @@ class Condition:
         return [v for v in (self.values or (self.low, self.high)) if v is not None or self.values is not None]
 
     def to_user(self) -> Any:
-        """What :meth:`read` takes."""
+        """Declaration that :meth:`read` accepts."""
         if self.values is not None:
             return list(self.values)
-        return {word: end for word, end in (("min", self.low), ("max", self.high)) if end is not None}
+        return {key: end for key, end in (("min", self.low), ("max", self.high)) if end is not None}
 
     def __str__(self) -> str:
         if self.values is None:
-            ends = [f"{_word(self.low)} <= " if self.low is not None else "", self.column,
-                    f" <= {_word(self.high)}" if self.high is not None else ""]  # fmt: skip
+            ends = [f"{_value_text(self.low)} <= " if self.low is not None else "", self.column,
+                    f" <= {_value_text(self.high)}" if self.high is not None else ""]  # fmt: skip
             return "".join(ends)
-        words = ["missing" if pd.isna(v) else _word(v) for v in self.values]
-        return f"{self.column} is {' or '.join(words)}"
+        texts = ["missing" if pd.isna(v) else _value_text(v) for v in self.values]
+        return f"{self.column} is {' or '.join(texts)}"
 
 
-def _word(value: Any) -> str:
-    """A value as it reads once a file has held it, whatever numpy calls it."""
+def _value_text(value: Any) -> str:
+    """A value as text, as it reads after a round trip through a file."""
     if isinstance(value, np.datetime64):
         return str(pd.Timestamp(value))
     return str(value.item() if isinstance(value, np.floating) else value)
 
 
-def read_conditions(what: str, given: Any) -> tuple[Condition, ...]:
-    """Read ``{column: condition}``: all of them together."""
-    if not isinstance(given, Mapping) or not given:
-        raise ValueError(f"{what} ({shown(given)}) must be a mapping such as {{'age': {{'max': 15}}}}")
-    return tuple(Condition.read(column, condition) for column, condition in given.items())
+def read_conditions(label: str, conditions: Any) -> tuple[Condition, ...]:
+    """Read ``{column: condition}``; all conditions must hold together."""
+    if not isinstance(conditions, Mapping) or not conditions:
+        raise ValueError(f"{label} ({shown(conditions)}) must be a mapping such as {{'age': {{'max': 15}}}}")
+    return tuple(Condition.read(column, condition) for column, condition in conditions.items())
 
 
 def all_met(conditions: Iterable[Condition], table: pd.DataFrame, formats: Formats) -> np.ndarray:
-    """Whether each row meets all conditions."""
-    found = [condition.meets(table, formats) for condition in conditions]
-    return np.logical_and.reduce(found) if found else np.ones(len(table), dtype=bool)
+    """Mask of rows that meet all conditions."""
+    masks = [condition.meets(table, formats) for condition in conditions]
+    return np.logical_and.reduce(masks) if masks else np.ones(len(table), dtype=bool)
 
 
-def _words(conditions: Iterable[Condition]) -> str:
+def _phrase(conditions: Iterable[Condition]) -> str:
     return " and ".join(map(str, conditions))
 
 
-class Implies(Rule):
-    """If a row meets some conditions, then it meets others.
+class _ConditionalRule(Rule):
+    """A rule whose columns and values are those of its conditions."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the conditions."""
+        return tuple(dict.fromkeys(condition.column for condition in self.conditions))
+
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Values of the conditions."""
+        return [(c.column, value) for c in self.conditions for value in c.values or ()]
+
+
+class Implies(_ConditionalRule):
+    """If a row meets some conditions, it meets others.
 
     Parameters
     ----------
@@ -112,7 +126,7 @@ class Implies(Rule):
     Raises
     ------
     ValueError
-        If a condition cannot be read.
+        If a condition is invalid.
 
     Examples
     --------
@@ -130,26 +144,16 @@ class Implies(Rule):
         """All conditions."""
         return (*self.when, *self.then)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Their columns."""
-        return tuple(dict.fromkeys(condition.column for condition in self.conditions))
-
-    @property
-    def named(self) -> list[tuple[str, Any]]:
-        """Values of the conditions."""
-        return [(c.column, value) for c in self.conditions for value in c.values or ()]
-
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the first are not met, or the second are."""
+        """Mask of rows that do not meet ``when``, or that meet ``then``."""
         return ~self.applies(table, formats) | all_met(self.then, table, formats)
 
     def applies(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the condition of the rule is met in each row."""
+        """Mask of rows that meet ``when``."""
         return all_met(self.when, table, formats)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {
             "rule": self.kind,
             "when": {condition.column: condition.to_user() for condition in self.when},
@@ -157,10 +161,10 @@ class Implies(Rule):
         }
 
     def __str__(self) -> str:
-        return f"if {_words(self.when)}, then {_words(self.then)}"
+        return f"if {_phrase(self.when)}, then {_phrase(self.then)}"
 
 
-class Forbidden(Rule):
+class Forbidden(_ConditionalRule):
     """Conditions that no row meets together.
 
     Parameters
@@ -171,7 +175,7 @@ class Forbidden(Rule):
     Raises
     ------
     ValueError
-        If a condition cannot be read.
+        If a condition is invalid.
     """
 
     kind = "forbidden"
@@ -184,56 +188,46 @@ class Forbidden(Rule):
         """All conditions."""
         return self.when
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Their columns."""
-        return tuple(condition.column for condition in self.when)
-
-    @property
-    def named(self) -> list[tuple[str, Any]]:
-        """Values of the conditions."""
-        return [(c.column, value) for c in self.conditions for value in c.values or ()]
-
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether not all are met."""
+        """Mask of rows that do not meet all conditions."""
         return ~all_met(self.when, table, formats)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {"rule": self.kind, "when": {c.column: c.to_user() for c in self.when}}
 
     def __str__(self) -> str:
-        return f"never {_words(self.when)}"
+        return f"never {_phrase(self.when)}"
 
 
 class Allowed(Rule):
-    """Columns that hold one of a table of combinations, and no other: structural zeros.
+    """Columns restricted to a table of combinations; all others are structural zeros.
 
     Parameters
     ----------
     columns : sequence of str
         Two columns or more.
     combinations : sequence of sequence
-        Their values, in that order; None is missing.
+        Combinations of their values, in that order; None is missing.
 
     Raises
     ------
     ValueError
-        If a combination does not have a value for every column.
+        If a combination does not have one value per column.
     """
 
     kind = "allowed"
 
     def __init__(self, columns: Sequence[str], combinations: Iterable[Sequence[Any]]) -> None:
         self._columns = check_columns("Allowed", columns, 2)
-        given = list(combinations)
-        rows = [one for one in given if isinstance(one, (Sequence, np.ndarray)) and not isinstance(one, str)]
-        if not given or [len(row) for row in rows] != [len(self._columns)] * len(given):
+        rows = list(combinations)
+        lengths = [len(r) for r in rows if isinstance(r, (Sequence, np.ndarray)) and not isinstance(r, str)]
+        if not rows or lengths != [len(self._columns)] * len(rows):
             raise ValueError(
                 f"Allowed: combinations must have one value for each of {self._columns!r}, at least one row"
             )
-        check_values("Allowed: the values of combinations", chain.from_iterable(given))
-        self.combinations = tuple(tuple(combination) for combination in given)
+        check_values("Allowed: the values of combinations", chain.from_iterable(rows))
+        self.combinations = tuple(map(tuple, rows))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -243,16 +237,16 @@ class Allowed(Rule):
     @property
     def named(self) -> list[tuple[str, Any]]:
         """Values of the combinations."""
-        return [pair for found in self.combinations for pair in zip(self._columns, found, strict=True)]
+        return [pair for row in self.combinations for pair in zip(self._columns, row, strict=True)]
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the combination is in the table."""
-        where, distinct = rule_cells.combinations(table, self._columns, formats)
-        wanted = {rule_cells.declared(found, self._columns, formats) for found in self.combinations}
-        return np.array([found in wanted for found in distinct], dtype=bool)[where]
+        """Mask of rows with an allowed combination."""
+        where, distinct = rule_cells.distinct_combinations(table, self._columns, formats)
+        allowed = {rule_cells.combination_key(c, self._columns, formats) for c in self.combinations}
+        return np.array([c in allowed for c in distinct], dtype=bool)[where]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {
             "rule": self.kind,
             "columns": list(self._columns),

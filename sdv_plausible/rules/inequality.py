@@ -1,4 +1,4 @@
-"""Order and spacing: a column not below another one, and how far apart they may be."""
+"""Inequalities between two columns, modelled by their distance."""
 
 from __future__ import annotations
 
@@ -16,49 +16,48 @@ from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    ColumnSpec,
     DerivingRule,
     Formats,
-    Words,
-    attribute_words,
+    attribute_specs,
     check_columns,
     check_sdtypes,
 )
-from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, on_clocks
+from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, utc_to_local
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import CATEGORIES, sdtype_of
-from sdv_plausible.table.declared.specifications import date_ends
+from sdv_plausible.table.declared.specifications import CATEGORIES, date_ends, sdtype_of
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 DAY = NANOSECONDS["D"]
 LAST = pd.Timestamp.max.value
-LAST_SHORT = pd.Timestamp("2068-12-31T23:59:59").value  # of years of two digits
+LAST_SHORT = pd.Timestamp("2068-12-31T23:59:59").value  # for two-digit years
 
 
 @dataclass(frozen=True)
 class Inequality(DerivingRule):
     """A number or date that is never below another one, such as an end after its start.
 
-    The model sees how far apart they are in the place of ``high``; so durations come out as they are, and
-    the order holds exactly. A row that breaks the rule counts as having the least distance. A date whose
-    format shows no time of day is the whole day: a moment on that day is not after it.
+    The model sees their distance instead of ``high``. The distribution of durations is thereby preserved, and
+    the order holds exactly. A row that breaks the rule is encoded with the smallest distance. A date whose
+    format shows no time of day stands for the whole day: a moment on that day is not after it.
 
     Parameters
     ----------
     low, high : str
-        Names of the columns; ``high`` is made.
+        Names of the columns; ``high`` is derived.
     strict : bool
-        Whether they may not be equal.
+        Whether the values must differ.
     most : float, optional
-        Largest distance, of dates in ``unit``. None: as far as both declared ranges let; where they are not
-        declared, learned like any column without a declaration.
+        Largest distance, in ``unit`` for dates; at least 0. None: the largest that both declared ranges
+        allow. Without declared ranges it is learned, like any undeclared column.
     unit : {"D", "h", "min", "s"}, optional
-        Dates: what distances are counted in. None: days if the higher one's format shows no time of day,
-        else the finer of both.
+        Unit of distance for dates. None: days if the format of ``high`` shows no time of day, else the finer
+        unit of both formats.
 
     Raises
     ------
     ValueError
-        If the names are the same, or most or unit is out of range.
+        If the names are equal, or most or unit is out of range.
 
     Examples
     --------
@@ -84,22 +83,22 @@ class Inequality(DerivingRule):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The lower one first."""
+        """The lower column, then the higher one."""
         return (self.low, self.high)
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The higher one."""
+        """The higher column."""
         return (self.high,)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The lower one."""
+        """The lower column."""
         return (self.low,)
 
     @property
     def distance(self) -> str:
-        """Name of the stand-in."""
+        """Name of the surrogate column for the distance."""
         return f"{self.high} - {self.low}"
 
     @property
@@ -107,35 +106,35 @@ class Inequality(DerivingRule):
         """The distance."""
         return (self.distance,)
 
-    def resolved(self, words: Mapping[str, Words]) -> Inequality:
-        """Return the rule with its unit, where the columns hold dates."""
-        specs = [words.get(name, {}) for name in self.columns]
-        if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in specs):
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> Inequality:
+        """Return the rule with its unit set, if the columns hold dates."""
+        pair = [specs.get(name, {}) for name in self.columns]
+        if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in pair):
             return self
-        units = [format_unit(spec.get("datetime_format")) for spec in specs]
-        finest = max(units[1], DAY) if _is_day(specs[1].get("datetime_format")) else min(units)
+        units = [format_unit(spec.get("datetime_format")) for spec in pair]
+        finest = max(units[1], DAY) if _is_day(pair[1].get("datetime_format")) else min(units)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
-    def check(self, words: Mapping[str, Words]) -> None:
-        """Refuse columns of two types, and dates of which the higher one's text does not tell the day."""
-        dates = words[self.low].get("sdtype") == "datetime"
-        check_sdtypes(self, words, "datetime" if dates else "numerical")
-        form = words[self.high].get("datetime_format")
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+        """Raise an error if the columns' types differ, or the format of ``high`` does not show the day."""
+        dates = specs[self.low].get("sdtype") == "datetime"
+        check_sdtypes(self, specs, "datetime" if dates else "numerical")
+        form = specs[self.high].get("datetime_format")
         if dates and form is not None:
-            some = pd.Timestamp("2003-02-14T15:16:17.181920")
+            example = pd.Timestamp("2003-02-14T15:16:17.181920")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.13: of a day without a year
-                found = rule_cells.moment(some.strftime(form), self.high, form)
-            if found != some.value // format_unit(form) * format_unit(form):
+                warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.13: day without year
+                reread = rule_cells.to_nanoseconds(example.strftime(form), self.high, form)
+            if reread != example.value // format_unit(form) * format_unit(form):
                 raise check.Refused.saying(
                     "rules",
                     f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the "
                     "day",
                 )
 
-    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """The distance: whole units of time, or a number."""
-        low, high = words.get(self.low, {}), words.get(self.high, {})
+        low, high = specs.get(self.low, {}), specs.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
             raise check.Refused.saying(
@@ -149,7 +148,7 @@ class Inequality(DerivingRule):
             )
         whole = low.get("sdtype") == "datetime" or self._places(low, high) == 0
         places = 0 if whole else self._places(low, high)
-        number = int if whole else float  # whole ends would say that distances are whole
+        number = int if whole else float  # integer ends would declare integers
         ends = {} if most is None else {"range_min": number(least), "range_max": number(most)}
         digits = {} if places is None else {"decimal_places": places}
         missing = [spec.get("range_is_nullable") for spec in (low, high)]
@@ -157,13 +156,12 @@ class Inequality(DerivingRule):
             ends["range_is_nullable"] = any(missing)
         return {self.distance: {"sdtype": "numerical", **ends, **(digits if ends else {})}}
 
-    def _places(self, low: Words, high: Words) -> int | None:
-        """Digits after the point of the distance, if both columns' are known."""
-        found = [_own_places(spec) for spec in (low, high)]
-        known = [places for places in found if places is not None]
-        return max(known) if len(known) == len(found) else None
+    def _places(self, low: ColumnSpec, high: ColumnSpec) -> int | None:
+        """Digits after the point of the distance, if known for both columns."""
+        first, second = _own_places(low), _own_places(high)
+        return None if first is None or second is None else max(first, second)
 
-    def _least(self, low: Words, high: Words) -> float:
+    def _least(self, low: ColumnSpec, high: ColumnSpec) -> float:
         if not self.strict:
             return 0
         if low.get("sdtype") == "datetime":
@@ -177,8 +175,8 @@ class Inequality(DerivingRule):
             )
         return float(10**-places) if places else 1
 
-    def _most(self, low: Words, high: Words) -> float | None:
-        """Largest distance that is declared, or follows from the declared ranges."""
+    def _most(self, low: ColumnSpec, high: ColumnSpec) -> float | None:
+        """Largest distance, declared or implied by the declared ranges."""
         if self.most is not None:
             return self.most
         if low.get("range_min") is None or high.get("range_max") is None:
@@ -196,132 +194,141 @@ class Inequality(DerivingRule):
         return NANOSECONDS[self.unit or "s"] if self.low in formats else 1
 
     def _floor(self, scale: int, made: Attribute | None = None) -> float:
-        """Smallest distance in its units, which noise may have missed: of numbers their last digit."""
+        """Smallest distance in its units, which noise may undercut; for strict numbers, one last digit."""
         if not self.strict or scale > 1 or made is None:
             return int(self.strict and scale > 1)
         return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
 
     def _lower(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
-        """The lower column; its moments as clocks show them, where the higher one's text shows days alone."""
-        low, there = rule_cells.numbers(table, self.low, formats)
+        """The lower column; in local time if the higher column shows only days."""
+        low, present = rule_cells.to_numbers(table, self.low, formats)
         if _is_day(formats.get(self.high)):
             zone = date_style(table[self.low], formats.get(self.low)).get("time_zone")
-            low = np.where(there, on_clocks(np.where(there, low, 0), zone), low)
-        return low, there
+            low = np.where(present, utc_to_local(np.where(present, low, 0), zone), low)
+        return low, present
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
-        """Distances; at least 0, and missing where an end is."""
-        low, first = self._lower(table, formats)
-        high, last = rule_cells.numbers(table, self.high, formats)
-        there, scale = first & last, self._scale(formats)
+        """Distances, at least 0; missing where either end is."""
+        low, low_present = self._lower(table, formats)
+        high, high_present = rule_cells.to_numbers(table, self.high, formats)
+        present, scale = low_present & high_present, self._scale(formats)
         if _is_day(formats.get(self.high)):  # its last moment
-            high = np.where(last, np.minimum(high, LAST - DAY) + DAY - 1, high)
-        low, high = np.where(there, low, 0), np.where(there, high, 0)
-        if scale > 1:  # of whole units, as 500 years of nanoseconds do not fit 64 bits
-            apart = high // scale - low // scale - (high % scale < low % scale)
+            high = np.where(high_present, np.minimum(high, LAST - DAY) + DAY - 1, high)
+        low, high = np.where(present, low, 0), np.where(present, high, 0)
+        if scale > 1:  # in whole units: 500 years of nanoseconds overflow 64 bits
+            distance = high // scale - low // scale - (high % scale < low % scale)
         else:
-            with np.errstate(over="ignore"):  # one cell is no reason for a warning
-                apart = rule_cells.rounded(high - low)
-        apart = np.maximum(apart, self._floor(scale))
-        return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
+            with np.errstate(over="ignore"):  # no warning because of one cell
+                distance = rule_cells.round_decimals(high - low)
+        distance = np.maximum(distance, self._floor(scale))
+        distance = np.where(present, distance.astype(float), np.nan)
+        return {self.distance: pd.Series(distance, index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """The lower one plus the distance; missing where one of the two is."""
-        low, first = self._lower(table, formats)
-        apart, known = rule_cells.numbers(table, self.distance, {})
-        there, attribute, scale = first & known, made[self.high], self._scale(formats)
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """The lower column plus the distance; missing where either is."""
+        low, low_present = self._lower(table, formats)
+        distance, distance_present = rule_cells.to_numbers(table, self.distance, {})
+        present, attribute, scale = low_present & distance_present, derived[self.high], self._scale(formats)
         least = self._floor(scale, attribute)
-        low, apart = np.where(there, low, 0), np.where(there, np.maximum(apart, least), least)
+        low, distance = np.where(present, low, 0), np.where(present, np.maximum(distance, least), least)
         if scale > 1:
             unit = format_unit(attribute.datetime_format)
-            room = LAST // scale - low // scale - unit // scale - 1
-            high = low + np.minimum(apart, room).astype(np.int64) * scale
+            max_distance = LAST // scale - low // scale - unit // scale - 1
+            high = low + np.minimum(distance, max_distance).astype(np.int64) * scale
             if _is_day(attribute.datetime_format):
                 high = np.maximum(high // DAY, low // DAY + self.strict) * DAY
             else:
-                high = -(-high // unit) * unit  # text that shows hours alone is not below a minute
+                high = -(-high // unit) * unit  # round up to the unit that the text shows
         else:
             with np.errstate(over="ignore"):
-                high = np.maximum(_up(rule_cells.rounded(low + apart), attribute), low)
+                high = np.maximum(_ceil(rule_cells.round_decimals(low + distance), attribute), low)
         high = np.clip(high, attribute.lower[0], attribute.upper[-1])
-        return {self.high: rule_cells.written(high, there, attribute)}
+        return {self.high: rule_cells.to_column(high, present, attribute)}
 
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
-        """One bin, from the lowest value of the lower column to what it can become, or what was declared."""
-        low, apart, spec = known[self.low], known[self.distance], words.get(self.high, {})
+        """One bin, from the lowest value of the lower column to the highest possible or declared value."""
+        low, distance, spec = inputs[self.low], inputs[self.distance], specs.get(self.high, {})
         dates = low.kind == "datetime"
-        common: Words = {"name": self.high, "kind": low.kind, "nullable": low.nullable or apart.nullable}
+        common: ColumnSpec = {
+            "name": self.high,
+            "kind": low.kind,
+            "nullable": low.nullable or distance.nullable,
+        }
         if dates:
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.high, {})}
             unit = math.gcd(low.unit, NANOSECONDS[self.unit or "s"])
             common |= {**style, "unit": unit}
         else:
-            places = [0 if a.kind == "integer" else a.decimals for a in (low, apart)]
-            decimals = None if None in places else max(p for p in places if p is not None)
+            decimals = rule_cells.common_decimals((low, distance))
             if decimals is not None:
                 own = _own_places(spec)
                 decimals = decimals if own is None else own
-            whole = decimals == 0 and (low.kind == apart.kind == "integer" or _own_places(spec) == 0)
+            whole = decimals == 0 and (low.kind == distance.kind == "integer" or _own_places(spec) == 0)
             common |= {"kind": "integer"} if whole else {"kind": "float", "decimals": decimals}
-        if not low.lower or not apart.lower:  # nothing is known but that they are missing
+        if not low.lower or not distance.lower:  # all cells are missing
             return (Attribute(lower=(0,), upper=(0,), **{**common, "nullable": True}),)
         shape = Attribute(lower=(0,), upper=(0,), **common)
-        first, last = self._ends(low, apart, spec, shape)
+        first, last = self._ends(low, distance, spec, shape)
         if dates:
             return (Attribute(lower=(math.floor(first),), upper=(int(last),), **common),)
         whole = common.pop("kind") == "integer"
         ends = (math.floor(first), int(last)) if whole else (first, last)
-        return (rule_cells.one_bin(common.pop("name"), ends, whole=whole, **common),)
+        return (rule_cells.single_bin(common.pop("name"), ends, whole=whole, **common),)
 
-    def _ends(self, low: Attribute, apart: Attribute, spec: Words, shape: Attribute) -> tuple[Any, Any]:
-        """Lowest and highest value: within the declared range, as far as the lower column lets."""
+    def _ends(
+        self, low: Attribute, distance: Attribute, spec: ColumnSpec, shape: Attribute
+    ) -> tuple[Any, Any]:
+        """Lowest and highest value: the declared range, as far as the lower column allows."""
         dates = low.kind == "datetime"
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
-        least, most = _distances(apart, scale, self._floor(scale, shape))
-        up = _up_to(shape)
+        least, most = _distances(distance, scale, self._floor(scale, shape))
+        round_up = _round_up_to(shape)
         lowest, highest = _ends_by_clock(low, shape)
-        last = up(highest + most)
-        first = min(lowest, last)  # a learned one may lie beyond what the format writes
+        last = round_up(highest + most)
+        first = min(lowest, last)  # a learned end may exceed what the format can write
         declared = [spec.get(word) for word in ("range_min", "range_max")]
         if None in declared:
             return first, last
         if dates:
             declared = list(date_ends(self.high, declared[0], declared[1], spec.get("datetime_format")))
-        last = min(last, max(declared[1], up(highest + least)))
+        last = min(last, max(declared[1], round_up(highest + least)))
         return max(first, min(declared[0], last)), last
 
-    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
-        """Whether the column can be made: of the same kind, and not ending below the lower column's end."""
-        mine, low, apart = made[self.high], known[self.low], known[self.distance]
-        (found,) = self.attributes(known, attribute_words(made), {})
-        widest = {name: replace(a, lower=found.lower, upper=found.upper) for name, a in made.items()}
+    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+        """Whether the column can be derived: same kind, and its end not below the lower column's."""
+        high, low, distance = derived[self.high], inputs[self.low], inputs[self.distance]
+        (computed,) = self.attributes(inputs, attribute_specs(derived), {})
+        widest = {name: replace(a, lower=computed.lower, upper=computed.upper) for name, a in derived.items()}
         if (
-            not super().fits(known, widest)
-            or len(mine.lower) != 1
-            or (sdtype_of(low) in CATEGORIES) != (sdtype_of(apart) in CATEGORIES)
+            not super().fits(inputs, widest)
+            or len(high.lower) != 1
+            or (sdtype_of(low) in CATEGORIES) != (sdtype_of(distance) in CATEGORIES)
         ):
             return False
-        if not low.lower or not apart.lower:
+        if not low.lower or not distance.lower:
             return True
         scale = NANOSECONDS[self.unit or "s"] if low.kind == "datetime" else 1
-        smallest = _distances(apart, scale, self._floor(scale, mine))[0]
-        highest = _ends_by_clock(low, mine)[1] + smallest
-        least = min(highest // DAY * DAY if _is_day(mine.datetime_format) else highest, found.upper[-1])
-        return bool(least <= mine.upper[-1] <= found.upper[-1])
+        smallest = _distances(distance, scale, self._floor(scale, high))[0]
+        highest = _ends_by_clock(low, high)[1] + smallest
+        least = min(highest // DAY * DAY if _is_day(high.datetime_format) else highest, computed.upper[-1])
+        return bool(least <= high.upper[-1] <= computed.upper[-1])
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether they are in order, or one is missing."""
-        low, first = self._lower(table, formats)
-        high, last = rule_cells.numbers(table, self.high, formats)
+        """Mask of rows in order, or with either value missing."""
+        low, low_present = self._lower(table, formats)
+        high, high_present = rule_cells.to_numbers(table, self.high, formats)
         if _is_day(formats.get(self.high)):
             low = low // DAY * DAY
         ordered = low < high if self.strict else low <= high
-        return np.asarray(ordered | ~first | ~last)
+        return np.asarray(ordered | ~low_present | ~high_present)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
+        """JSON form."""
         return {
             "rule": self.kind, "low": self.low, "high": self.high, "strict": bool(self.strict),
             "most": self.most, "unit": self.unit,
@@ -331,43 +338,43 @@ class Inequality(DerivingRule):
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
 
 
-def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
-    """Smallest and largest distance: not below what the rule says, though noise may have found some there."""
-    # Of dates in nanoseconds, which fit 64 bits.
-    found = [max(end, floor) * scale for end in (apart.lower[0], apart.upper[-1])]
-    least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
+def _distances(distance: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
+    """Smallest and largest distance, not below the rule's minimum, which noise may violate."""
+    # For dates, nanoseconds that fit 64 bits.
+    ends = [max(end, floor) * scale for end in (distance.lower[0], distance.upper[-1])]
+    least, most = (min(int(end), LAST) for end in ends) if scale > 1 else ends
     return least, most
 
 
 def _is_day(form: str | None) -> bool:
-    """Whether text shows a day and no time of day."""
+    """Whether a format shows no time of day."""
     return form is not None and format_unit(form) == DAY
 
 
 def _ends_by_clock(low: Attribute, high: Attribute) -> tuple[Any, Any]:
-    """Lowest and highest value of the lower column, by the clock of its moments where days are compared."""
+    """Lowest and highest value of the lower column, in local time if days are compared."""
     if not _is_day(high.datetime_format):
         return low.lower[0], low.upper[-1]
     ends = np.array([low.lower[0], low.upper[-1]], dtype=np.int64)
-    first, last = on_clocks(ends, low.time_zone).tolist()
+    first, last = utc_to_local(ends, low.time_zone).tolist()
     return first // DAY * DAY, last
 
 
-def _own_places(spec: Words) -> int | None:
-    """Digits after the point of a column, if its declaration tells them."""
+def _own_places(spec: ColumnSpec) -> int | None:
+    """Declared digits after the point of a column; None if undeclared."""
     whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
     places: int | None = spec.get("decimal_places", 0 if whole else None)
     return places
 
 
-def _up(values: Any, attribute: Attribute) -> Any:
-    """Numbers not below these with the digits of an attribute."""
+def _ceil(values: Any, attribute: Attribute) -> Any:
+    """Round numbers up to the digits of an attribute."""
     places = 0 if attribute.kind == "integer" else attribute.decimals
     return values if places is None else np.ceil(np.round(values * 10.0**places, 6)) / 10.0**places
 
 
-def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
-    """Function from an end to the next one that the attribute's form can show."""
+def _round_up_to(attribute: Attribute) -> Callable[[Any], Any]:
+    """Function that rounds an end up to the next value that the attribute's form can show."""
     unit = format_unit(attribute.datetime_format)
     last = LAST if attribute.datetime_format is None or "%y" not in attribute.datetime_format else LAST_SHORT
     if _is_day(attribute.datetime_format):
@@ -375,5 +382,5 @@ def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
     if attribute.kind == "datetime":
         return lambda end: min(-(-int(end) // unit) * unit, last // unit * unit)
     if attribute.kind == "integer":
-        return lambda end: int(_up(end, attribute))
-    return lambda end: float(_up(end, attribute))
+        return lambda end: int(_ceil(end, attribute))
+    return lambda end: float(_ceil(end, attribute))

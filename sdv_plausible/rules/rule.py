@@ -1,4 +1,4 @@
-"""What a rule is: something that holds in every row, known without the rows, and so free of cost."""
+"""Base classes of rules: constraints on every row that are known without the rows and cost no privacy."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import sdtype_of
+from sdv_plausible.table.declared.specifications import sdtype_of
 
 Formats = Mapping[str, str | None]
-"""Of the columns that hold dates: the strftime format of their text, or None."""
-Words = dict[str, Any]
-"""A column's declaration, in the words of the ``domain`` argument."""
+"""Date columns -> strftime format of their text, or None."""
+ColumnSpec = dict[str, Any]
+"""A column's declaration, in the vocabulary of the ``domain`` argument."""
 Columns = dict[str, "pd.Series[Any]"]
 
 
-def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
-    """Refuse a rule one of whose columns has another sdtype."""
+def check_sdtypes(rule: Rule, specs: Mapping[str, ColumnSpec], *allowed: str) -> None:
+    """Raise an error if a column of the rule has another sdtype."""
     for name in rule.columns:
-        found = words[name].get("sdtype")
-        if found not in allowed:
+        sdtype = specs[name].get("sdtype")
+        if sdtype not in allowed:
             raise Refused.saying(
                 "rules",
-                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}",
+                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {sdtype!r}",
             )
 
 
 class Rule(ABC):
-    """Something that holds in every row of the table, declared without a look at one.
+    """A constraint that holds in every row of the table, declared without reading the rows.
 
-    A rule is checked alone on each row; it is enforced in every sample, and costs no privacy.
+    Each row is checked by itself. The rule holds in every sample, and costs no privacy.
     """
 
     kind: ClassVar[str]
@@ -43,110 +43,114 @@ class Rule(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Columns that the rule is about."""
+        """Columns of the rule."""
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Columns that follow from others by it, which the model does not see: most rules make none."""
+        """Derived columns, which the model does not see; empty for most rules."""
         return ()
 
     @property
     def conditions(self) -> tuple[Any, ...]:
-        """Conditions of cells that it is made of, if any."""
+        """Conditions of the rule, if any."""
         return ()
 
     @abstractmethod
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether each row keeps the rule.
+        """Mask of rows that satisfy the rule.
 
         Parameters
         ----------
         table : DataFrame
             Rows with at least the rule's columns.
         formats : mapping
-            Formats of the columns that hold dates.
+            Formats of the date columns.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
         """
 
     @property
     def named(self) -> list[tuple[str, Any]]:
-        """Single values that the rule names, each with its column; None is missing."""
+        """Values named by the rule, each with its column; None is missing."""
         return []
 
-    def check(self, words: Mapping[str, Words]) -> None:  # noqa: B027  most rules take any column
-        """Refuse columns that the rule cannot be about.
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:  # noqa: B027  most rules take any column
+        """Raise an error if the rule does not fit its columns.
 
         Parameters
         ----------
-        words : mapping
-            What is known of every column of the table: sdtype, format and declaration.
+        specs : mapping
+            Specification of every column of the table: sdtype, format and declaration.
 
         Raises
         ------
         ValueError
-            If their types or declarations do not fit.
+            If types or declarations do not fit.
         """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Its kind and parts; :func:`~sdv_plausible.rules.rule_files.written` makes JSON of them."""
+        """Kind and parts; :func:`~sdv_plausible.rules.rule_files.written` converts them to JSON."""
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Rule:
-        """Make a rule of such parts, which are the arguments of its class."""
+        """Create a rule from its parts, the arguments of its class."""
         return cls(**{name: part for name, part in entry.items() if name != "rule"})
 
     @abstractmethod
     def __str__(self) -> str:
-        """Return the rule in words."""
+        """Return the rule as a phrase."""
 
 
 class DerivingRule(Rule):
-    """A rule by which some columns follow from others: they are not modelled but made, so it holds exactly.
+    """A rule with derived columns: they are computed, not modelled, so the rule holds exactly.
 
-    What the model sees in their place, if anything, are stand-ins: a duration for a date, one category for a
-    group of flags.
+    The model may see surrogate columns in their place: a duration for a date, one category for a group of
+    flags.
     """
 
     @property
     @abstractmethod
     def made(self) -> tuple[str, ...]:
-        """Columns that the model does not see."""
+        """Derived columns, which the model does not see."""
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Other columns of the table from which they are made, if any."""
+        """Other columns of the table from which they are derived, if any."""
         return ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that are made, then those from which they are."""
+        """Derived columns, then their sources."""
         return (*self.made, *self.sources)
 
     reversible: ClassVar[bool] = False
-    """Whether stand-ins follow from the made columns alone: values of these then give values of those."""
+    """Whether surrogates depend on the derived columns alone, so that conditions carry over to them."""
 
     @property
     def together(self) -> tuple[str, ...]:
-        """Stand-ins that are missing in the same rows."""
+        """Surrogate columns that are missing in the same rows."""
         return ()
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Names of the columns that the model sees instead."""
+        """Names of the surrogate columns."""
         return ()
 
-    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
-        """Whether columns of these value sets can be made from those: they are of the same kinds.
+    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+        """Whether derived columns with these attributes can be computed from those inputs.
 
         Parameters
         ----------
-        known : mapping
-            Attributes of sources and stand-ins.
-        made : mapping
-            Attributes of what is made, such as a file says they are.
+        inputs : mapping
+            Attributes of sources and surrogates.
+        derived : mapping
+            Attributes of the derived columns, e.g. from a file.
         """
-        found = self.attributes(known, attribute_words(made), {})
-        kept = (
+        computed = self.attributes(inputs, attribute_specs(derived), {})
+        ignored = (
             "provenance",
             "unit",
             "buckets",
@@ -156,74 +160,77 @@ class DerivingRule(Rule):
             "datetime_format",
             "number_format",
         )
-        return len(found) == len(made) and all(
-            replace(a, **{part: getattr(b, part) for part in kept}) == b
-            for a, b in zip(found, made.values(), strict=True)
+        return len(computed) == len(derived) and all(
+            replace(a, **{part: getattr(b, part) for part in ignored}) == b
+            for a, b in zip(computed, derived.values(), strict=True)
         )
 
-    def resolved(self, words: Mapping[str, Words]) -> DerivingRule:
-        """Return the rule with all that it takes from what is known of the columns."""
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> DerivingRule:
+        """Return the rule completed from the specifications of its columns."""
         return self
 
-    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
-        """Declarations of the added columns.
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+        """Declarations of the surrogate columns.
 
         Parameters
         ----------
-        words : mapping
-            What is known of every column of the table: sdtype, format and declaration.
+        specs : mapping
+            Specification of every column of the table: sdtype, format and declaration.
         """
         return {}
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
-        """Stand-ins of real rows, each from its row alone; a row that breaks the rule gets the nearest."""
+        """Surrogates of real rows, computed row by row; a row that breaks the rule gets the nearest value."""
         return {}
 
     @abstractmethod
-    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
-        """Columns made from their sources and stand-ins."""
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+        """Compute derived columns from sources and surrogates."""
 
     @abstractmethod
     def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
-        """Value sets of the made columns, wide enough for whatever is made.
+        """Attributes of the derived columns, wide enough for all possible values.
 
         Parameters
         ----------
-        known : mapping
-            Attributes of sources and stand-ins.
-        words : mapping
-            As for :meth:`stand_ins`.
+        inputs : mapping
+            Attributes of sources and surrogates.
+        specs : mapping
+            As for :meth:`surrogate_specs`.
         styles : mapping
-            How the dates of a made column are written: ``time_zone``, ``datetime_format``.
+            How the dates of a derived column are written: ``time_zone``, ``datetime_format``.
         """
 
 
-def limits_rows(rules: Iterable[Rule]) -> bool:
-    """Whether rows can break one, which are drawn again then."""
+def has_row_constraints(rules: Iterable[Rule]) -> bool:
+    """Whether sampled rows can break a rule, so that they must be drawn again."""
     return any(not isinstance(rule, DerivingRule) for rule in rules)
 
 
-def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
-    """What is known of columns of which the value sets are: sdtype, format, digits."""
-    found: dict[str, Words] = {}
+def attribute_specs(attributes: Mapping[str, Attribute]) -> dict[str, ColumnSpec]:
+    """Column specifications from attributes: sdtype, format, digits."""
+    specs: dict[str, ColumnSpec] = {}
     for name, attribute in attributes.items():
-        found[name] = {"sdtype": sdtype_of(attribute)}
+        specs[name] = {"sdtype": sdtype_of(attribute)}
         if attribute.kind == "datetime":
-            found[name]["datetime_format"] = attribute.datetime_format
+            specs[name]["datetime_format"] = attribute.datetime_format
         elif attribute.kind == "integer" or attribute.decimals is not None:
-            found[name]["decimal_places"] = attribute.decimals or 0
-    return found
+            specs[name]["decimal_places"] = attribute.decimals or 0
+    return specs
 
 
-def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
-    """Formats of the columns that hold dates."""
-    return {n: w.get("datetime_format") for n, w in words.items() if w.get("sdtype") == "datetime"}
+def date_formats(specs: Mapping[str, ColumnSpec]) -> dict[str, str | None]:
+    """Formats of the date columns."""
+    return {n: spec.get("datetime_format") for n, spec in specs.items() if spec.get("sdtype") == "datetime"}
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:
-    """Names as a tuple."""
+    """Return column names as a tuple; raise ValueError unless they are distinct and at least ``least``."""
     names = tuple(columns) if not isinstance(columns, str) else (columns,)
     if (
         isinstance(columns, (Mapping, Set))
@@ -237,6 +244,6 @@ def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[st
 
 
 def check_values(what: str, values: Iterable[Any]) -> None:
-    """Refuse what no cell can be: a list, a mapping, a column."""
+    """Raise ValueError for values that are not scalar."""
     if odd := [value for value in values if not pd.api.types.is_scalar(value)]:
         raise ValueError(f"{what} must be single ones, no {type(odd[0]).__name__}")

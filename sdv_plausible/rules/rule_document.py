@@ -1,7 +1,6 @@
-"""What a document says of a rule, stated once.
+"""JSON form of rules.
 
-Whoever reads or publishes it takes it from here: files of rules and their schema, the rules of a release and
-its schema.
+This is the single source for rule files and their schema, and for the rules of a release and its schema.
 """
 
 from __future__ import annotations
@@ -9,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdv_plausible.table.cells.cell_documents import VALUE, value_of
-from sdv_plausible.utils.json_schema import Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.table.cells.cell_documents import VALUE_FORM, parse_value
+from sdv_plausible.utils.json_schema import (
+    Schema,
+    SharedSchemas,
+    array_schema,
+    nullable,
+    object_schema,
+    schema_ref,
+)
 
-_COLUMN, _CELL, _CONDITIONS = ref("rule_column"), ref("cell"), ref("conditions")
-_COLUMNS = list_of(_COLUMN, minItems=2, uniqueItems=True)
-_CELLS = list_of(_CELL, minItems=1)
+_COLUMN, _CELL, _CONDITIONS = schema_ref("rule_column"), schema_ref("cell"), schema_ref("conditions")
+_COLUMNS = array_schema(_COLUMN, minItems=2, uniqueItems=True)
+_CELLS = array_schema(_CELL, minItems=1)
 
 
-def conditions(*by_hand: Form) -> Form:
-    """Form of conditions as they are saved, and as people may write them, too."""
-    ends = object_of({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
+def conditions_form(*by_hand: Schema) -> Schema:
+    """Form of conditions as they are saved; ``by_hand`` adds forms that people may write."""
+    ends = object_schema({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
     return {
         "type": "object",
         "minProperties": 1,
@@ -28,41 +34,44 @@ def conditions(*by_hand: Form) -> Form:
     }
 
 
-SHARED: Shared = {
-    "value": (VALUE, value_of),
-    "cell": ({**or_null(ref("value")), "description": "A value; null is missing."}, lambda value: value),
+SHARED: SharedSchemas = {
+    "value": (VALUE_FORM, parse_value),
+    "cell": (
+        {**nullable(schema_ref("value")), "description": "A value; null is missing."},
+        lambda value: value,
+    ),
     "rule_column": (
         {"type": "string", "minLength": 1, "description": "Name of a column."},
         lambda name: name,
     ),
-    "conditions": (conditions(_CELL), lambda found: found),
+    "conditions": (conditions_form(_CELL), lambda found: found),
 }
-"""Forms that rules name."""
+"""Forms that rules reference."""
 
 
 @dataclass(frozen=True)
 class RuleKind:
-    """What a document says of a rule of one kind."""
+    """Document form of one kind of rule."""
 
-    of: str  # the class
+    of: str  # class name
     meaning: str
-    saved: Mapping[str, Form]  # its parts, all of which are there
-    by_hand: Mapping[str, Form] = field(default_factory=dict)  # what people may write instead
-    left_out: tuple[str, ...] = ()  # what they need not write
+    saved: Mapping[str, Schema]  # parts, all required
+    by_hand: Mapping[str, Schema] = field(default_factory=dict)  # alternative forms that people may write
+    left_out: tuple[str, ...] = ()  # parts that people may omit
 
     @property
-    def form(self) -> Form:
-        """Form of its parts in a file of rules."""
-        also = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
-        return object_of({**self.saved, **also}, self.left_out)
+    def form(self) -> Schema:
+        """Form of the parts in a rule file."""
+        alternatives = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
+        return object_schema({**self.saved, **alternatives}, self.left_out)
 
 
 KINDS: dict[str, RuleKind] = {
     "determined": RuleKind(
         "Determined", "A column looked up from others.",
         {
-            "column": _COLUMN, "by": list_of(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
-            "mapping": list_of(
+            "column": _COLUMN, "by": array_schema(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
+            "mapping": array_schema(
                 {"type": "array", "prefixItems": [_CELLS, _CELL], "items": False, "minItems": 2}, minItems=1,
             ),
         },
@@ -76,7 +85,7 @@ KINDS: dict[str, RuleKind] = {
     "sum": RuleKind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
     "one_hot": RuleKind(
         "OneHot", "Flags of which one is set; values of an unset and of a set one.",
-        {"columns": _COLUMNS, "values": list_of(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
+        {"columns": _COLUMNS, "values": array_schema(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
     ),
     "inequality": RuleKind(
         "Inequality", "A column not below another; the model has their distance.",
@@ -109,7 +118,7 @@ KINDS: dict[str, RuleKind] = {
     "forbidden": RuleKind("Forbidden", "Conditions that no row meets together.", {"when": _CONDITIONS}),
     "allowed": RuleKind(
         "Allowed", "Columns that hold one of some combinations.",
-        {"columns": _COLUMNS, "combinations": list_of(_CELLS, minItems=1)},
+        {"columns": _COLUMNS, "combinations": array_schema(_CELLS, minItems=1)},
     ),
 }  # fmt: skip
-"""Every kind of rule, by name: no class is loaded before a file holds one."""
+"""All kinds of rules by name. Their classes load only when a file contains one."""

@@ -1,4 +1,4 @@
-"""Rules as plain data: JSON files, and the section of a release file."""
+"""Rules as JSON, in rule files and in release files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sdv_plausible.privacy.parameter_checks import Refused, suggestion
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.json_schema import read
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.json_schema import parse_with_schema
 
 
-def written(rule: Rule) -> dict[str, Any]:
-    """JSON form of a rule, as files hold it."""
-    found: dict[str, Any] = _plain(rule.to_dict())
-    return found
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """JSON form of a rule."""
+    form: dict[str, Any] = _plain(rule.to_dict())
+    return form
 
 
 def _plain(value: Any) -> Any:
-    """JSON form of a rule's parts; what is missing is null."""
+    """JSON form of a rule's parts; missing is null."""
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset, range)):
@@ -43,10 +43,10 @@ def _plain_parts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Read a rule of a file, of :func:`written`, or with cells as Python has them."""
-    from sdv_plausible.rules.rule_document import KINDS, SHARED  # rules of Python need none
+    """Create a rule from its JSON form, as :func:`rule_to_json` returns it, or with Python values."""
+    from sdv_plausible.rules.rule_document import KINDS, SHARED  # only for JSON
 
-    if not isinstance(entry, Mapping):  # its kind alone is said: it may be a table that was named by mistake
+    if not isinstance(entry, Mapping):  # show only the type: it may be a table
         raise Refused.saying(
             "rules",
             f"rules: a {type(entry).__name__} is no rule; try Inequality('start', 'end'), or see "
@@ -57,24 +57,24 @@ def rule_from_dict(entry: Any) -> Rule:
         raise Refused.saying("rules", f"rules: each must have a 'rule' among {sorted(KINDS)}{hint}")
     name = entry["rule"]
     kind = KINDS[name]
-    known = ["rule", *kind.saved]
-    if unknown := sorted(map(str, set(entry) - set(known))):
-        raise Refused.saying("rules", f"rule {name!r} has no {unknown}; it has {sorted(known)}")
-    if lacking := [part for part in kind.saved if part not in {*entry, *kind.left_out}]:
-        raise Refused.saying("rules", f"rule {name!r} lacks {lacking[0]!r}")
-    given = {part: value for part, value in entry.items() if part != "rule"}
-    made: type[Rule] = getattr(kinds, kind.of)
+    allowed = ["rule", *kind.saved]
+    if unknown := sorted(map(str, set(entry) - set(allowed))):
+        raise Refused.saying("rules", f"rule {name!r} has no {unknown}; it has {sorted(allowed)}")
+    if missing_parts := [part for part in kind.saved if part not in {*entry, *kind.left_out}]:
+        raise Refused.saying("rules", f"rule {name!r} lacks {missing_parts[0]!r}")
+    parts = {part: value for part, value in entry.items() if part != "rule"}
+    rule_class: type[Rule] = getattr(kinds, kind.of)
     try:
-        parts = read(kind.form, dict(_plain_parts(given)), SHARED)
+        checked = parse_with_schema(kind.form, dict(_plain_parts(parts)), SHARED)
     except (ValueError, RecursionError) as error:
         with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
-            made.from_dict(given)  # whose words are plainer, where it refuses them, too
+            rule_class.from_dict(parts)  # its own error message is clearer
         raise Refused.saying("rules", f"rule {name!r} cannot be read: {error}") from None
-    return made.from_dict(parts)
+    return rule_class.from_dict(checked)
 
 
 def read_rules(rules: Any) -> list[Rule]:
-    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
+    """Rules from the ``rules`` argument: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
         rules = read_json(Path(rules), "rules", "or a list of rules")
     is_list = isinstance(rules, Iterable) and getattr(rules, "ndim", 1) == 1
@@ -84,5 +84,18 @@ def read_rules(rules: Any) -> list[Rule]:
 
 
 def save_rules(rules: Iterable[Rule], path: str | Path) -> None:
-    """Write rules as JSON, whole or not at all; ``rules=path`` reads them."""
-    write_whole(path, json.dumps([written(rule) for rule in rules], indent=1))
+    """Write rules as JSON, atomically; ``rules=path`` reads them.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+        The rules.
+    path : str or Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If a value of a rule has no JSON form.
+    """
+    write_atomically(path, json.dumps([rule_to_json(rule) for rule in rules], indent=1))

@@ -23,8 +23,14 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.sources.source import LocalSource, Source, quietly, with_objects
 from sdv_plausible.sources.worker_pool import Piece
-from sdv_plausible.table.contribution_bounding import identities, name_hash, numbered, smallest, without_names
-from sdv_plausible.table.files.storage_types import PERSON, check_storage
+from sdv_plausible.table.contribution_bounding import (
+    has_unidentified_rows,
+    name_hash,
+    person_keys,
+    person_numbers,
+    select_smallest,
+)
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
 
 FILES = 256  # of 10^8 rows one file's are about a part's
 
@@ -55,8 +61,8 @@ class DistributeRows:
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Deal out one part: of each person the rows that none of the same part forestall."""
         secret = self.coins.spawn("part", number).uniform(len(part))
-        names = identities(part[self.person])
-        here = smallest(numbered(names), secret, self.most)
+        names = person_keys(part[self.person])
+        here = select_smallest(person_numbers(names), secret, self.most)
         file_of = np.array([name_hash(name) % FILES for name in names[here]], dtype=np.int64)
         rows = with_objects(part)
         for file in np.unique(file_of):
@@ -64,7 +70,7 @@ class DistributeRows:
             mine = f"dealt-{file:03d}-{os.getpid()}-{get_ident()}"  # another worker's would be in between
             with (self.folder / mine).open("ab") as out:
                 pickle.dump((number, rows.iloc[at], secret[at]), out, protocol=pickle.HIGHEST_PROTOCOL)
-        return int(without_names(part[self.person], names))
+        return int(has_unidentified_rows(part[self.person], names))
 
     def merge(self, one: int, other: int) -> int:
         """Add."""
@@ -168,7 +174,7 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     person = neighbours.person
     if person is None:
         return
-    check_storage(source.empty([person]), {person: PERSON})
+    check_storage(source.empty([person]), {person: PERSON_SDTYPE})
     if scratch is None and not source.on_cluster:
         raise Refused.saying(
             "person",
@@ -183,9 +189,9 @@ def _chosen(paths: Sequence[Path], neighbours: Neighbours) -> list[pd.DataFrame]
     _, pieces, secret = zip(*in_order, strict=True)
     for path in paths:
         path.unlink()
-    names = np.concatenate([identities(piece[neighbours.person]) for piece in pieces])
+    names = np.concatenate([person_keys(piece[neighbours.person]) for piece in pieces])
     kept = np.zeros(len(names), dtype=bool)
-    kept[smallest(numbered(names), np.concatenate(secret), neighbours.rows)] = True
+    kept[select_smallest(person_numbers(names), np.concatenate(secret), neighbours.rows)] = True
     ends = np.cumsum([len(piece) for piece in pieces])
     found = (piece[kept[end - len(piece) : end]] for piece, end in zip(pieces, ends.tolist(), strict=True))
     return [piece for piece in found if len(piece)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from sdv_plausible.queries.count_queries import Axes, Axis, shape
-from sdv_plausible.utils.counting import LARGEST, MOST_CELLS, ROWS_PER_CELL
+from sdv_plausible.utils.counting import MAX_BLOCK_CELLS, MAX_TOTAL_CELLS, MIN_ROWS_PER_CELL
 
 BESIDE = 32  # cells: what an array takes beside its own
 
@@ -18,7 +18,7 @@ class CountCache:
 
     Of one column, or two, tables of codes are counted, where they are small: tables of any buckets are
     margins of these. Of more columns a set that was asked is known when it is asked again. The tables
-    together take at most ``MOST_CELLS`` cells; what would be more is counted as it is asked, each time.
+    together take at most ``MAX_TOTAL_CELLS`` cells; what would be more is counted as it is asked, each time.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class CountCache:
         count : callable
             Sets -> their tables, in order: a pass, if anything is missing.
         """
-        most = min(LARGEST, num_rows // ROWS_PER_CELL)
+        most = min(MAX_BLOCK_CELLS, num_rows // MIN_ROWS_PER_CELL)
         finest = [self._finest(axes, most) for axes in sets]
         new = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]
         cells = self._cells + sum(math.prod(shape(axes)) + BESIDE for axes in new)
-        if cells > MOST_CELLS:
+        if cells > MAX_TOTAL_CELLS:
             yield from count(sets)
             return
         if new:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from sdv_plausible.table.files.text_files import TEXTS
+from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS
 
 _NUMBERED = "[0-9]" * 5
 VERSIONED = (
@@ -36,7 +36,7 @@ def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
         found = _kept(text, folder, _below(text, folder))
-        other = {one for one in found if one.suffix.lower() not in (".parquet", *TEXTS)}
+        other = {one for one in found if one.suffix.lower() not in (".parquet", *TEXT_EXTENSIONS)}
         if found > other > set():
             raise _lost(text, min(other), "is no CSV or Parquet file, by its ending")
         found -= other

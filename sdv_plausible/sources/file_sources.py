@@ -14,16 +14,10 @@ import pandas as pd
 
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.sources.worker_pool import Piece
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
-from sdv_plausible.table.columns.stored_types import storage_of
-from sdv_plausible.table.files.csv_files import (
-    check_csv,
-    csv_columns,
-    csv_separator,
-    csv_texts,
-    frame_of_texts,
-)
-from sdv_plausible.table.files.parquet_files import frame_of, parquet_schema, with_short_floats
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
+from sdv_plausible.table.columns.output_types import storage_kind
+from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
+from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
 from sdv_plausible.table.files.text_files import Files
 
 TEXT_ROWS = 1 << 16  # records that are held as text at a time
@@ -53,7 +47,7 @@ class ArrowSource(LocalSource):
         rows: int = PART_ROWS,
         *,
         in_order: bool = True,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
         super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
@@ -74,7 +68,7 @@ class ArrowSource(LocalSource):
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return frame_of(self._schema.empty_table().select(list(names)), self._types, self._spelling)
+        return parse_arrow_table(self._schema.empty_table().select(list(names)), self._types, self._spelling)
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ class ArrowBatch:
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """Read their cells."""
-        yield frame_of(self.table, self.types, self.spelling, categories=True)
+        yield parse_arrow_table(self.table, self.types, self.spelling, categories=True)
 
 
 class ParquetSource(ArrowSource):
@@ -102,7 +96,7 @@ class ParquetSource(ArrowSource):
         types: Mapping[str, ColumnType],
         rows: int = PART_ROWS,
         *,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
         import pyarrow as pa
 
@@ -119,7 +113,7 @@ class ParquetSource(ArrowSource):
         self._paths = paths
         self._texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
         self.uneven = _uneven(paths, [one.names for one in schemas])
-        stored = {name: storage_of(schema.field(name).type) for name in known}
+        stored = {name: storage_kind(schema.field(name).type) for name in known}
         self.storage = {name: kind for name, kind in stored.items() if kind is not None}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -166,7 +160,7 @@ class RowGroups:
         """Read them, so many rows at a time."""
         tables = self._tables()
         while (table := quietly(lambda: next(tables, None))) is not None:
-            yield frame_of(with_short_floats(table), self.types, self.spelling, categories=True)
+            yield parse_arrow_table(shorten_floats(table), self.types, self.spelling, categories=True)
 
     def _tables(self) -> Iterator[Any]:
         """Arrow tables of so many rows each, but for the last: its batches end where row groups do."""
@@ -250,7 +244,7 @@ class CsvRecords:
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """Read their cells."""
-        yield frame_of_texts(self.texts, self.types, self.spelling)[list(self.types)]
+        yield parse_texts(self.texts, self.types, self.spelling)[list(self.types)]
 
 
 def _uneven(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -17,13 +17,13 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.queries.count_queries import UnpicklableRows
 from sdv_plausible.sources.fingerprints import Fingerprints
 from sdv_plausible.sources.progress import SILENT, Progress
 from sdv_plausible.sources.worker_pool import ALONE, Piece, WorkerPool, packed
-from sdv_plausible.table.cells.cell_series import plain_cells
-from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, read_again
-from sdv_plausible.table.files.storage_types import with_texts
+from sdv_plausible.table.cells.cell_series import normalize_cells
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns
+from sdv_plausible.table.files.storage_types import mask_invalid_utf8
 
 PART_ROWS = 1 << 19
 PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
@@ -51,7 +51,7 @@ class PartTask(Protocol[T]):
         ...
 
 
-class Source(HoldsRows, ABC):
+class Source(UnpicklableRows, ABC):
     """A table in parts."""
 
     in_order = True
@@ -214,7 +214,7 @@ class FrameSource(LocalSource):
 
     def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS) -> None:
         super().__init__(rows)
-        self._table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
+        self._table = normalize_cells(mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1)))
 
     @property
     def names(self) -> Sequence[str]:
@@ -242,7 +242,7 @@ class _RereadTask:
 
     def count(self, part: pd.DataFrame, number: int) -> Any:
         """Count one part."""
-        return self.work.count(read_again(part, self.types, self.spelling), number)
+        return self.work.count(reparse_columns(part, self.types, self.spelling), number)
 
     def merge(self, one: Any, other: Any) -> Any:
         """As the work does."""
@@ -269,7 +269,7 @@ class RereadSource(Source):
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return read_again(self.source.empty(names), self._types, self._spelling)
+        return reparse_columns(self.source.empty(names), self._types, self._spelling)
 
     def total(self, work: PartTask[T], names: Sequence[str]) -> T:
         """Counts of all parts."""

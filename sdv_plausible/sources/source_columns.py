@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.queries.count_queries import UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
-from sdv_plausible.table.learned.raw_queries import Flagged, FrameColumns, NumberReading, in_public_order
+from sdv_plausible.table.learned.raw_queries import FrameColumns, NumberReading, TypedValue, in_public_order
 from sdv_plausible.table.learned.value_grid import ValueGrid
 
-Valued = tuple[dict[Flagged, int], int, int]
+Valued = tuple[dict[TypedValue, int], int, int]
 Points = tuple[np.ndarray, np.ndarray]
 
 
@@ -88,7 +88,7 @@ class GridPointsTask:
         return points, counts
 
 
-class SourceColumns(HoldsRows):
+class SourceColumns(UnpicklableRows):
     """A table in parts; an engine of exact answers about columns.
 
     A pass reads one column, and counts are kept for the questions after it. Distinct values are held, and
@@ -119,7 +119,7 @@ class SourceColumns(HoldsRows):
             self._size.append(int(self._source.total(RowCountTask(), self._all[:1])))
         return self._size[0]
 
-    def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
+    def value_counts(self, name: str) -> tuple[list[TypedValue], np.ndarray, int]:
         """Values that occur, their counts, and the number of missing cells."""
         counts, missing, _ = self._once(
             "values", name, lambda: self._total(DistinctValuesTask(self._rules, name), name)
@@ -142,7 +142,7 @@ class SourceColumns(HoldsRows):
         return found
 
     def _total(self, work: Any, name: str) -> Any:
-        return self._source.total(work, self._all if self._rules.making else (name,))
+        return self._source.total(work, self._all if self._rules.deriving_rules else (name,))
 
     def _once(self, kind: str, key: Any, count: Callable[[], Any]) -> Any:
         if kind not in self._kept or self._kept[kind][0] != key:
@@ -151,4 +151,4 @@ class SourceColumns(HoldsRows):
 
 
 def _folded(rules: RuleSet, part: pd.DataFrame) -> FrameColumns:
-    return FrameColumns(rules.fold(with_objects(part)) if rules.making else part)
+    return FrameColumns(rules.fold(with_objects(part)) if rules.deriving_rules else part)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axes, Axis, HoldsRows, numbered, shape
+from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.count_cache import CountCache
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, fingerprint
@@ -102,7 +102,7 @@ class CountTablesTask:
     @classmethod
     def of(cls, coder: PartEncoder, sets: Sequence[Axes], num_rows: int, *, small: bool) -> CountTablesTask:
         """Choose a covering for so many rows, if one pays."""
-        axes, at = numbered(sets)
+        axes, at = number_axes(sets)
         if not is_worthwhile(num_rows, len(sets), len(axes)):
             return cls(coder, tuple(sets))
         return cls(coder, tuple(sets), tuple(axes), Covering.of(at, shape(axes), num_rows), small)
@@ -173,7 +173,7 @@ def check_places(source: Source) -> None:
         )
 
 
-class SourceCounts(HoldsRows):
+class SourceCounts(UnpicklableRows):
     """A table in parts; an engine of exact counts.
 
     Parameters

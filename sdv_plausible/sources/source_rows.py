@@ -9,7 +9,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.queries.count_queries import UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded_rows import of_persons
 from sdv_plausible.sources.encoded_cache import keep_codes
@@ -20,7 +20,7 @@ from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 
 
-class SourceRows(HoldsRows):
+class SourceRows(UnpicklableRows):
     """A table that is read in parts.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.privacy.parameter_checks import all_there
+from sdv_plausible.privacy.parameter_checks import require_columns
 from sdv_plausible.sources.arrow_streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.sources.file_patterns import files_of
 from sdv_plausible.sources.file_sources import (
@@ -23,7 +23,7 @@ from sdv_plausible.sources.file_sources import (
 from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
-from sdv_plausible.table.files.text_files import TEXTS, Files
+from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files
 from sdv_plausible.utils.entry_points import extension, extension_names
 
 KNOWN = (
@@ -57,7 +57,7 @@ def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROW
     twice = sorted({name for name in types if list(found.names).count(name) > 1})
     if twice:
         raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
-    all_there("source", types, found.names)
+    require_columns("source", types, found.names)
     modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
     check_storage(found.empty(list(types)), modelled)
     if isinstance(data, pd.DataFrame):
@@ -96,7 +96,7 @@ class _Files(list[Path]):
     @property
     def are_csv(self) -> bool:
         """Whether they are CSV, packed or not."""
-        return {path.suffix.lower() for path in self} <= {*TEXTS}
+        return {path.suffix.lower() for path in self} <= {*TEXT_EXTENSIONS}
 
     def of_parquet(self) -> Files:
         """How their cells are written; what is said of CSV alone is refused."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.utils.parallel import in_turn
+from sdv_plausible.utils.parallel import map_in_order
 
 AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
 ALONE_IN_PATH = {"PYTHONSAFEPATH": "1"}  # processes import nothing from the current folder (Python 3.11)
@@ -95,13 +95,15 @@ class WorkerPool:
         ahead, rest, count = self.workers + AHEAD, chain([share], shares), partial(_counted, work)
         if not in_processes:
             with ThreadPoolExecutor(self.workers) as threads:
-                yield from in_turn(threads, count, rest, ahead)
+                yield from map_in_order(threads, count, rest, ahead)
         elif processes_after:
             with self._processes(self.workers) as processes:
-                yield from in_turn(processes, count, rest, ahead)
+                yield from map_in_order(processes, count, rest, ahead)
         else:
             with self._processes(self.workers - 1) as processes, ThreadPoolExecutor(self.workers) as threads:
-                yield from in_turn(threads, partial(_by_the_next, self._free(processes), count), rest, ahead)
+                yield from map_in_order(
+                    threads, partial(_by_the_next, self._free(processes), count), rest, ahead
+                )
 
     def _free(self, processes: Executor) -> SimpleQueue[Executor | None]:
         """Who may count: every process, which takes a moment to start, and this one."""

@@ -1,4 +1,4 @@
-"""DataFrame <-> integer codes, one column of codes per attribute, missing values a code of their own."""
+"""Codec between a DataFrame and integer codes, one column per attribute; missing is a code of its own."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, from_clocks, on_clocks
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import as_nanoseconds, local_to_utc, utc_to_local, write_dates
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.utils.step_lookup import StepLookup
 
-AT_ONCE = 1 << 13  # rows, of which 8 bytes stay in the cache
-_OUTSIDE, _MISSING = -1, -2  # codes of cells whose value is none of the domain's, or that hold none
+AT_ONCE = 1 << 13  # rows per block: 8 bytes each fit in the CPU cache
+_OUTSIDE, _MISSING = -1, -2  # temporary codes: outside the domain, and missing
 
 
 class Codec:
-    """Translate a table to codes and back.
+    """Encode a table as codes and decode it.
 
     Parameters
     ----------
@@ -34,10 +32,10 @@ class Codec:
 
     Notes
     -----
-    Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared
-    range is clipped, a category outside the declared values becomes missing, and where missing is not in the
-    domain the cell gets a uniformly drawn value. A category that was too rare to be learned is not missing:
-    its cell gets a learned one, drawn in proportion to their noisy counts.
+    Each row is encoded by itself, so encoding never weakens a guarantee. A number outside a declared range is
+    clipped. A category outside the declared values becomes missing. If missing is not in the domain, the cell
+    gets a uniformly drawn value. A category too rare to be learned is not missing: its cell gets a learned
+    one, drawn in proportion to their noisy counts.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -45,33 +43,36 @@ class Codec:
         self._columns = [ColumnCodec(attribute) for attribute in domain]
 
     def encode(self, table: pd.DataFrame, coins: KeyedRNG) -> np.ndarray:
-        """Codes of shape (n, m), int32, column-contiguous."""
+        """Encode a table: int32 codes of shape (n, m), column-contiguous."""
         return self.fill(self.known(table), coins)
 
     def known(self, table: pd.DataFrame, dtype: npt.DTypeLike = np.int32) -> np.ndarray:
-        """Codes that the cells decide, -1 for cells outside a domain that has no code for them."""
+        """Encode without random draws: cells outside a domain that has no code for them get -1."""
         codes = np.empty((len(table), len(self.domain)), dtype=dtype, order="F")
         for j, column in enumerate(self._columns):
             column.encode_into(codes[:, j], table[column.attribute.name])
         return codes
 
     def fill(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Draw codes where there are none, in place."""
+        """Replace negative codes by random ones, in place."""
         for j, attribute in enumerate(self.domain):
             if codes[:, j].min(initial=0) < 0:
-                strangers = np.flatnonzero(codes[:, j] < 0)
-                codes[strangers, j] = _drawn(attribute, len(strangers), coins)
+                outside = np.flatnonzero(codes[:, j] < 0)
+                codes[outside, j] = _drawn(attribute, len(outside), coins)
         return codes
 
     def decode(self, codes: np.ndarray, coins: KeyedRNG) -> pd.DataFrame:
-        """Table of n rows; a value inside a bin is drawn evenly, or as round as the domain says."""
+        """Decode to a table of n rows.
+
+        Values inside a bin are drawn uniformly, or rounded by the attribute's shares.
+        """
         columns = {
             column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)
         }
-        return pd.DataFrame(columns, copy=False)  # a block each: whoever gives it away puts them together
+        return pd.DataFrame(columns, copy=False)  # one block per column; consolidated on output
 
     def encode_value(self, name: str, value: Hashable) -> int:
-        """Code of one value; a number outside the range counts as the nearest bin.
+        """Code of one value; a number outside the range is clipped to the nearest bin.
 
         Raises
         ------
@@ -86,9 +87,9 @@ class Codec:
         return code
 
     def check_value(self, name: str, value: Hashable, *, is_written: bool = True) -> None:
-        """Raise ValueError unless rows can have this very value: in the domain and its range.
+        """Raise ValueError unless rows can have exactly this value: it lies in the domain and its range.
 
-        And, where it is what will be written, in the form of the column.
+        With ``is_written``, it must also have the form that the column's output has.
         """
         self.encode_value(name, value)
         attribute = self.domain[name]
@@ -102,11 +103,11 @@ class Codec:
             raise ValueError(
                 f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
             )
-        if is_written and (rule := _other_form(attribute, value, number)) is not None:
+        if is_written and (rule := _required_form(attribute, value, number)) is not None:
             raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
 
     def encode_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
-        """Codes of many values, or the error of :meth:`encode_value` for one of them."""
+        """Codes of many values; raises the error of :meth:`encode_value` for any of them."""
         attribute = self.domain[name]
         codes = ColumnCodec(attribute).encode(values)
         odd = (codes < 0) | ((codes == attribute.missing_code) & values.notna().to_numpy())
@@ -115,7 +116,7 @@ class Codec:
         return codes
 
     def check_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
-        """Codes of many values, each of which :meth:`check_value` would let pass, or the same error."""
+        """Codes of many values; raises the error of :meth:`check_value` for any of them."""
         attribute, present = self.domain[name], values.notna().to_numpy()
         codes, odd, numbers = ColumnCodec(attribute).placed(values)
         if numbers is not None:
@@ -131,8 +132,8 @@ class Codec:
         return codes
 
 
-def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
-    """What a value in the range must be instead, as the column would be written with another one."""
+def _required_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
+    """Description of the form that a value in the range must have in the output; None if it has it."""
     if attribute.kind in ("integer", "float") and isinstance(value, str) and not attribute.number_format:
         return "a number"
     if attribute.kind == "integer" and number != np.floor(number):
@@ -153,103 +154,104 @@ def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | N
 
 
 def _drawn(attribute: Attribute, num_cells: int, coins: KeyedRNG) -> np.ndarray:
-    """Codes of cells that decide none: all alike, or in proportion to what was learned."""
-    up_to = np.cumsum(attribute.counts[:-1] if attribute.counts else [0], dtype=np.int64)
-    if not up_to[-1]:
+    """Random codes for cells outside the domain: uniform, or in proportion to the learned counts."""
+    cumulative = np.cumsum(attribute.counts[:-1] if attribute.counts else [0], dtype=np.int64)
+    if not cumulative[-1]:
         return coins.integers(attribute.cardinality, num_cells)
-    return np.searchsorted(up_to, coins.integers(int(up_to[-1]), num_cells), side="right")
+    return np.searchsorted(cumulative, coins.integers(int(cumulative[-1]), num_cells), side="right")
 
 
 class ColumnCodec:
-    """One column's translation, with the arrays that make it fast."""
+    """Codec of one column, with precomputed arrays."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
         number = np.float64 if attribute.kind == "float" else np.int64
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
-        self._wide = self._lower < self._upper
+        self._is_wide = self._lower < self._upper
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
-        first = len(attribute.lower)  # values of a number are texts, and come after its bins
+        first = len(attribute.lower)  # texts of a numeric column follow its bins
         self._code_of = {canonical(value): first + i for i, value in enumerate(attribute.values)}
 
     @cached_property
     def _steps(self) -> StepLookup:
-        """Where bins begin: who decodes has no need of it."""
+        """Bin starts; only encoding needs them."""
         return StepLookup(self._lower if self.attribute.kind == "datetime" else self._lower.astype(float))
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
-        """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
+        """Floats, or int64 nanoseconds; missing and unreadable cells are NaN or the smallest int64."""
         if self.attribute.kind == "datetime":
             alone = self.attribute.provenance != "inferred" or bool(self.attribute.texts)
             return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
         if self.attribute.number_format is not None and column.dtype.kind not in "biufc":
             cells = read_numbers(column.astype(object), self.attribute.number_format)
             column = pd.Series(cells, index=column.index, dtype=object)
-        # Always by way of floats: whether a column holds int64 or floats depends on a single missing value.
+        # Always as floats: a single missing value decides whether a column holds int64 or floats.
         return as_doubles(column)
 
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
-        """Code of each value; -1 for one outside the domain where that is not, or cannot be, missing."""
-        found = np.empty(len(column), dtype=np.int32)
-        self.encode_into(found, column)
-        return found
+        """Code of each value; -1 outside the domain if the attribute has no missing code."""
+        codes = np.empty(len(column), dtype=np.int32)
+        self.encode_into(codes, column)
+        return codes
 
     def placed(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Codes of cells, which cells the attribute does not hold, and the numbers of a column with bins."""
+        """Codes of cells, a mask of cells outside the attribute, and the numbers of a column with bins."""
         attribute, codes, present = self.attribute, self.encode(column), column.notna().to_numpy()
         outside, numbers = (codes < 0) | ((codes == attribute.missing_code) & present), None
         if attribute.lower:
             numbers = self.numbers(column)
             with np.errstate(invalid="ignore"):
-                beyond = ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
-            outside |= beyond & (codes < len(attribute.lower))  # a text beside them is in no range
+                out_of_range = ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
+            outside |= out_of_range & (codes < len(attribute.lower))  # texts have no range
         return codes, np.asarray(outside), numbers
 
-    def encode_into(self, found: np.ndarray, column: pd.Series[Any]) -> None:
-        """The same, written where it belongs, a few rows at a time: what is between stays in the cache."""
-        # What is large and short-lived is new memory each time where an allocator returns it, as Dask has it.
+    def encode_into(self, out: np.ndarray, column: pd.Series[Any]) -> None:
+        """Encode into a given array, block by block so that intermediates stay in the CPU cache."""
+        # Large temporary arrays are slow with allocators that return memory at once, as under Dask.
         attribute = self.attribute
-        gone = _OUTSIDE if attribute.missing_code is None else attribute.missing_code
+        missing_code = _OUTSIDE if attribute.missing_code is None else attribute.missing_code
         if attribute.kind in ("categorical", "ordinal"):
             where, codes = self._encode_values(column)
-            codes[codes == _MISSING if attribute.counts else codes < 0] = gone
-            codes = codes.astype(found.dtype)
+            codes[codes == _MISSING if attribute.counts else codes < 0] = missing_code
+            codes = codes.astype(out.dtype)
             for start in range(0, len(column), AT_ONCE):
                 rows = slice(start, start + AT_ONCE)
-                codes.take(where[rows], out=found[rows], mode="wrap")
+                codes.take(where[rows], out=out[rows], mode="wrap")
             return
-        found[:] = gone
+        out[:] = missing_code
         if len(self._lower):
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
             numbers = column.to_numpy() if plain and attribute.kind != "datetime" else self.numbers(column)
-            for rows, here, places in self._steps.places(numbers):
-                present = ~np.isnan(here) if here.dtype.kind == "f" else here != np.iinfo(np.int64).min
-                np.copyto(found[rows], places, where=present, casting="unsafe")
+            for rows, block, bins in self._steps.places(numbers):
+                present = ~np.isnan(block) if block.dtype.kind == "f" else block != np.iinfo(np.int64).min
+                np.copyto(out[rows], bins, where=present, casting="unsafe")
         if attribute.texts and column.dtype.kind not in "biufcM":
             where, codes = self._encode_values(column)
             texts = codes.take(where, mode="wrap")
-            np.copyto(found, texts, where=texts >= 0, casting="unsafe")
+            np.copyto(out, texts, where=texts >= 0, casting="unsafe")
 
     def _encode_values(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Where among distinct values each cell is, and their codes, below 0 of what is no category.
+        """Index of each cell among the distinct values, and their codes; negative codes are no category.
 
-        Distinct values are looked up, not rows. Missing cells are at -1, whose code is the last.
+        Only distinct values are looked up, not every row. Missing cells have index -1, which selects the last
+        code.
         """
         dtype = column.dtype
-        if is_stored_once := isinstance(dtype, pd.CategoricalDtype):
-            each = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
-            column, cells = pd.Series(each), column.array.codes
+        if is_categorical := isinstance(dtype, pd.CategoricalDtype):
+            categories = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
+            column, cells = pd.Series(categories), column.array.codes
         where, forms = distinct_values(column)
-        codes = [self._code_of.get(form, _OUTSIDE if has_form(form) else _MISSING) for form in forms]
-        found = np.array([*codes, _MISSING], dtype=np.int32)
-        return (cells, found[np.append(where, -1)]) if is_stored_once else (where, found)
+        codes = [self._code_of.get(form, _OUTSIDE if is_storable(form) else _MISSING) for form in forms]
+        code_of_value = np.array([*codes, _MISSING], dtype=np.int32)
+        return (cells, code_of_value[np.append(where, -1)]) if is_categorical else (where, code_of_value)
 
     def decode(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
-        """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""
-        # Objects where texts stand beside numbers.
+        """Values of codes; inside a bin they are drawn uniformly, or rounded as the domain says."""
+        # The result holds objects where a numeric column has texts.
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             return self._values[codes]  # the missing code is the last one, which holds NaN
@@ -259,9 +261,10 @@ class ColumnCodec:
 
     def _decode_mixed(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         values, bins = np.empty(len(codes), dtype=object), len(self._lower)
-        number = codes < bins
-        values[~number] = self._values[codes[~number] - bins]
-        values[number] = self._decode_numbers(codes[number], coins)  # as Python's own: whole ones stay whole
+        is_number = codes < bins
+        values[~is_number] = self._values[codes[~is_number] - bins]
+        # Python numbers: integers stay integers.
+        values[is_number] = self._decode_numbers(codes[is_number], coins)
         return values
 
     def _decode_numbers(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
@@ -271,9 +274,9 @@ class ColumnCodec:
         missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
         bins = np.minimum(codes, len(self._lower) - 1)
         numbers = self._lower.take(bins)
-        if self._wide.any() and len(wide := np.flatnonzero(self._wide.take(bins))):
+        if self._is_wide.any() and len(wide := np.flatnonzero(self._is_wide.take(bins))):
             draw = self._draw if attribute.rounding is None else self._draw_rounded
-            draw = draw if attribute.time_zone is None else self._draw_on_clocks
+            draw = draw if attribute.time_zone is None else self._draw_in_local_time
             numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
@@ -285,9 +288,7 @@ class ColumnCodec:
         stamps = pd.Series(nanoseconds.view("M8[ns]"))
         if self.attribute.datetime_format is not None:  # text: format each distinct date once
             distinct, where = np.unique(nanoseconds, return_inverse=True)
-            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize(
-                "UTC"
-            )  # a format with %z writes +0000
+            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize("UTC")  # %z is written as +0000
             text = write_dates(moments, self.attribute.datetime_format)
             return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
         if self.attribute.time_zone is not None:
@@ -295,28 +296,28 @@ class ColumnCodec:
         return stamps
 
     def _draw(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Uniform inside the closed bin; whole units for integers and dates."""
+        """Draw uniformly inside the closed bins; whole units for integers and dates."""
         u = coins.uniform(len(low))
         if self.attribute.kind == "float":
             return low + u * (high - low)
         first, unit = low.view(np.uint64), np.uint64(self.attribute.unit)  # a bin may be wider than 2**63
         steps = (high.view(np.uint64) - first) // unit
-        whole = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
-        return (first + whole * unit).view(np.int64)
+        steps_drawn = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
+        return (first + steps_drawn * unit).view(np.int64)
 
-    def _draw_on_clocks(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Dates as the clocks of the time zone show them, so that midnights stay midnights."""
-        first, last = (on_clocks(ends, self.attribute.time_zone) for ends in (low, high))
+    def _draw_in_local_time(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+        """Draw dates in local time, so that midnights stay midnights."""
+        first, last = (utc_to_local(ends, self.attribute.time_zone) for ends in (low, high))
         drawn = self._draw(first, np.maximum(first, last), coins)
-        return np.clip(from_clocks(drawn, self.attribute.time_zone), low, high)
+        return np.clip(local_to_utc(drawn, self.attribute.time_zone), low, high)
 
     def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """As round as people write such values: whole numbers, or those of the last digit."""
+        """Draw values rounded by the attribute's shares: integers, or in the last digit."""
         rounding = self.attribute.rounding
         assert rounding is not None
-        coin = (coins.uniform(len(low)), coins.uniform(len(low)))
+        uniforms = (coins.uniform(len(low)), coins.uniform(len(low)))
         if self.attribute.kind == "integer":
-            return rounding.draw(low, high, *coin)
+            return rounding.draw(low, high, *uniforms)
         scale = 10.0 ** (self.attribute.decimals or 0)
         first, last = (np.rint(end * scale).astype(np.int64) for end in (low, high))
-        return np.clip(rounding.draw(first, last, *coin) / scale, low, high)
+        return np.clip(rounding.draw(first, last, *uniforms) / scale, low, high)

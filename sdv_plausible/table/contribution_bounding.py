@@ -1,8 +1,8 @@
-"""Whose rows are used: of every person at most so many, chosen secretly.
+"""Contribution bounding: at most a given number of rows per person, chosen secretly.
 
-Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows
-with the smallest ones. So the choice depends on nothing but the person's own rows and coins: not on the order
-of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). Tables in parts:
+Each row gets a secret random number before any other use of the rows, and a person keeps the rows with the
+smallest ones. The choice depends only on the person's own rows and random numbers, not on the order of rows
+or on other people (docs/explanation/proofs/persons.md, Lemma 1). Tables in parts:
 ``sources/bounded_rows.py``.
 """
 
@@ -22,77 +22,83 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import ODD, is_missing, plain
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
+from sdv_plausible.table.cells.canonical_forms import (
+    NOT_A_VALUE,
+    as_objects,
+    is_arrow,
+    is_missing,
+    to_builtin,
+)
 
-_EXACT = 2.0**53  # from here on doubles leave whole numbers out
+_EXACT = 2.0**53  # doubles skip whole numbers from here on
 
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: KeyedRNG) -> np.ndarray:
     """Positions of the rows that are used, increasing."""
-    # Each choice of ``most`` of a person's rows is equally likely, by secret coins. Rows of nobody (missing)
-    # are not used.
-    numbers = _numbered(persons)
-    return smallest(numbers, coins.uniform(len(numbers)), most)
+    # All choices of ``most`` of a person's rows are equally likely. Rows without a person (missing) are not
+    # used.
+    numbers = _person_numbers(persons)
+    return select_smallest(numbers, coins.uniform(len(numbers)), most)
 
 
-def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
-    """Positions of the rows with the smallest secret numbers of each person, increasing."""
-    # ``whose`` is the number of every row's person, -1 for nobody's, which is left out.
-    by_person = np.lexsort((secret, whose))
-    ranked = whose[by_person]
+def select_smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
+    """Positions of each person's rows with the smallest secret numbers, increasing."""
+    # ``persons``: number of each row's person; -1 is no person, and such rows are left out.
+    by_person = np.lexsort((secret, persons))
+    ranked = persons[by_person]
     rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
     return np.sort(by_person[(ranked >= 0) & (rank < most)])
 
 
-def identities(persons: pd.Series[Any]) -> np.ndarray:
-    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
-    # Also None, nobody's, where a cell can be no name: of an unknown class, a double in which several whole
-    # numbers become one, or what Arrow stores and Python has no object for. So no two people become one.
-    names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
-    # missing name pandas would make doubles, in which long numbers become one person
+def person_keys(persons: pd.Series[Any]) -> np.ndarray:
+    """Objects that are equal for rows of one person, computed cell by cell; None where there is no person."""
+    # Cells that cannot identify a person are None, too: unknown classes, doubles that stand for several
+    # whole numbers, and Arrow values without a Python object. So no two people are merged.
+    # An object array: pandas would turn integers with a missing cell into doubles, which merge long numbers.
+    names = np.empty(len(persons), dtype=object)
     cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
     kind: Any = persons.dtype
     kind = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
     stored: Any = getattr(kind, "numpy_dtype", kind)
     exact = min(_EXACT, 2.0 ** (np.finfo(stored).nmant + 1)) if stored.kind == "f" else _EXACT
-    for i, cell in enumerate(cells):  # one by one: a tuple is one name
-        name = plain(cell)
-        names[i] = None if name is ODD or is_missing(name) or _is_rounded(cell, name, exact) else name
+    for i, cell in enumerate(cells):  # one by one: numpy would unpack tuples
+        name = to_builtin(cell)
+        names[i] = None if name is NOT_A_VALUE or is_missing(name) or _is_rounded(cell, name, exact) else name
     return names
 
 
-def without_names(persons: pd.Series[Any], names: np.ndarray) -> bool:
-    """Whether a cell of which there is no name is no missing one: its row is nobody's all the same."""
+def has_unidentified_rows(persons: pd.Series[Any], names: np.ndarray) -> bool:
+    """Whether a cell that is not missing identifies no person; its row is not used either."""
     lost = np.array([name is None for name in names], dtype=bool)
     return bool((lost & ~persons.isna().to_numpy(dtype=bool)).any())
 
 
 def _is_rounded(cell: Any, name: Any, exact: float) -> bool:
-    """Whether a name is, or holds, a float in which several whole numbers become one: it is nobody's then."""
+    """Whether a name is, or contains, a float that stands for several whole numbers."""
     pairs = zip(tuple.__iter__(cell), name, strict=True) if type(name) is tuple else ((cell, name),)
     return any(
-        type(entry) in (int, float) and abs(entry) >= _exact(type(stored), exact) for stored, entry in pairs
+        type(entry) in (int, float) and abs(entry) >= _exact_limit(type(stored), exact)
+        for stored, entry in pairs
     )
 
 
-def _exact(stored: type, exact: float) -> float:
-    """Smallest whole number that a cell's own type cannot tell from its successor."""
+def _exact_limit(stored: type, exact: float) -> float:
+    """Smallest whole number that a cell's own type cannot distinguish from its successor."""
     if issubclass(stored, np.inexact):
         return float(2 ** (np.finfo(stored).nmant + 1))  # type: ignore[type-var]
     return exact if issubclass(stored, (float, complex)) else math.inf
 
 
-def numbered(names: np.ndarray) -> np.ndarray:
-    """Number of every row's person by :func:`identities`, and -1 where there is none."""
-    # Not by way of doubles, as values are compared, in which two people become one: equal numbers are equal.
+def person_numbers(names: np.ndarray) -> np.ndarray:
+    """Number of each row's person, from :func:`person_keys`; -1 where there is none."""
+    # Names are compared exactly, not as doubles, which would merge people.
     number: dict[Hashable, int] = {}
-    told = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
-    return np.fromiter(told, dtype=np.int64, count=len(names))
+    numbers = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
+    return np.fromiter(numbers, dtype=np.int64, count=len(names))
 
 
 def name_hash(name: Any) -> int:
-    """A number that equal names share, in every process."""
+    """Hash that equal names share in every process."""
     if isinstance(name, tuple):
         return hash(tuple(map(name_hash, name)))
     if isinstance(name, (bool, int, float, Decimal, Fraction)):
@@ -101,7 +107,7 @@ def name_hash(name: Any) -> int:
 
 
 def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
-    """Ledger entry that says how a person's rows are bounded; none where every row is a unit of its own."""
+    """Ledger entry for the bound on a person's rows; none if every row is a unit of its own."""
     if neighbours.person is None:
         return []
     how = (
@@ -112,8 +118,8 @@ def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
     return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
 
 
-def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
-    """Ledger entry for processed rows, which do not say whose they are: it ends the claim."""
+def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for processed rows without a person column: it ends the privacy claim."""
     if neighbours.person is None:
         return []
     return [
@@ -127,8 +133,8 @@ def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
     ]
 
 
-def _numbered(persons: pd.Series[Any]) -> np.ndarray:
-    """Number of every row's person, and -1 where it is missing."""
+def _person_numbers(persons: pd.Series[Any]) -> np.ndarray:
+    """Number of each row's person; -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])
-    return numbered(identities(persons))
+    return person_numbers(person_keys(persons))

@@ -1,4 +1,4 @@
-"""From declarations and a table to a domain, and the ledger entries that say where it came from."""
+"""Building a domain from declarations and a table, and its ledger entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.declared_ranges import in_zone
+from sdv_plausible.table.learned.declared_ranges import in_time_zone
 from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
 
@@ -33,21 +33,19 @@ def build_domain(
     transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
 ) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first."""
-    # An engine counts the rows where they are not in the table, of which the types alone are then used.
+    """Domain of the modelled columns, in the table's column order; charges the plan first."""
+    # An engine counts rows stored elsewhere; then only the table's column types are used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
         if sdtype == "datetime"
     }
-    held = FrameColumns(table) if engine is None else engine
-    rows = Queryable(held, ledger, private.entries(), coins, transcript=transcript)
-    styles = {
-        name: date_style(table[name], form) for name, form in forms.items()
-    }  # the table's schema, not its rows
+    columns = FrameColumns(table) if engine is None else engine
+    rows = Queryable(columns, ledger, private.entries(), coins, transcript=transcript)
+    styles = {name: date_style(table[name], form) for name, form in forms.items()}  # schema, not rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:
-        from sdv_plausible.table.learned.private_columns import learn_attributes  # where something is open
+        from sdv_plausible.table.learned.private_columns import learn_attributes  # only if needed
 
         learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
@@ -57,23 +55,23 @@ def build_domain(
         if name in learned:
             attributes.append(learned[name])
         elif declared is None or spec.get("transformed"):
-            from sdv_plausible.table.learned.inferred_domains import infer_attribute  # which ends the claim
+            from sdv_plausible.table.learned.inferred_domains import infer_attribute  # ends the claim
 
-            found = infer_attribute(name, table[name], spec["sdtype"], spec, max_bins)
-            attributes.append(declarations.kept(found))
+            inferred = infer_attribute(name, table[name], spec["sdtype"], spec, max_bins)
+            attributes.append(declarations.kept(inferred))
         elif declared.kind == "datetime" and declared.time_zone is None:
-            # How dates are written is the table's schema, not its rows.
+            # The style of dates is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
-            attributes.append(in_zone(declared, style))
+            attributes.append(in_time_zone(declared, style))
         else:
             attributes.append(declared)
     return Domain(tuple(map(declarations.marked, attributes)))
 
 
 def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim."""
-    # A private one is charged by its plan.
+    """Ledger entries of a domain: declarations are free; inferred or edited ones end the claim."""
+    # The plan charges private attributes.
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     sources = declarations.sources if declarations else {}
@@ -85,23 +83,23 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
                 losses=(),
                 scope="the domain",
                 parts=("domain",),
-                note=_cited(sources),
+                note=_source_note(sources),
             )
         )
     entries += _edited_entry(domain, declarations)
     if domain.inferred:
         names = listed(domain.inferred)
         entries.append(
-            _no_claim(
+            _no_claim_entry(
                 f"inferred from the rows: {names}",
                 f"the value sets of {names} were read from the rows without noise; declare them with "
                 'domain=..., or learn them under the budget with undeclared="private"',
             )
         )
-    if others := [n for n in _of_origin("inferred", domain, declarations) if n not in domain.inferred]:
+    if others := [n for n in _with_provenance("inferred", domain, declarations) if n not in domain.inferred]:
         names = listed(others)
         entries.append(
-            _no_claim(
+            _no_claim_entry(
                 f"detected in the rows: {names}",
                 f"semantic types and patterns of {names} were detected in the rows, and single rows may "
                 "decide them: say yourself what these columns are, without the word detected",
@@ -111,12 +109,12 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
 
 
 def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
-    """Entry of declarations that were changed after they were compared with the rows."""
-    if not (edited := _of_origin("edited", domain, declarations)):
+    """Entry for declarations that were changed after a comparison with the rows."""
+    if not (edited := _with_provenance("edited", domain, declarations)):
         return []
     names = listed(edited)
     return [
-        _no_claim(
+        _no_claim_entry(
             f"declared, and edited after looking at the rows: {names}",
             f"the declarations of {names} were changed after they were compared with the rows, and may "
             "repeat what was seen; cite a public source for each column (source), or have it learned under "
@@ -125,15 +123,15 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     ]
 
 
-def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
-    """Columns whose words are from there, modelled or not: an id's pattern is released, too."""
-    marked = declarations.origins if declarations else {}
-    found = [attribute.name for attribute in domain if attribute.provenance == origin]
-    return found + [name for name, one in marked.items() if one == origin and name not in found]
+def _with_provenance(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
+    """Columns of one provenance, modelled or not: the pattern of an id is released, too."""
+    origins = declarations.origins if declarations else {}
+    names = [attribute.name for attribute in domain if attribute.provenance == origin]
+    return names + [name for name, source in origins.items() if source == origin and name not in names]
 
 
-def _no_claim(how: str, why: str) -> LedgerEntry:
-    """Entry of value sets that single rows may have made."""
+def _no_claim_entry(how: str, why: str) -> LedgerEntry:
+    """Entry for value sets that may depend on single rows."""
     return LedgerEntry(
         name="domain",
         mechanism=how,
@@ -144,8 +142,8 @@ def _no_claim(how: str, why: str) -> LedgerEntry:
     )
 
 
-def _cited(sources: Mapping[str, str]) -> str:
-    """Which columns are from which source, one text."""
+def _source_note(sources: Mapping[str, str]) -> str:
+    """Columns by public source, as one text."""
     columns: dict[str, list[str]] = {}
     for name, source in sources.items():
         columns.setdefault(source, []).append(name)

@@ -1,4 +1,4 @@
-"""``describe``: any CSV without configuration, under one total; or what was declared of it."""
+"""``query_record``: any CSV without configuration, under one total; or what was declared of it."""
 
 import json
 import re

@@ -145,7 +145,7 @@ def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path
     def refuse(*_: Any) -> list[str]:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(access_log, "note_look", refuse)
+    monkeypatch.setattr(access_log, "log_access", refuse)
     (text,) = told(door, table(first=50), tmp_path)[0]
     assert text.startswith(
         "some columns do not fit their declarations (for you, not for publication), and are not named: "
@@ -159,7 +159,7 @@ def said_to_the_holder_alone() -> dict[str, list[str]]:
     """Of every warning of a fit what it says before "for you, not for publication"; of others nothing."""
     found: dict[str, list[str]] = {}
     for name, method in vars(diagnostics.HolderDiagnostics).items():
-        if name.startswith("tell_of_"):
+        if name.startswith(("report_", "tell_of_")):
             texts = ast.walk(ast.parse(dedent(inspect.getsource(method))))
             pieces = [text.values for text in texts if isinstance(text, ast.JoinedStr)]
             marks = [
@@ -175,7 +175,9 @@ def not_listed(page: str) -> list[str]:
     """Warnings that hang on the rows, and of which the promise's list does not hold the words."""
     text = " ".join(page.partition("## Out of scope")[2].split())
     told = said_to_the_holder_alone()
-    free = [name for name in told if "are no secret" in getattr(diagnostics.HolderDiagnostics, name).__doc__]
+    free = [
+        name for name in told if "noisy answers only" in getattr(diagnostics.HolderDiagnostics, name).__doc__
+    ]
     assert not any(told[name] for name in free)
     return [
         name
@@ -197,19 +199,19 @@ def test_whoever_shows_a_warning_need_not_read_whom_it_is_for():
     """Each that says that it is for the holder alone is marked so, and no other."""
     for name, phrases in said_to_the_holder_alone().items():
         source = inspect.getsource(getattr(diagnostics.HolderDiagnostics, name))
-        assert source.count("for_holder=True") == (source.count("self._tell(") if phrases else 0)
+        assert source.count("for_holder=True") == (source.count("self._add(") if phrases else 0)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_told_leaves_no_trace_in_the_release(door, tmp_path, monkeypatch):
     release = told(door, table(first=50), tmp_path)[1]
-    monkeypatch.setattr(diagnostics.HolderDiagnostics, "tell_of_strangers", lambda *_: None)
+    monkeypatch.setattr(diagnostics.HolderDiagnostics, "report_mismatches", lambda *_: None)
     assert told(door, table(first=50), tmp_path)[1].to_bytes() == release.to_bytes()
 
 
 def test_nothing_is_compared_for_nobody(monkeypatch):
-    monkeypatch.setattr(diagnostics, "mostly_outside", lambda *_: pytest.fail("compared"))
-    diagnostics.HolderDiagnostics().tell_of_strangers(*[None] * 4)  # type: ignore[arg-type]
+    monkeypatch.setattr(diagnostics, "columns_mostly_outside", lambda *_: pytest.fail("compared"))
+    diagnostics.HolderDiagnostics().report_mismatches(*[None] * 4)  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore:Unable to turn off rounding")
@@ -282,7 +284,7 @@ def test_what_was_learned_of_no_column_is_said():
     """By column: no value, one value, and texts for missing."""
     common = {"kind": "categorical", "provenance": "private", "nullable": True}
     teller = diagnostics.HolderDiagnostics()
-    teller.tell_of_domain(
+    teller.report_domain(
         Domain(
             (
                 Attribute(name="name", **common),
@@ -306,9 +308,9 @@ def test_every_column_that_lost_something_is_named(many):
     """However many they are: a loss behind "and 3 more" is a silent one."""
     names = [f"c{i}" for i in range(many)]
     teller = diagnostics.HolderDiagnostics()
-    teller.tell_of_missing(dict.fromkeys(names, 1.0))
+    teller.report_missing_cells(dict.fromkeys(names, 1.0))
     rare = {"kind": "categorical", "provenance": "private", "nullable": False, "counts": (300, 300, 400)}
-    teller.tell_of_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
+    teller.report_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
     for text in map(str, teller.told):
         assert [name for name in names if re.search(rf"\b{name}\b", text)] == names, text
     assert len(teller.told) == 3

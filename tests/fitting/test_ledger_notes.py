@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.fitting.ledger_notes import blurred, deniability, of_others, of_vote, sentences
+from sdv_plausible.fitting.ledger_notes import (
+    deniability,
+    inferred_type_notes,
+    other_type_notes,
+    other_type_shares,
+    sentences,
+)
 from sdv_plausible.fitting.plan import plan
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.type_inference import LISTS, CellKindCounts, VoteRowCount
+from sdv_plausible.table.learned.type_inference import LISTS, CellKindCounts, InferenceRowCount
 from tests.flat import settings_of
 
 DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))
@@ -112,13 +118,13 @@ def test_what_a_vote_leaves_out_is_said():
         (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid the types"),
         (CATEGORY, {"number": 9000, "code": 1000}, {}, None),  # zeros in front: codes, and no numbers
     ):
-        said = of_vote({"x": words}, answered(families, forms), Spelling())
+        said = inferred_type_notes({"x": words}, answered(families, forms), Spelling())
         assert [says in one for one in said] == [True] if says else not said
 
 
 def answered(families, forms):
     """Answers of a vote on one column, of 10,000 rows, without noise, as if there were some of 25."""
-    asked = [(VoteRowCount().asked(), np.array([10_000.0]))]
+    asked = [(InferenceRowCount().asked(), np.array([10_000.0]))]
     by_form = [(by, forms) for by in [*LISTS][1:] if {*forms} & {*LISTS[by]}]
     for by, counts in (("family", families), *by_form):
         values = np.array([float(counts.get(kind, 0)) for kind in LISTS[by]])
@@ -130,8 +136,8 @@ def answered(families, forms):
 def test_what_a_vote_may_have_missed_is_said_from_its_answers():
     """By hand: 1.64 deviations of 25 times the root of 4 x 5 / 9, of 10,000 cells: .6 %; of 2,000 3 %."""
     few, many = answered({"number": 2000, "missing": 8000}, {"number": 2000}), answered(*[{"number": 10_000}] * 2)  # fmt: skip
-    missed = [of_others({"x": NUMBER}, answers, Spelling()) for answers in (few, many)]
+    missed = [other_type_shares({"x": NUMBER}, answers, Spelling()) for answers in (few, many)]
     assert missed[0] == {"x": 0.0306}
-    (said,) = blurred(missed[0])
+    (said,) = other_type_notes(missed[0])
     assert "x 3%" in said
-    assert not blurred(missed[1])
+    assert not other_type_notes(missed[1])

@@ -8,11 +8,11 @@ import pytest
 
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting.options import TYPES_SHARE
-from sdv_plausible.fitting.worst_case_charge import check_even, envelope_entry, with_more
+from sdv_plausible.fitting.worst_case_charge import check_uniform_cost, padded_domain, worst_case_entry
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.learner_checks import check_blind
+from sdv_plausible.models.learner_checks import check_plan_independence
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -40,13 +40,14 @@ def test_an_envelope_holds_what_is_left_and_no_more():
         made = settings(learner, epsilon, 1e-9)
         earlier, vote = (losses_before(made, share * epsilon) for share in (0.3, TYPES_SHARE))
         honest, greedy = (
-            envelope_entry(made, learner, [with_more(DOMAIN)], known, vote, parts) for known in (earlier, ())
+            worst_case_entry(made, learner, [padded_domain(DOMAIN)], known, vote, parts)
+            for known in (earlier, ())
         )
         assert compose((*earlier, *vote, *honest.losses), made.model_delta) <= epsilon * (1 + 1e-9)
         assert compose((*earlier, *vote, *greedy.losses), made.model_delta) > epsilon
     spent = (PureDP(epsilon=5.0),)
     with pytest.raises(ValueError, match=r"epsilon \(4.0\) is used up"):
-        envelope_entry(made, learner, [with_more(DOMAIN)], spent, (), ("parameters",))
+        worst_case_entry(made, learner, [padded_domain(DOMAIN)], spent, (), ("parameters",))
 
 
 class Planned(Uniform):
@@ -65,12 +66,12 @@ def test_of_two_outcomes_failures_the_larger_is_in_the_envelope():
     """How many columns a vote leaves would choose delta, though all noise is of one kind."""
     odd = Planned(lambda domain: 1e-8 if len(domain) > 5 else 2e-8)
     with pytest.raises(ValueError, match="or another failure, for few"):
-        check_even(settings(odd), odd, DOMAIN)
+        check_uniform_cost(settings(odd), odd, DOMAIN)
     same = Planned(lambda domain: 1e-8)
-    check_even(settings(same), same, DOMAIN)
+    check_uniform_cost(settings(same), same, DOMAIN)
     odd = Planned(lambda domain: 1e-8 * len(domain))
-    few, many = DOMAIN, with_more(DOMAIN)
-    entry = envelope_entry(settings(odd), odd, [few, many], (), (), ("parameters",))
+    few, many = DOMAIN, padded_domain(DOMAIN)
+    entry = worst_case_entry(settings(odd), odd, [few, many], (), (), ("parameters",))
     failures = [loss.delta for loss in entry.losses if isinstance(loss, ApproxDP)]
     assert any(found == pytest.approx(1e-8 * len(many)) for found in failures)
     assert len(many) > len(few)
@@ -85,6 +86,6 @@ def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either():
             budget = ModelBudget(epsilon=1.0, delta=1e-6)
             if provenance == "private":
                 with pytest.raises(ValueError, match="plans by value sets that were learned"):
-                    check_blind(odd, domain, budget)
+                    check_plan_independence(odd, domain, budget)
             else:
-                check_blind(odd, domain, budget)
+                check_plan_independence(odd, domain, budget)

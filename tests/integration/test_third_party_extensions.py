@@ -67,7 +67,7 @@ READER = CodebookReader(lambda path: Codebook(columns={"a": {"sdtype": "id"}}), 
 PROGRAM = """
 from sdv_plausible import fit_source
 from sdv_plausible.models import NAMES, make_learner
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.codebook import read_codebook
 from toy_package.learner import Toy
 from toy_package import source
 

@@ -27,7 +27,7 @@ from doors import fit_codes
 from voting import held_vote
 
 from sdv_plausible.extensions.models.paper import paper_network as paper_learner
-from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.structure import Entropies
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -35,7 +35,7 @@ from sdv_plausible.fitting import fit_source as fit_source_module
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings(
@@ -203,7 +203,7 @@ def app(columns: Collection[str] = ()) -> Run:
         known = {name: words for name, words in DECLARATIONS.items() if name not in columns}
         table = ReviewedTable(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
         fields = {"rows": "60", "epsilon": "4", "model": "independent"}
-        order, refused = read_order(table, drafted(tuple(COLUMNS), known), fields)
+        order, refused = read_order(table, draft_domain_file(tuple(COLUMNS), known), fields)
         assert order is not None, refused
         told = Told()
         background_fit.run(order, folder, told)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdv_plausible.rules import Allowed, Determined, Forbidden, Implies, OneHot
-from sdv_plausible.rules import contradictions as module
-from sdv_plausible.rules.contradictions import check_possible
+from sdv_plausible.rules import possible_values as module
+from sdv_plausible.rules.possible_values import check_possible
 
 WORDS = {
     "x": {"sdtype": "categorical", "range_values": ["a", "b"], "range_is_nullable": False},
@@ -62,5 +62,5 @@ def test_rules_without_a_common_column_are_looked_at_apart_and_too_many_values_s
     check_possible(others, WORDS)
     with pytest.raises(ValueError, match="no row"):
         check_possible([*others, *IMPOSSIBLE["two that exclude"]], WORDS)
-    monkeypatch.setattr(module, "MOST_ROWS", 3)
+    monkeypatch.setattr(module, "MAX_SEARCH_ROWS", 3)
     check_possible(IMPOSSIBLE["two that exclude"], WORDS)

@@ -103,7 +103,7 @@ def test_numbers_with_digits_of_their_own():
 def test_what_is_declared_of_the_distance():
     words = {"a": {"sdtype": "numerical", "range_min": 0, "range_max": 9},
              "b": {"sdtype": "numerical", "range_min": 0, "range_max": 20, "range_is_nullable": False}}  # fmt: skip
-    apart = lambda words, **options: Inequality("a", "b", **options).stand_ins(words)["b - a"]  # noqa: E731
+    apart = lambda words, **options: Inequality("a", "b", **options).surrogate_specs(words)["b - a"]  # noqa: E731
     assert apart(words) == {"sdtype": "numerical", "range_min": 0, "range_max": 20, "decimal_places": 0}
     assert apart(words, strict=True, most=3)["range_max"] == 3
     assert apart(words, strict=True)["range_min"] == 1
@@ -124,8 +124,8 @@ def test_the_unit_follows_from_the_formats():
         (MINUTES, DAYS, "D"),  # a date without a time of day is the whole day
         (None, DAYS, "D"),
     ]:
-        assert Inequality("a", "b").resolved(dates(first, second)).unit == unit
-    assert Inequality("a", "b", unit="h").resolved(dates(None, DAYS)).unit == "h"
+        assert Inequality("a", "b").resolve(dates(first, second)).unit == unit
+    assert Inequality("a", "b", unit="h").resolve(dates(None, DAYS)).unit == "h"
 
 
 def test_wrong_parameters_and_formats_that_do_not_tell_the_day():
@@ -167,7 +167,7 @@ def test_a_moment_is_not_after_the_day_that_it_is_on():
     ends = [int(pd.Timestamp(end).value) for end in ("2020-01-01", "2020-01-31")]
     for unit, zone in itertools.product((None, "D", "h", "min"), (None, "Asia/Tokyo", "America/New_York")):
         words = dates(None if zone else MINUTES, DAYS)
-        rule, formats = Inequality("a", "b", unit=unit).resolved(words), formats_of(words)
+        rule, formats = Inequality("a", "b", unit=unit).resolve(words), formats_of(words)
         moments = pd.Series(pd.to_datetime(SAME)).dt.tz_localize(zone) if zone else pd.Series(SAME)
         table = pd.DataFrame({"a": moments, "b": ["2020-01-05"] * 4})
         assert rule.holds(table, formats).tolist() == [True, True, True, False]
@@ -185,7 +185,7 @@ def test_a_moment_is_not_after_the_day_that_it_is_on():
         if zone is None:
             plain, exact = table.assign(b="2020-01-05 00:00"), {"a": MINUTES, "b": MINUTES}
             assert rule.holds(plain, exact).tolist() == [False, True, True, False]
-    strict = Inequality("a", "b", strict=True).resolved(dates(MINUTES, DAYS))  # which is one of days
+    strict = Inequality("a", "b", strict=True).resolve(dates(MINUTES, DAYS))  # which is one of days
     table = pd.DataFrame({"a": SAME, "b": ["2020-01-05"] * 4})
     assert strict.holds(table, {"a": MINUTES, "b": DAYS}).tolist() == [False, False, True, False]
 
@@ -193,7 +193,7 @@ def test_a_moment_is_not_after_the_day_that_it_is_on():
 def test_what_may_be_between_a_moment_and_a_date_is_declared_by_days():
     words = dates(MINUTES, DAYS)
     words["b"]["range_max"] = "2020-01-05"
-    rule = Inequality("a", "b").resolved(words)
+    rule = Inequality("a", "b").resolve(words)
     for first in ("2020-01-01 12:00", "2020-01-01 00:00"):  # from its first moment on no day more
         words["a"]["range_min"] = first
-        assert rule.stand_ins(words)[rule.distance]["range_max"] == 4
+        assert rule.surrogate_specs(words)[rule.distance]["range_max"] == 4

@@ -39,10 +39,10 @@ def test_others_count_as_the_nearest():
 
 def test_the_declared_range_in_steps():
     ends = {"sdtype": "numerical", "range_min": 0.1, "range_max": 2.6, "range_is_nullable": True}
-    found = Multiple("x", 0.25).stand_ins({"x": {**ends, "special_values": [-1]}})["x / 0.25"]
+    found = Multiple("x", 0.25).surrogate_specs({"x": {**ends, "special_values": [-1]}})["x / 0.25"]
     assert found == {**ends, "range_min": 1, "range_max": 10, "decimal_places": 0, "special_values": [-4]}
     large = {"sdtype": "numerical", "range_min": 0, "range_max": 2**62}
-    (found,) = Multiple("x", 1).stand_ins({"x": large}).values()
+    (found,) = Multiple("x", 1).surrogate_specs({"x": large}).values()
     assert found["range_max"] == 2**62
     for wrong in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="step"):
@@ -54,7 +54,7 @@ def test_the_declared_range_in_steps():
         (0.5, {"special_values": ["?"]}, "special_values that are texts"),
     ):
         with pytest.raises(Refused, match=f"{said}.*"):
-            Multiple("x", step).stand_ins({"x": {"sdtype": "numerical", **words}})
+            Multiple("x", step).surrogate_specs({"x": {"sdtype": "numerical", **words}})
 
 
 def test_ends_of_noise_beyond_64_bits_end_no_fit():

@@ -26,10 +26,10 @@ def test_flags_come_back():
 
 
 def test_truth_values_follow_from_the_columns_and_wrong_flags_are_refused():
-    rule = OneHot(["p", "q"]).resolved({n: {"sdtype": "boolean"} for n in "pq"})
+    rule = OneHot(["p", "q"]).resolve({n: {"sdtype": "boolean"} for n in "pq"})
     found = rule.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})
     assert found["p"].dtype == found["q"].dtype == bool
-    plain = OneHot(["p", "q"]).resolved({n: {"sdtype": "numerical"} for n in "pq"})
+    plain = OneHot(["p", "q"]).resolve({n: {"sdtype": "numerical"} for n in "pq"})
     assert plain.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})["p"].dtype == np.int64
     with pytest.raises(ValueError, match="must be two"):
         OneHot(["p", "q"], (1, 1.0))

@@ -121,7 +121,7 @@ def test_whatever_is_made_keeps_the_rules_that_make(rows):
     whole = folded.assign(**{"one of red, green, blue": "red", "fee / 0.25": 3})
     rows_of_model = whole[[a.name for a in model]]
     back = rules.fitted(model).unfold(rows_of_model)
-    for rule in rules.making:
+    for rule in rules.deriving_rules:
         assert rule.holds(back, ruled.formats()).all(), (str(rule), back[list(rule.columns)])
 
 
@@ -176,7 +176,7 @@ def test_contradictions_are_told_before_any_row():
 def test_chains_are_made_in_order():
     rules = rule_set(ruled.RULES[::-1])
     made = set()
-    for rule in rules.making:
+    for rule in rules.deriving_rules:
         assert not (set(rule.sources) & set(rules.made)) - made
         made |= set(rule.made)
     assert made == set(rules.made)
@@ -250,7 +250,7 @@ def test_rows_with_given_values_are_drawn_again():
 
 def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch):
     """Five standard deviations: false alarm 6e-7. Control: a row of any case takes the place, one of eleven of case a."""
-    for each, name in ((False, "LIKE"), (True, "LIKE_TRIES")):
+    for each, name in ((False, "CASE_ROUNDS"), (True, "CASE_TRIES")):
         assert drawn_by_case(each=each) == pytest.approx(0.5, abs=0.04)
         monkeypatch.setattr(module, name, 0)
         assert drawn_by_case(each=each) < 0.2
@@ -270,6 +270,6 @@ def test_hopeless_rules_stop_soon_and_rounds_are_bounded(monkeypatch):
         draw(100_000, 0.0)
     with pytest.raises(ValueError, match="0 keep all rules"):
         draw(1, 0.0)
-    monkeypatch.setattr(module, "ROUNDS", 1)
+    monkeypatch.setattr(module, "MAX_ROUNDS", 1)
     with pytest.raises(ValueError, match="keep all rules, and 500 are wanted"):
         draw(500, 0.05)

@@ -14,7 +14,7 @@ from sdv.sampling import Condition
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.rules import Implies, Inequality, Multiple, Sum
-from sdv_plausible.sdv.sdv_constraints import as_rules
+from sdv_plausible.sdv.sdv_parameters import as_rules
 
 cag = pytest.importorskip("sdv.cag")
 
@@ -61,8 +61,8 @@ def test_every_row_keeps_every_rule(storage: str) -> None:
     assert other.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release)
     assert ruled.broken(rebuilt.sample(100)) == {}
-    assert [str(rule) for rule in rebuilt._known.rules.rules] == [
-        str(rule) for rule in synth._known.rules.rules
+    assert [str(rule) for rule in rebuilt._fit_template.rules.rules] == [
+        str(rule) for rule in synth._fit_template.rules.rules
     ]
 
 
@@ -109,7 +109,7 @@ def test_saved_files_keep_the_rules(tmp_path: Path) -> None:
 
 def test_rows_cost_where_rows_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are drawn again count towards the cap of a row-by-row test: with a model that knows no structural zeros."""
-    monkeypatch.setattr("sdv_plausible.rules.structural_zeros.possible_pairs", lambda *_: {})
+    monkeypatch.setattr("sdv_plausible.rules.possible_values.possible_pairs", lambda *_: {})
     more: dict[str, Any] = {"test": "randomized", "row_cap": 300, "epsilon": 8.0}
     rules = [*ruled.RULES[:-3], Implies({"sex": "m"}, {"age": {"max": 50}})]
     synth = ruled.synthesizer(rules=rules, **more)

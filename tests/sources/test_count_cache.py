@@ -50,7 +50,7 @@ def differ(asked, found):
 @given(st.lists(st.lists(COLUMNS, max_size=6), min_size=1, max_size=4), st.sampled_from([0, 100, 1 << 23]))
 def test_tables_are_those_of_a_pass(asked, most):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count_cache, "MOST_CELLS", most)
+        patch.setattr(count_cache, "MAX_TOTAL_CELLS", most)
         assert not differ(asked, CountCache(SIZES))
 
 
@@ -85,7 +85,7 @@ def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch):
     assert ask([6, 8], rows=400) == 5  # of few rows, as it was asked
     assert count.passes[-1] == [(2, 10)]
     assert ask() == 5
-    monkeypatch.setattr(count_cache, "LARGEST", 50)
+    monkeypatch.setattr(count_cache, "MAX_BLOCK_CELLS", 50)
     assert ask([5, 3], [5, 7]) == 6  # codes that would have 40 cells, and 14
     assert count.passes[-1] == [(2, 20), (2, 7)]
     assert ask([7, 8]) == 7  # 140: no longer what is looked for
@@ -104,14 +104,14 @@ def test_a_fit_takes_three_passes(monkeypatch):
     declared = {name: census_like_metadata()[name] for name in rows}
     for planted in (False, True):
         if planted:
-            monkeypatch.setattr(count_cache, "MOST_CELLS", 0)
+            monkeypatch.setattr(count_cache, "MAX_TOTAL_CELLS", 0)
         passes.clear()
         fit_source(rows, None, declared, epsilon=100, random_state=3, allow_no_claim=True)
         assert (len(passes) == 3) is not planted
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(count_cache, "MOST_CELLS", 200)
+    monkeypatch.setattr(count_cache, "MAX_TOTAL_CELLS", 200)
     found, count = CountCache(SIZES), Counting()
     for _ in range(2):
         list(found.tables([[AXES[7], AXES[8]], [AXES[3]]], 4000, count))  # 140 and 20 cells

@@ -19,7 +19,7 @@ from sdv_plausible.sources import progress
 from sdv_plausible.sources.encoded_cache import keep_codes
 from sdv_plausible.sources.source import FrameSource, RereadSource
 from sdv_plausible.sources.source_counts import PartEncoder
-from sdv_plausible.table.columns.cell_reader import PLAIN
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING
 
 CODER = PartEncoder(DOMAIN, RuleSet(), KeyedRNG.from_seed(1))
 
@@ -62,7 +62,7 @@ def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_rea
     monkeypatch.setattr(progress, "EVERY", 0)
     source, told = FrameSource(FRAME, 100), []
     source.progress = progress.Progress(told.append)
-    list(keep_codes(RereadSource(source, {}, PLAIN), CODER, NAMES, tmp_path).tables(SETS))
+    list(keep_codes(RereadSource(source, {}, PLAIN_SPELLING), CODER, NAMES, tmp_path).tables(SETS))
     passes = [line.partition(" rows")[0] for line in told]
     assert passes[-1] == f"pass 2, {len(FRAME):,}"
     assert "pass 1, 100" in passes

@@ -181,8 +181,8 @@ def test_a_table_that_changes_is_refused_and_not_remembered(change, monkeypatch)
             self._table = CHANGES[change](self._table)
             return super().pieces(names)
 
-    for most in (count_cache.MOST_CELLS, 0):
-        monkeypatch.setattr(count_cache, "MOST_CELLS", most)
+    for most in (count_cache.MAX_TOTAL_CELLS, 0):
+        monkeypatch.setattr(count_cache, "MAX_TOTAL_CELLS", most)
         found = counts(Changing(FRAME, 100))
         next(found.tables(SETS))
         if most:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sdv_plausible
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
 HOUSE = Path(sdv_plausible.__file__).parent
 STUBS = sorted(HOUSE.rglob("__init__.pyi"))
@@ -32,7 +32,7 @@ def test_every_name_of_a_stub_loads(stub):
 def test_planted_a_name_in_another_spelling_is_seen(tmp_path):
     stub = tmp_path / "__init__.pyi"
     stub.write_text("from .a import A as A\nfrom .c import (\n    C as C,\n)\nfrom .b import B\n")
-    assert late_names("planted", str(tmp_path / "__init__.py"))[2] == ["A", "C"] != stated(stub)
+    assert lazy_attributes("planted", str(tmp_path / "__init__.py"))[2] == ["A", "C"] != stated(stub)
 
 
 def test_names_load_on_first_use_and_modules_too(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 
 if TYPE_CHECKING:
     from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
@@ -53,9 +53,11 @@ def run(options: argparse.Namespace) -> None:
                 app, keys, host, on_error, sessions=sessions, most_bytes=options.largest * MEGABYTE
             )
 
-        serve(make, lambda address: say(options, serving(address), {"address": address}), new_token())
+        serve(
+            make, lambda address: print_result(options, serving(address), {"address": address}), new_token()
+        )
     if not options.json:
-        show("Closed. Nothing is kept but what you saved.")
+        print_line("Closed. Nothing is kept but what you saved.")
 
 
 def _load_early() -> None:

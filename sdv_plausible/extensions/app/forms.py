@@ -17,11 +17,17 @@ from typing import Any
 from sdv_plausible.fitting.options import OPTIONS
 from sdv_plausible.table.columns.column_document import WORDS, SpecWord
 from sdv_plausible.table.columns.domain import MAX_BINS
-from sdv_plausible.table.declared.declarations import says_type_alone
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_keys, check_words
-from sdv_plausible.table.declared.specifications import declare, stated_of, told_sdtype
+from sdv_plausible.table.declared.declarations import declares_type_only
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    check_keys,
+    check_spec,
+    declare,
+    implied_sdtype,
+    partial_declaration_of,
+)
 from sdv_plausible.table.learned.declared_ranges import is_wide
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
 LEFT_OUT = "left out"  # of the file
@@ -191,11 +197,11 @@ def refusals(name: str, words: Words) -> dict[str, str]:
 def _check_word(name: str, word: str, value: Any, said: Words) -> None:
     check_keys(name, {word: value})
     sdtype = said.get("sdtype")
-    check_words(name, {word: value, **({"sdtype": sdtype} if isinstance(sdtype, str) else {})})
+    check_spec(name, {word: value, **({"sdtype": sdtype} if isinstance(sdtype, str) else {})})
 
 
 def _check_whole(name: str, words: Words) -> None:
-    if not says_type_alone(name, words) and stated_of(name, words, {}) is None:
+    if not declares_type_only(name, words) and partial_declaration_of(name, words, {}) is None:
         declare(name, words, None, MAX_BINS)
 
 
@@ -212,13 +218,13 @@ def meaning(name: str, words: Any) -> str:
     """What a column's words come to, in one line; the words must not be refused."""
     if isinstance(words, Mapping) and "kind" in words:
         return "learned within a budget; every fit that uses the file pays for it"
-    if not isinstance(words, Mapping) or (words.get("sdtype") is None and told_sdtype(words) is None):
+    if not isinstance(words, Mapping) or (words.get("sdtype") is None and implied_sdtype(words) is None):
         return "to be filled in"
-    if says_type_alone(name, words):
+    if declares_type_only(name, words):
         if words["sdtype"] in MODELLED_SDTYPES:
             return "its values are not declared: they are learned within the budget of a fit"
         return "invented anew, not modelled"
-    if stated_of(name, words, {}) is not None:
+    if partial_declaration_of(name, words, {}) is not None:
         return "its values are learned within the budget of a fit, and keep to what is declared"
     attribute = declare(name, words, None, MAX_BINS)
     missing = ", and missing" if attribute.nullable else ""

@@ -22,8 +22,8 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sources.fingerprints import Fingerprint, TracedPart
 from sdv_plausible.sources.source import PART_ROWS, PartTask, Source
 from sdv_plausible.sources.worker_pool import packed
-from sdv_plausible.table.cells.cell_series import plain_cells
-from sdv_plausible.table.files.storage_types import holds_no_text, with_texts
+from sdv_plausible.table.cells.cell_series import normalize_cells
+from sdv_plausible.table.files.storage_types import has_invalid_utf8, mask_invalid_utf8
 
 T = TypeVar("T")
 ADDED_AT_ONCE = 8
@@ -122,12 +122,12 @@ def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     part = part.copy(deep=False)
     part.index = pd.RangeIndex(len(part))
     otherwise = [name for name in part.columns if not _is_stored(part[name].dtype, types[name])]
-    part = plain_cells(_with_categories(part))  # first: some moments have no object
+    part = normalize_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
-    return plain_cells(with_texts(part)) if otherwise else with_texts(part)
+    return normalize_cells(mask_invalid_utf8(part)) if otherwise else mask_invalid_utf8(part)
 
 
 def _is_stored(found: Any, told: Any) -> bool:
@@ -142,6 +142,6 @@ def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
     for place, (_, column) in enumerate(part.items()):
         if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
             texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
-            if not (holds_no_text(texts) or texts.dictionary.null_count):
+            if not (has_invalid_utf8(texts) or texts.dictionary.null_count):
                 part.isetitem(place, texts.to_pandas())
     return part

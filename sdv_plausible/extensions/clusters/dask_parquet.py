@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from dask.dataframe.dask_expr.io.parquet import ReadParquetFSSpec
 from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
 
-from sdv_plausible.table.files.storage_types import holds_no_text
+from sdv_plausible.table.files.storage_types import has_invalid_utf8
 
 READ_AS_USUAL = {
     "engine": "pyarrow", "filters": None, "categories": None, "kwargs": {"dtype_backend": None},
@@ -33,7 +33,7 @@ class Partition:
         for place, name in enumerate(names):
             cells = table.column(place)
             known = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
-            if any(map(holds_no_text, known)):  # it would end the pass
+            if any(map(has_invalid_utf8, known)):  # it would end the pass
                 table = table.set_column(place, name, cells.cast(cells.type.value_type))
         as_it_is = {"split_blocks": True}  # columns are not copied into one block
         frame = ArrowDatasetEngine._arrow_table_to_pandas(

@@ -16,7 +16,13 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.fingerprints import FACTOR, HALF, TracedPart, fingerprint
-from sdv_plausible.table.contribution_bounding import identities, name_hash, numbered, smallest, without_names
+from sdv_plausible.table.contribution_bounding import (
+    has_unidentified_rows,
+    name_hash,
+    person_keys,
+    person_numbers,
+    select_smallest,
+)
 
 MISSING = np.uint64(0xD6E8FEB86659FD93)  # in the place of a category's hash
 
@@ -29,7 +35,7 @@ class UnnamedRowsTask:
 
     def count(self, part: pd.DataFrame, number: int) -> int:  # noqa: ARG002
         """Count one part."""
-        return int(without_names(part[self.person], identities(part[self.person])))
+        return int(has_unidentified_rows(part[self.person], person_keys(part[self.person])))
 
     def merge(self, one: int, other: int) -> int:
         """Add."""
@@ -56,8 +62,8 @@ class RowChoice:
 
     def dealt(self, part: pd.DataFrame, places: int) -> Iterator[tuple[int, bytes]]:
         """Deal out a part: places, 0 to ``places`` - 1, and their rows. All rows of a person go to one."""
-        names = identities(part[self.person])
-        whose = numbered(names)
+        names = person_keys(part[self.person])
+        whose = person_numbers(names)
         people, first = np.unique(whose, return_index=True)
         place_of = np.array([name_hash(names[i]) % places for i in first], dtype=np.int64)
         place = np.where(whose < 0, -1, place_of[np.searchsorted(people, whose)])
@@ -70,7 +76,7 @@ class RowChoice:
     def chosen(self, dealt: Iterable[bytes], empty: pd.DataFrame) -> TracedPart:
         """Choose of all rows that were dealt to some places, in an order that the rows decide."""
         pieces = [pickle.loads(rows) for rows in dealt] or [empty]
-        whose = numbered(np.concatenate([identities(piece[self.person]) for piece in pieces]))
+        whose = person_numbers(np.concatenate([person_keys(piece[self.person]) for piece in pieces]))
         content = np.concatenate([contents(piece) for piece in pieces])
         used = chosen(whose, content, self.most, self.key)
         ends = np.cumsum([len(piece) for piece in pieces])
@@ -112,7 +118,7 @@ def chosen(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -> np.
     told = np.stack([content[many], rank[many].astype(np.uint64)], axis=1).astype("<u8").tobytes()
     hashes = (blake2b(told[i : i + 16], digest_size=8, key=key).digest() for i in range(0, len(told), 16))
     secret[many] = np.frombuffer(b"".join(hashes), dtype="<u8")
-    used = smallest(whose, secret, most)
+    used = select_smallest(whose, secret, most)
     return np.asarray(order[used[np.argsort(content[used], kind="stable")]])
 
 

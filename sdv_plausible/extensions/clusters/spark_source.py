@@ -27,8 +27,8 @@ from sdv_plausible.sources.fingerprints import Fingerprints, TracedPart
 from sdv_plausible.sources.source import PART_ROWS, PartTask, SourceError, SourceType, quietly
 from sdv_plausible.sources.source_columns import RowCountTask
 from sdv_plausible.sources.worker_pool import packed
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType
-from sdv_plausible.table.files.parquet_files import frame_of
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType
+from sdv_plausible.table.files.parquet_files import parse_arrow_table
 
 PACKAGE = "sdv-plausible"
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class SparkSource(ClusterSource):
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return frame_of(self._schema(names).empty_table(), self._types, PLAIN)
+        return parse_arrow_table(self._schema(names).empty_table(), self._types, PLAIN_SPELLING)
 
     def total(self, work: PartTask[T], names: Sequence[str]) -> T:
         """Counts of all partitions.
@@ -306,7 +306,10 @@ def _read(batches: Iterable[Any], schema: Any, types: Mapping[str, ColumnType], 
         if i >= PARTS_OF_PARTITION:
             raise SourceError("source: a partition has too many rows: give it more (table.repartition(1000))")
         table = pa.Table.from_batches(some).rename_columns(schema.names).cast(schema)
-        yield partition * PARTS_OF_PARTITION + i, frame_of(table, types, PLAIN, categories=True)
+        yield (
+            partition * PARTS_OF_PARTITION + i,
+            parse_arrow_table(table, types, PLAIN_SPELLING, categories=True),
+        )
 
 
 def _together(batches: Iterable[Any], by: PartTask[TracedPart]) -> Pairs:

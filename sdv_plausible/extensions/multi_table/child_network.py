@@ -14,10 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED, AdaptiveNetwork
-from sdv_plausible.models.adaptive.conditioning_columns import ConditioningColumns
-from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.maximum_entropy import fit_network
-from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates, fit_network
+from sdv_plausible.models.adaptive.measurements import ConditioningColumns, Measurements
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional

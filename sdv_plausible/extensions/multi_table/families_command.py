@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import (
     UsageError,
-    add_spelling,
+    add_format_options,
+    check_files_exist,
     check_largest_file,
     check_output,
-    check_there,
-    flag,
-    is_same,
-    keep,
-    marks_of,
-    write,
+    given_format,
+    is_same_file,
+    option_name,
+    save_to_new_folder,
+    write_output,
 )
-from sdv_plausible.cli.fit_options import add_budget, opened_budget
-from sdv_plausible.cli.output import say, steps, to_holder
-from sdv_plausible.cli.run_fit import allow_no_claim
+from sdv_plausible.cli.output import print_result, print_to_stderr, progress_steps
+from sdv_plausible.cli.run_fit import add_budget, allow_no_claim, open_budget
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +61,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     types = "your word that types, keys and relationships in --metadata were known without the rows"
     add("--types", choices=("declared", "detected"), help=f"{types} (declared), or that they were not")
     add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
-    add_spelling(command, "data", "children")
+    add_format_options(command, "data", "children")
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     allow_no_claim(command)
@@ -73,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     """Fit all tables, write the release, and draw from it."""
     from sdv_plausible.table.declared.domain_file import read_json
 
-    check_there(options, "data", "children", "metadata", "domain", "roles")
+    check_files_exist(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
     check_largest_file()
     if options.sampled is not None:
@@ -85,13 +84,13 @@ def run(options: argparse.Namespace) -> None:
         roles={} if options.roles is None else read_json(options.roles, "roles", ""),
         neighbours=options.neighbours,
         types=options.types,
-        budget=opened_budget(options),
+        budget=open_budget(options),
     )
     files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
         raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
-    with steps("reading", "fitting", "writing") as begin:
+    with progress_steps("reading", "fitting", "writing") as begin:
         begin()
         tables = read_tables(options, files)
         begin()
@@ -99,13 +98,13 @@ def run(options: argparse.Namespace) -> None:
         begin()
         release = synth.release()
         with _kept_if_lost(release, options.output):
-            write(options, options.output, release.to_bytes())
+            write_output(options, options.output, release.to_bytes())
         if options.sampled is not None:
             with _told_where(options.output):
                 write_tables(release.sample(), options.sampled)
     beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
-    say(
+    print_result(
         options,
         f"{ledger}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
         {"output": options.output, "sha256": release.digest, "sampled": options.sampled,
@@ -137,7 +136,7 @@ def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniab
             for name, one in domain.items()
         }
         for path in (one for one in domain.values() if isinstance(one, Path)):
-            if (output := getattr(options, "output", None)) is not None and is_same(output, path):
+            if (output := getattr(options, "output", None)) is not None and is_same_file(output, path):
                 raise UsageError(
                     f"output ({output}) is a file that --domain names and that is read; choose another name"
                 )
@@ -177,7 +176,8 @@ def files_by_table(
         )
     found = named if is_named else in_order
     return {
-        name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
+        name: (Files(found[name], **given_format(options, found[name])), types)
+        for name, types in tables.items()
     }
 
 
@@ -198,7 +198,9 @@ def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):
-            to_holder(f"the fit is kept in {keep(output.parent, output.name, release.save)}")
+            print_to_stderr(
+                f"the fit is kept in {save_to_new_folder(output.parent, output.name, release.save)}"
+            )
         raise
 
 
@@ -208,7 +210,9 @@ def _told_where(output: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        to_holder(f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables")
+        print_to_stderr(
+            f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables"
+        )
         raise
 
 
@@ -216,20 +220,20 @@ def check_new_folder(options: argparse.Namespace, name: str) -> None:
     """Refuse a folder for tables that is there, or is in none."""
     folder: Path = getattr(options, name)
     if folder.exists() or folder.is_symlink() or not folder.resolve().parent.is_dir():
-        raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
+        raise UsageError(f"{option_name(name)}: {folder} must be a new folder, in one that is there")
 
 
 def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     """All tables as CSV files in a folder, which is there whole or not at all."""
-    from sdv_plausible.table.files.write_table import write_table
+    from sdv_plausible.table.files.table_file import write_table
     from sdv_plausible.utils.atomic_files import part_folder
-    from sdv_plausible.utils.file_names import file_in
+    from sdv_plausible.utils.file_paths import path_in_folder
 
     with part_folder(folder.parent) as hidden:
         whole = hidden / "tables"
         whole.mkdir()
         for name, table in tables.items():
-            write_table(table, file_in(whole, name, ".csv"))
+            write_table(table, path_in_folder(whole, name, ".csv"))
         if folder.exists() or folder.is_symlink():  # made meanwhile; a rename would take an empty one's place
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
         whole.rename(folder)

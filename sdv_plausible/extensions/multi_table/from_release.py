@@ -11,8 +11,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.fitting.reused_domain import without_assumed_format
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.cells.dates import shows_time, write_dates
 from sdv_plausible.table.columns.column_document import type_words
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def _declared(release: FamilyRelease, name: str) -> dict[str, Any]:
     declared = {a.name: without_assumed_format(a, one.ledger) for a in own if a.provenance == "declared"}
     rules = {
         made: _with_rule(rule, attribute, one.domain)
-        for rule in one.rules.rule_set.making
+        for rule in one.rules.rule_set.deriving_rules
         for made, attribute in one.rules.made.items()
         if made in rule.made and (made in declared or made not in assumed)
     }

@@ -25,6 +25,7 @@ from sdv_plausible.extensions.multi_table.related_rows import brought_together
 from sdv_plausible.extensions.multi_table.relationships import read_tree
 from sdv_plausible.extensions.multi_table.roles import Often, Role, read_roles
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, warn_of_assumed_types
+from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -33,7 +34,6 @@ from sdv_plausible.fitting.object_state import (
     without_transient,
 )
 from sdv_plausible.fitting.release_budget import Budget, check_budget
-from sdv_plausible.fitting.zero_cost_entries import check_types
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import check_total
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -41,15 +41,15 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Relation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import listed
-from sdv_plausible.release.file.ledger_section import check_joint_fits
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.release.file.ledger_section import check_joint_ledgers_fit
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.data_checks import Check
-from sdv_plausible.table.declared.access_log import told_of_look
-from sdv_plausible.table.declared.declarations import Types, domain_document
+from sdv_plausible.table.declared.access_log import log_access_of_domain
+from sdv_plausible.table.declared.declarations import Types, as_domain_file
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.files.storage_types import with_texts
+from sdv_plausible.table.files.storage_types import mask_invalid_utf8
 
 Tables = dict[str, pd.DataFrame]
 SUCH_AS = "such as {'persons': {'relation': {'head': 'exactly one'}}}"
@@ -136,7 +136,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         for name in PARAMETERS:
             if name not in NOT_FIXED:
                 setattr(self, name, given[name])  # a copy, fixed from now on
-        declared = {name: domain_document(one) for name, one in (domain or {}).items()}
+        declared = {name: as_domain_file(one) for name, one in (domain or {}).items()}
         self.metadata, self.budget = without_details(metadata), budget
         files = {name: declared[name] if is_path(one) else one for name, one in (domain or {}).items()}
         self._from_files = {"domain": files} if any(map(is_path, (domain or {}).values())) else {}
@@ -234,7 +234,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             findings, looked, lines = check_table(name, tables[name], types, file, told.max_bins)
             found += findings
             compared |= {f"{name}.{column}" for column in looked}
-            for line in [*lines, *told_of_look((self.domain or {}).get(name), looked)]:
+            for line in [*lines, *log_access_of_domain((self.domain or {}).get(name), looked)]:
                 show(line)
         found += check_keys(tables, told.tree)
         most = ", ".join(f"{link.child} {link.most}" for link in told.tree.links)
@@ -261,7 +261,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         check_budget(self.budget)
         for table in (told.of_root(), *map(told.of_child, tree.links)):
             table.fit.opened(warns=False)  # complains now of what no release file could hold
-        check_joint_fits(told.epsilon, told.planned.values())
+        check_joint_ledgers_fit(told.epsilon, told.planned.values())
         planned = self.plan()
         warn_of_assumed_types(planned)
         if self.budget is not None:
@@ -292,7 +292,9 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                     f"data: columns of table {name!r} ({sorted(given)}) must be the "
                     f"metadata's ({sorted(columns)}), each once",
                 )
-            found[name] = plain_cells(with_texts(data[name].set_axis(given, axis=1)[list(columns)]))
+            found[name] = normalize_cells(
+                mask_invalid_utf8(data[name].set_axis(given, axis=1)[list(columns)])
+            )
         return found
 
     def sample(

@@ -19,9 +19,9 @@ import pandas as pd
 from sdv_plausible.extensions.multi_table.related_rows import families_of
 from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
-from sdv_plausible.fitting.diagnostics import compared
+from sdv_plausible.fitting.diagnostics import compare_with_declarations
 from sdv_plausible.table.columns.cell_reader import ColumnType
-from sdv_plausible.table.contribution_bounding import identities
+from sdv_plausible.table.contribution_bounding import person_keys
 from sdv_plausible.table.data_checks import Finding
 from sdv_plausible.table.declared.domain_file import DomainFile
 
@@ -37,7 +37,7 @@ def check_table(
     """One table against its own declarations: findings, columns compared, and lines that quote cells."""
     columns = {column: kind.words for column, kind in types.items()}
     declared, rules, specs = Columns(columns=columns, domain=file, max_bins=max_bins).read()
-    found, looked, lines = compared(declared, rules, specs, table)
+    found, looked, lines = compare_with_declarations(declared, rules, specs, table)
     told = [replace(finding, column=f"{name}.{finding.column}") for finding in found.findings]
     return told, looked, [f"{name}.{line}" for line in lines]
 
@@ -50,7 +50,7 @@ def check_keys(tables: Mapping[str, pd.DataFrame], tree: TableTree) -> Iterator[
     for name in tree.tables:
         if not (below := tree.below(name)):
             continue
-        cells = identities(tables[name][below[0].primary_key])
+        cells = person_keys(tables[name][below[0].primary_key])
         keys = {key for key in cells if key is not None}
         lost = sum(key is None for key in cells)
         unnamed = NOT_USED if name == tree.root else "nothing hangs on such rows"
@@ -64,7 +64,7 @@ def check_keys(tables: Mapping[str, pd.DataFrame], tree: TableTree) -> Iterator[
             told[tied] = len(keys) - len(families)
         yield from _findings(f"{name}.{below[0].primary_key}", len(cells), told)
         for link in below:
-            yield from _of_link(keys, identities(tables[link.child][link.foreign_key]), link)
+            yield from _of_link(keys, person_keys(tables[link.child][link.foreign_key]), link)
 
 
 def _of_link(keys: Collection[Any], named: np.ndarray, link: Relationship) -> Iterator[Finding]:

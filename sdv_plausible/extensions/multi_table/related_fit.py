@@ -22,9 +22,9 @@ from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
 from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.fit_source import release_of
+from sdv_plausible.fitting.fit_source import make_release
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 from sdv_plausible.fitting.release_budget import only_planned
-from sdv_plausible.fitting.zero_cost_entries import side_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -33,17 +33,17 @@ from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings_section import said
+from sdv_plausible.release.file.settings_section import release_settings
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Types
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.files.storage_types import PERSON, check_storage
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
 
 GROWS = (
     5 / 6
@@ -79,7 +79,7 @@ class OwnColumns:
         names = [name for name, kind in self.types.items() if kind.is_modelled]
         rows = InMemoryRows(table[names], self.rules)
         if spelled := self.declared.spelled:
-            rows = rows.read_again(spelled, PLAIN, self.rules)
+            rows = rows.read_again(spelled, PLAIN_SPELLING, self.rules)
         others = table[[name for name in self.types if name not in names]].reset_index(drop=True)
         return pd.concat([rows.folded(list(self.specs)), others], axis=1)
 
@@ -258,7 +258,9 @@ class MultiTableSpecs:
         for name, table in tables.items():
             own, named = self.own[name], [link for link in self.tree.links if link.child == name]
             read = {column: kind.sdtype for column, kind in own.types.items() if kind.is_modelled}
-            read |= {key: PERSON for key in (keys.get(name), *(link.foreign_key for link in named)) if key}
+            read |= {
+                key: PERSON_SDTYPE for key in (keys.get(name), *(link.foreign_key for link in named)) if key
+            }
             words = {column: own.types[column].words for column in own.types}
             try:
                 check_storage(table, read)
@@ -319,12 +321,12 @@ class TableFit:
         read = arguments.read(
             {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=told.max_bins, name=name
         )
-        settings = said(
+        settings = release_settings(
             arguments.settings, model, read.told.open, max_bins=told.max_bins, types=arguments.types,
             locales=arguments.locales, enforce_min_max_values=True, enforce_rounding=True,
             undeclared="private", returns_tables=False,
         )  # fmt: skip
-        side = side_entries(
+        side = entries_without_cost(
             told.random_state, has_constraints=False, types=told.types, assumed=arguments.assumed
         )
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
@@ -350,7 +352,7 @@ class TableFit:
         found = fit.run(rows, fit.opened(None, warns=False), coins, own)
         of_others = [replace(a, provenance="declared") for a in found.domain if a.name not in fit.specs]
         beside = column_types({attribute.name: attribute for attribute in of_others})
-        release = release_of(found, fit, {**self.columns, **beside}, self.name, self.key)
+        release = make_release(found, fit, {**self.columns, **beside}, self.name, self.key)
         teller.told.extend(FitWarning(f"{self.name}: {one}", for_holder=one.for_holder) for one in own.told)
         return release
 

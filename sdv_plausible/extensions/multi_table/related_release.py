@@ -23,7 +23,7 @@ from sdv_plausible.extensions.multi_table.relationships import (
 )
 from sdv_plausible.extensions.multi_table.roles import OFTEN, Role, lines
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES, PrivacyLedger
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import listed
@@ -31,20 +31,20 @@ from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.all_sections import SECTIONS, read_document
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.document_nodes import DocumentNode
-from sdv_plausible.release.file.ledger_section import check_soon
+from sdv_plausible.release.file.ledger_section import check_complexity
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.release_sampling import completed
+from sdv_plausible.release.file.release_sampling import complete_table
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
 
-FORMAT = json_documents.OF_FAMILIES
+FORMAT = json_documents.MULTI_TABLE_FORMAT
 MOST_ROLES = 1000
 COVERS = "all tables and what links them, any number of rows, and the saved release"
 
@@ -99,7 +99,9 @@ class FamilyRelease:
         assert self._drawings is not None  # it complains of what is not of one fit
         for name, one in self.tables.items():
             rules, own = one.rules.rule_set, {*self.own_modelled(name), *one.rules.made}
-            if rules.limiting or any({*rule.columns, *rule.added} - own for rule in rules.making):
+            if rules.row_constraints or any(
+                {*rule.columns, *rule.added} - own for rule in rules.deriving_rules
+            ):
                 raise ValueError(f"rules of table {name!r} must make columns of its own columns, and no more")
         keys = {tree.root: None} | {link.child: link.foreign_key for link in tree.links}
         units = {
@@ -167,7 +169,7 @@ class FamilyRelease:
         """Draw so many rows of the root with all that hangs on them, from these coins."""
         root, this = self.tree.root, coins.spawn("parents")
         self._root.check_memory(number)
-        rows = {root: self._root.drawn_by_model(number, this)}  # what the models see
+        rows = {root: self._root.sample_modelled(number, this)}  # what the models see
         drawn = {root: self._completed(root, rows[root], partial(this.spawn, "invented"))}
         for name, drawing in self._drawings.items():
             link, this = drawing.link, coins.spawn("children").spawn(name)
@@ -205,7 +207,7 @@ class FamilyRelease:
         one = self.tables[name]
         schema = replace(one.schema, columns=tuple(self.own_columns(name)))
         rows, whole = one.rules.unfold(rows), self.whole(name)
-        return completed(rows, schema, whole, streams, locales=one.settings["locales"])
+        return complete_table(rows, schema, whole, streams, locales=one.settings["locales"])
 
     def card(self, *, budget: Any = None, **known: str) -> PrivacyCard:
         """Make the page on this release that a data-protection officer files: of all tables, one total.
@@ -245,7 +247,7 @@ class FamilyRelease:
 
     def save(self, path: str | Path, *, readable: bool = False) -> str:
         """Write the release, whole or not at all, and return its digest."""
-        write_whole(path, self.to_bytes(readable=readable))
+        write_atomically(path, self.to_bytes(readable=readable))
         return self.digest
 
     @classmethod
@@ -265,7 +267,7 @@ class FamilyRelease:
         """
         check.whole("max_bytes", max_bytes, 1, f"try {2 * json_documents.MAX_BYTES}")
         what = "a release of related tables"
-        return json_documents.loaded(
+        return json_documents.load_file(
             path, lambda data: cls.from_bytes(data, max_bytes=max_bytes), what, expect_sha256, max_bytes
         )
 
@@ -293,7 +295,7 @@ class FamilyRelease:
         if max(map(tree.rows, tree.tables)) > MOST_ROWS:
             raise ValueError(f"the entry 'links' must leave a family at most {MOST_ROWS:,} rows of a table")
         documents_of = f["tables"].fields(tree.tables)
-        check_soon(one.fields(SECTIONS)["ledger"] for one in documents_of.values())
+        check_complexity(one.fields(SECTIONS)["ledger"] for one in documents_of.values())
         tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
         roles = {
             name: _read_roles(one, tables[name].domain)
@@ -303,7 +305,7 @@ class FamilyRelease:
         return cls(tree=tree, tables=tables, roles=roles)
 
     def __str__(self) -> str:
-        first = visible(self.ledger.words.first, keep="")
+        first = escape_controls(self.ledger.words.first, keep="")
         return f"FamilyRelease of {listed(self.tree.tables)}, sha256 {self.digest}\n{first}"
 
     __repr__ = __str__
@@ -375,7 +377,7 @@ def joint_ledger(tree: TableTree, ledgers: Mapping[str, PrivacyLedger]) -> Priva
                     assumes=tuple(f"{table}.{column}" for column in entry.assumes),
                 )
                 for entry in ledgers[table].entries
-                if entry.losses or entry.name not in SAID
+                if entry.losses or entry.name not in SENTENCE_ENTRIES
             )
         )
     return joint

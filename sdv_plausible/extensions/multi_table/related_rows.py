@@ -24,7 +24,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.contribution_bounding import identities, numbered, smallest
+from sdv_plausible.table.contribution_bounding import person_keys, person_numbers, select_smallest
 
 _NONE: Mapping[str, tuple[np.ndarray, Sequence[str]]] = MappingProxyType({})
 
@@ -62,14 +62,16 @@ def brought_together(
     children one with the role, chosen secretly, and no line of its own.
     """
     names = _KeyNumbers.of(tables, tree)
-    used = {tree.root: smallest(names.family(), coins.spawn(tree.root).uniform(len(tables[tree.root])), 1)}
+    used = {
+        tree.root: select_smallest(names.family(), coins.spawn(tree.root).uniform(len(tables[tree.root])), 1)
+    }
     whose, first = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for link in tree.links:
         at = names.places(link, used[link.parent])
         secret = coins.spawn(link.child)
         if link.child in names.own:  # of several rows of one key one is used, of those that hang on used rows
             own = np.where(at < 0, -1, names.own[link.child])
-            one = smallest(own, secret.spawn("key").uniform(len(at)), 1)
+            one = select_smallest(own, secret.spawn("key").uniform(len(at)), 1)
             at = np.where((own < 0) | np.isin(np.arange(len(at)), one), at, -1)
         can = firsts[link.child][0] if link.child in firsts else None
         used[link.child], first[link.child] = chosen_rows(at, can, link.most, secret)
@@ -115,7 +117,7 @@ class _KeyNumbers:
                     tables[name][below[0].primary_key],
                     *(tables[one.child][one.foreign_key] for one in below),
                 ]
-                numbers = numbered(np.concatenate([identities(column) for column in keys]))
+                numbers = person_numbers(np.concatenate([person_keys(column) for column in keys]))
                 own[name], *named = np.split(numbers, np.cumsum([len(column) for column in keys])[:-1])
                 of_parent |= {one.child: found for one, found in zip(below, named, strict=True)}
         return cls(tree=tree, own=own, of_parent=of_parent)
@@ -202,11 +204,11 @@ def chosen_rows(
     Of each parent one that ``can``, where it has one and ``can`` is told; in all at most ``most``.
     """
     if can is None:
-        used = smallest(whose, coins.uniform(len(whose)), most)
+        used = select_smallest(whose, coins.uniform(len(whose)), most)
         return used, np.zeros(len(used), dtype=bool)
-    one = smallest(np.where(can, whose, -1), coins.spawn("first").uniform(len(whose)), 1)
+    one = select_smallest(np.where(can, whose, -1), coins.spawn("first").uniform(len(whose)), 1)
     is_first = np.isin(np.arange(len(whose)), one)
-    others = smallest(np.where(is_first, -1, whose), coins.uniform(len(whose)), most - 1)
+    others = select_smallest(np.where(is_first, -1, whose), coins.uniform(len(whose)), most - 1)
     used = np.sort(np.concatenate([one, others]))
     return used, is_first[used]
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sdv_plausible.privacy.neighbours import RELATIONS, OneFamily, Relation
+from sdv_plausible.privacy.neighbours import RELATIONS, RelatedTablesUnit, Relation
 from sdv_plausible.privacy.parameter_checks import Refused, listed, one_of, whole
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
-from sdv_plausible.table.columns.column_document import schema_of
-from sdv_plausible.table.declared.spec_words import check_names, check_table_names
+from sdv_plausible.table.columns.column_document import type_words_by_column
+from sdv_plausible.table.declared.specifications import check_names, check_table_names
 
 Specs = dict[str, dict[str, Any]]
 MOST_CHILDREN, MOST_ROWS, MOST_TABLES = 1000, 10**6, 100
@@ -116,11 +116,11 @@ class TableTree:
         return self.neighbours == "replace_one"
 
     @property
-    def family(self) -> OneFamily:
+    def family(self) -> RelatedTablesUnit:
         """Whom the whole release protects."""
         hanging = tuple((one.child, one.parent, one.foreign_key, one.most) for one in self.links)
         key = self.links[0].primary_key
-        return OneFamily(
+        return RelatedTablesUnit(
             rows=max(map(self.rows, self.tables)), replace=self.replace, person=key, root=self.root,
             hanging=hanging,
         )  # fmt: skip
@@ -244,7 +244,7 @@ def _has_columns(table: Any) -> bool:
 def _columns(tables: Mapping[str, Any], name: str) -> Specs:
     columns = tables[name].get("columns") or {}
     check_names(columns, f"metadata of table {name!r}")
-    return schema_of(columns)  # all else may have been detected in the rows
+    return type_words_by_column(columns)  # all else may have been detected in the rows
 
 
 def _one_column(word: str, said: Mapping[str, Any]) -> str:

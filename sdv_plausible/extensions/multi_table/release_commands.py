@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.check import say_found
-from sdv_plausible.cli.files import UsageError, flag, how
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.check import print_findings
+from sdv_plausible.cli.files import UsageError, given_options, option_name
+from sdv_plausible.cli.output import print_result
 from sdv_plausible.extensions.multi_table.families_command import (
     check_new_folder,
     files_by_table,
@@ -22,7 +22,7 @@ from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 
 def check(options: argparse.Namespace) -> None:
     """Compare related tables with their declarations, and count how their rows fit together."""
-    from sdv_plausible.table.files.table_file import columns_of, unreadable, written_as_codes
+    from sdv_plausible.table.files.table_file import count_code_cells, count_unreadable_cells, file_columns
 
     if options.metadata is None:
         raise files.UsageError("several files need --metadata: SDV's, of the tables and their relationships")
@@ -30,13 +30,13 @@ def check(options: argparse.Namespace) -> None:
         raise files.UsageError("--rules are of one table, and related tables take none: leave it out")
     options.domain = None if options.domain is None else Path(options.domain)
     options.max_children = "8" if options.max_children is None else options.max_children
-    files.check_there(options, "data", "metadata", "domain")
+    files.check_files_exist(options, "data", "metadata", "domain")
     synth = synthesizer_of(options)
     by_table = files_by_table(options, synth, options.data)
     left = [
         f"{name}.{column}"
         for name, (file, types) in by_table.items()
-        for column in columns_of(file, types)
+        for column in file_columns(file, types)
         if column not in types
     ]
     lines: list[str] = []
@@ -48,9 +48,9 @@ def check(options: argparse.Namespace) -> None:
             for column, count in counts(*file).items()
             if f"{name}.{column}" in looked  # of others nothing
         }
-        for counts in (unreadable, written_as_codes)
+        for counts in (count_unreadable_cells, count_code_cells)
     )
-    say_found(options, [*lines, *str(found).splitlines()], unread, codes, left)
+    print_findings(options, [*lines, *str(found).splitlines()], unread, codes, left)
 
 
 def sample(options: argparse.Namespace) -> None:
@@ -60,11 +60,11 @@ def sample(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
     check_new_folder(options, "output")
     release = FamilyRelease.load(options.release, options.expect_sha256)
-    tables = release.sample(options.rows, **how(options, "random_state"))
+    tables = release.sample(options.rows, **given_options(options, "random_state"))
     write_tables(tables, options.output)
     rows = {name: len(table) for name, table in tables.items()}
     told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
-    say(
+    print_result(
         options,
         f"Wrote rows to {options.output}: {told}",
         {"output": options.output, "rows": rows, "sha256": release.digest},
@@ -73,7 +73,7 @@ def sample(options: argparse.Namespace) -> None:
 
 def load(options: argparse.Namespace) -> tuple[Any, tuple[str, ...]]:
     """The release that ``card`` describes, and the names of its tables."""
-    if odd := how(options, "standard", "domain", "audit"):
-        raise UsageError(f"{flag(next(iter(odd)))} plays no part in related tables: leave it out")
+    if odd := given_options(options, "standard", "domain", "audit"):
+        raise UsageError(f"{option_name(next(iter(odd)))} plays no part in related tables: leave it out")
     release = FamilyRelease.load(options.release, options.expect_sha256)
     return release, tuple(release.tree.tables)

@@ -29,7 +29,7 @@ Roles = Mapping[str, Sequence[Role]]
 def simulated_rows(tree: TableTree, roles: Roles, found: Mapping[str, Release], table: str) -> pd.DataFrame:
     """The model's columns of a table's rows, drawn with a public seed from releases on the way to it."""
     coins = KeyedRNG.from_seed(SIMULATION_SEED)
-    rows = found[tree.root].drawn_by_model(NUM_SIMULATED, coins.spawn("parents"))
+    rows = found[tree.root].sample_modelled(NUM_SIMULATED, coins.spawn("parents"))
     path = [link.child for link in tree.path(table)]
     on_the_way = {name: found[name] for name in (tree.root, *path)}
     for name, drawing in drawings(tree, on_the_way, roles).items():

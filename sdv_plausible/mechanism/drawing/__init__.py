@@ -1,1 +1,1 @@
-"""Who draws the rows of a fitted release, and what they are drawn from."""
+"""Samplers of a fitted release, and the data that they sample from."""

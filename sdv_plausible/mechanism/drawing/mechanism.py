@@ -1,8 +1,7 @@
 """Mechanism 1 of the paper.
 
-A row leaves only if the privacy test lets it: proposals that fail are drawn again inside, and nothing about
-them -- not their number, not their rate -- is kept or shown (a visible rejection is an output that Theorem 1
-does not cover).
+A row is released only if it passes the privacy test. Rejected candidates are replaced inside, and neither
+their number nor their rate is stored or shown: Theorem 1 does not cover visible rejections.
 """
 
 from __future__ import annotations
@@ -20,31 +19,31 @@ from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
+from sdv_plausible.privacy.noise.mechanisms import hypergeometric_counts
 
-BATCH = 1 << 17  # proposals made at once, at most
-SPARE = 64  # proposals made beyond those that the pass rate so far asks for
-LEAST_RATE = 1e-3  # pass rate below which batches grow no further
+BATCH = 1 << 17  # largest number of proposals in a batch
+SPARE = 64  # proposals beyond those that the last pass rate requires
+LEAST_RATE = 1e-3  # batches grow no further below this pass rate
 
 
 class TooFewReleasedError(RuntimeError):
-    """The privacy test let too few candidates through within the attempt budget; no row was released."""
+    """Too few candidates passed the privacy test within the attempt budget; no row was released."""
 
 
 class RowTest(Protocol):
-    """A privacy test that decides candidate by candidate."""
+    """A privacy test of single candidates."""
 
     @property
     def k(self) -> int:
-        """Plausible seeds needed, each of another unit."""
+        """Plausible seeds needed, each of another privacy unit."""
 
     @property
     def least_seeds(self) -> int:
-        """Plausible seeds that are surely those of k units."""
+        """Plausible seeds that always belong to at least k privacy units."""
 
     @property
     def gamma(self) -> float:
-        """Partition width."""
+        """Width of the likelihood partition."""
 
     @property
     def hidden_omega(self) -> bool:
@@ -56,7 +55,7 @@ class RowTest(Protocol):
 
     @property
     def max_check_plausible(self) -> int | None:
-        """Seeds looked at for a candidate, in a fresh random order."""
+        """Seeds checked per candidate, in a fresh random order."""
 
     def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass."""
@@ -69,23 +68,21 @@ class PlausibleDeniabilityMechanism:
     model: SeedModel  # fitted, with its seeds attached
     num_seeds: int
     test: RowTest
-    omega: Omega  # number of attributes resampled; a range is drawn from anew at every attempt
-    # Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate cannot
-    # fall below this share by construction, no attempt budget is needed and no failure can be seen
-    # (docs/explanation/proofs/pass_rate.md, Theorem 3)
+    omega: Omega  # number of resampled attributes; each attempt draws from a range
+    # Probability that a proposal resamples everything. All seeds are then plausible: the pass rate is at
+    # least this share, and no attempt budget is needed (docs/explanation/proofs/pass_rate.md, Theorem 3).
     seed_free_share: float = 0.0
 
     def release(self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None) -> np.ndarray:
-        """Released rows as codes (num_rows, m), in the order of acceptance."""
+        """Released rows as codes, shape (num_rows, m), in the order of acceptance."""
         return self.release_with_points(num_rows, coins, max_attempts)[0]
 
     def release_with_points(
         self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Released rows, and the latent point (num_rows, l) that each was decoded from."""
-        # Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
-        # Where ``max_attempts`` do not suffice that shows, and depends on the rows: only a release without a
-        # differential-privacy claim may set a maximum.
+        """Released rows, and the latent point (num_rows, l) of each; NaN for rows without a seed."""
+        # An error after ``max_attempts`` depends on the rows: only a release without a differential privacy
+        # guarantee may set it.
         released, points = [np.empty((0, self.model.num_attributes), dtype=np.int32)], [np.empty((0, 0))]
         missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
@@ -108,25 +105,26 @@ class PlausibleDeniabilityMechanism:
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        """Plausible seeds of every proposal, as the test counts them."""
-        # See docs/explanation/proofs/checked_seeds.md.
+        """Number of plausible seeds of each proposal (docs/explanation/proofs/checked_seeds.md)."""
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
-            # A seed-free candidate is tested as one: that keeps the floor of the pass rate.
+            # All seeds are plausible for a seed-free candidate, which keeps the floor of the pass rate.
             counts = np.full(len(seed_free), self.num_seeds, dtype=np.int64)
-            rest = np.flatnonzero(~seed_free)
-            if len(rest):
+            seeded = np.flatnonzero(~seed_free)
+            if len(seeded):
                 omegas = self.omega.among(self.model.num_attributes)
-                counts[rest] = self.model.count_plausible_mixture(proposals.take(rest), omegas, test.gamma)
+                counts[seeded] = self.model.count_plausible_mixture(
+                    proposals.take(seeded), omegas, test.gamma
+                )
         else:
             counts = self.model.count_plausible(proposals, test.gamma)
         if test.max_check_plausible is not None and test.max_check_plausible < self.num_seeds:
             stop = test.stop or self.num_seeds
-            return count_among_drawn(counts, self.num_seeds, test.max_check_plausible, stop, coins)
+            return hypergeometric_counts(counts, self.num_seeds, test.max_check_plausible, stop, coins)
         return counts if test.stop is None else np.minimum(counts, test.stop)
 
     def _draw_omega(self, size: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
-        """Resampled attributes of each proposal, and which resample everything by the seed-free share."""
+        """Omega of each proposal, and which proposals are seed-free and resample everything."""
         m = self.model.num_attributes
         omega = self.omega.draw(m, size, coins)
         if self.seed_free_share == 0:
@@ -148,32 +146,32 @@ class PlausibleDeniabilityMechanism:
         )
 
 
-MOST_PROCESSES = 61  # as many as every system lets one wait for
-PART_ROWS = 25_000  # rows that one stream of coins makes
+MOST_PROCESSES = 61  # limit of ProcessPoolExecutor on Windows
+PART_ROWS = 25_000  # rows per random stream
 PartOfRows = tuple[int, KeyedRNG, int | None]
-Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
+Rows = tuple[np.ndarray, np.ndarray]  # codes, and latent points
 RunParts = Callable[[list[PartOfRows]], list[Rows]]
 
-_held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
+_of_worker: list[PlausibleDeniabilityMechanism] = []  # in a worker process: its mechanism
 
 
 def parts_of(num_rows: int, coins: KeyedRNG, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
-    """Rows, coins and attempts of every part; the first has the coins of the call."""
+    """Number of rows, random stream and attempts of each part; the first has the stream of the call."""
     sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
     return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]
 
 
 @contextmanager
 def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterator[RunParts]:
-    """What makes parts, in this process or in several. A worker holds the seed records as this one does."""
+    """A function that samples parts, in this process or in workers, which hold the seed records, too."""
     check.whole("processes", processes, 1, "1 for this process alone")
     if processes == 1:
         yield lambda parts: [mechanism.release_with_points(*part) for part in parts]
         return
     processes = min(processes, MOST_PROCESSES)
-    with ProcessPoolExecutor(processes, initializer=_held.append, initargs=(mechanism,)) as pool:
-        yield lambda parts: list(pool.map(_made, parts))
+    with ProcessPoolExecutor(processes, initializer=_of_worker.append, initargs=(mechanism,)) as pool:
+        yield lambda parts: list(pool.map(_sample_part, parts))
 
 
-def _made(part: PartOfRows) -> Rows:
-    return _held[-1].release_with_points(*part)
+def _sample_part(part: PartOfRows) -> Rows:
+    return _of_worker[-1].release_with_points(*part)

@@ -1,4 +1,4 @@
-"""How many attributes are resampled: the paper's omega."""
+"""The number of resampled attributes: the paper's omega."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from sdv_plausible.privacy.parameter_checks import Refused
 
 @dataclass(frozen=True)
 class Omega:
-    """Number of resampled attributes: one number, a range from which each candidate draws, or all of them.
-
-    Both ends are in the range; None for "all", whatever the number m of attributes.
-    """
+    """Number of resampled attributes: one number, an inclusive range per candidate, or all (None)."""
 
     low: int | None
     high: int | None
 
     @classmethod
     def parse(cls, value: Any) -> Omega | None:
-        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose"."""
+        """Read a user's omega: an int, a pair (low, high), "all", an Omega, or None for the test's choice."""
         if value is None or isinstance(value, cls):
             return value
         if isinstance(value, str) and value == "all":
@@ -38,11 +35,11 @@ class Omega:
 
     @property
     def is_all(self) -> bool:
-        """Whether every attribute is resampled, so that no seed is used."""
+        """Whether all attributes are resampled, so that no seed is used."""
         return self.high is None
 
     def among(self, num_attributes: int) -> range:
-        """Return the numbers that may be drawn, out of 0..m."""
+        """Possible values for m attributes; ValueError if they exceed m."""
         if self.low is None or self.high is None:
             return range(num_attributes, num_attributes + 1)
         if self.high > num_attributes:
@@ -50,15 +47,14 @@ class Omega:
         return range(self.low, self.high + 1)
 
     def draw(self, num_attributes: int, size: int, coins: KeyedRNG) -> np.ndarray:
-        """Number of resampled attributes of each candidate: fixed, or uniform over the range."""
-        # Int64, shape (size,).
+        """Omega of each candidate, fixed or uniform over the range: int64, shape (size,)."""
         numbers = self.among(num_attributes)
         if len(numbers) == 1:
             return np.full(size, numbers[0], dtype=np.int64)
         return np.asarray(numbers[0] + coins.integers(len(numbers), size))
 
     def to_user(self) -> int | tuple[int, int] | str:
-        """Return it as a user writes it."""
+        """The value as a user writes it."""
         if self.low is None or self.high is None:
             return "all"
         return self.low if self.low == self.high else (self.low, self.high)

@@ -1,7 +1,4 @@
-"""What the release-level test lets out of the seeds, and rows drawn from it: all post-processing.
-
-It holds no record.
-"""
+"""Seed prefixes released by the release-level test, and rows sampled from them by post-processing."""
 
 from __future__ import annotations
 
@@ -18,28 +15,28 @@ from sdv_plausible.queries.partition_selection import GroupRelease
 from sdv_plausible.queries.queryable import Queryable
 
 SYSTEMATIC_ROWS = 200_000
-LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows drawn for likelihood weighting
-MOST_TRIES = 4096  # of a row whose own known codes are put in, until one is accepted
-AT_ONCE = 2**18  # tries at once, all rows together
+LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows sampled for likelihood weighting
+MOST_TRIES = 4096  # rejection sampling: proposals per row
+AT_ONCE = 2**18  # rejection sampling: proposals in memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedPrefixes:
     """Prefixes of one length with noisy sizes."""
 
-    kept: int  # number of attributes that a prefix fixes, m - omega; 0 means the model alone
-    prefixes: np.ndarray  # shape (g, kept): released prefixes in the resampling order, sorted
-    sizes: np.ndarray
+    kept: int  # length of the prefixes, m - omega; 0 for the model alone
+    prefixes: np.ndarray  # codes in resampling order, shape (g, kept), sorted
+    sizes: np.ndarray  # noisy sizes, shape (g,)
 
     @classmethod
     def sort(cls, prefixes: np.ndarray, sizes: np.ndarray) -> ReleasedPrefixes:
-        """Released prefixes (g, kept) and noisy sizes (g,) in an order that says nothing."""
+        """Sort prefixes (g, kept) with their noisy sizes (g,), so that the order reveals nothing."""
         kept = prefixes.shape[1]
         order = np.lexsort(prefixes.T[::-1]) if kept else np.arange(len(prefixes))
         return cls(kept=kept, prefixes=prefixes[order], sizes=sizes[order])
 
     def start(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
-        """Codes (num_rows, m) with prefixes drawn by their noisy sizes and zeros elsewhere."""
+        """Codes (num_rows, m) with prefixes sampled by noisy size, and zeros elsewhere."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         if self.kept == 0:
             return codes
@@ -54,21 +51,21 @@ class ReleasedPrefixes:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedSeeds:
-    """What leaves of the seeds under the release test: one :class:`ReleasedPrefixes` per omega.
+    """The released prefixes of the release test: one :class:`ReleasedPrefixes` per omega.
 
-    With several omegas every seed belongs to one of them, by a secret draw that does not look at its values:
-    one row then changes one part only, and the parts together cost what one costs
-    (docs/explanation/proofs/release_test.md). Rows are drawn from each part with equal probability.
+    With several omegas each seed belongs to one of them, by a secret draw that does not depend on its values.
+    One row then changes one part only, and all parts together cost what one costs
+    (docs/explanation/proofs/release_test.md). Rows are sampled from each part with equal probability.
     """
 
     parts: tuple[ReleasedPrefixes, ...]
 
     @classmethod
     def draw(cls, model: PrefixModel, seeds: Queryable, omega: Omega, test: GroupRelease) -> ReleasedSeeds:
-        """Apply the test once to the seeds, for every omega of a range to a random part of them."""
+        """Apply the test once to the seeds; each omega of a range gets a random part of them."""
         m = model.num_attributes
         prefixes = [model.order[: m - number] for number in omega.among(m)]
-        if not any(prefixes):  # every attribute is resampled: no seed is looked at
+        if not any(prefixes):  # every attribute is resampled: no seed is used
             return cls.none()
         return cls(
             parts=tuple(ReleasedPrefixes.sort(*released) for released in seeds.release_groups(prefixes, test))
@@ -76,25 +73,24 @@ class ReleasedSeeds:
 
     @classmethod
     def none(cls) -> ReleasedSeeds:
-        """Nothing of any seed: rows come from the model alone."""
-        alone = ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64))
-        return cls(parts=(alone,))
+        """No prefix: rows come from the model alone."""
+        empty = ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64))
+        return cls(parts=(empty,))
 
     def usable(self) -> tuple[ReleasedPrefixes, ...]:
-        """The parts of which something was released."""
-        found = tuple(part for part in self.parts if len(part.sizes))
-        if not found:
+        """The parts with a released prefix."""
+        parts = tuple(part for part in self.parts if len(part.sizes))
+        if not parts:
             raise TooFewReleasedError(
                 f"no group of seeds that share {self.parts[0].kept} attributes was large enough to be "
                 "released: lower k, "
                 'raise omega (resample more attributes; "all" always works), or raise epsilon0'
             )
-        return found
+        return parts
 
     def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
-        """Rows as codes (num_rows, m): post-processing of what was released."""
-        # Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance
-        # hardly matters.
+        """Rows as codes (num_rows, m), by post-processing."""
+        # Systematic sampling up to ``SYSTEMATIC_ROWS`` rows; beyond, its variance reduction hardly matters.
         parts, is_few = self.usable(), num_rows <= SYSTEMATIC_ROWS
         if len(parts) == 1 and not is_few:
             return model.complete(parts[0].start(num_rows, model, coins), parts[0].kept, coins)
@@ -110,33 +106,33 @@ class ReleasedSeeds:
     def sample_each(
         self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A row for each combination of known codes (N,), and whether it was found: rejection sampling.
+        """A row for each combination of known codes (N,), and which rows were accepted: rejection sampling.
 
-        A try is accepted with the probability of its weight, as a share of the largest that it may have: what
-        is accepted has exactly the law of rows with these codes. Also post-processing.
+        A proposal is accepted with probability weight / largest possible weight, so that accepted rows have
+        exactly the conditional distribution given the known codes. This is post-processing.
         """
         parts, num_rows = self.usable(), len(next(iter(known.values())))
-        most = np.max([model.most_given(known, part.kept) for part in parts], axis=0)
+        most = np.max([model.max_log_weight(known, part.kept) for part in parts], axis=0)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
-        found = np.zeros(num_rows, dtype=bool)
-        tries, made = 1, 0
-        while made < MOST_TRIES and len(left := np.flatnonzero(~found & (most > -np.inf))):
+        accepted = np.zeros(num_rows, dtype=bool)
+        tries, total_tries = 1, 0
+        while total_tries < MOST_TRIES and len(left := np.flatnonzero(~accepted & (most > -np.inf))):
             for start in range(0, len(left), max(1, AT_ONCE // tries)):
                 rows = np.repeat(left[start : start + max(1, AT_ONCE // tries)], tries)
                 own = {column: code[rows] for column, code in known.items()}
-                drawn, weight = self._tried(own, model, coins)
+                proposals, weight = self._propose(own, model, coins)
                 with np.errstate(divide="ignore"):
-                    good = np.flatnonzero(np.log(coins.uniform(len(rows))) < weight - most[rows])
-                taken, first = np.unique(rows[good], return_index=True)  # the first that is accepted
-                codes[taken] = drawn[good[first]]
-                found[taken] = True
-            made, tries = made + tries, 2 * tries
-        return codes, found
+                    passed = np.flatnonzero(np.log(coins.uniform(len(rows))) < weight - most[rows])
+                done, first = np.unique(rows[passed], return_index=True)  # the first accepted proposal
+                codes[done] = proposals[passed[first]]
+                accepted[done] = True
+            total_tries, tries = total_tries + tries, 2 * tries
+        return codes, accepted
 
-    def _tried(
+    def _propose(
         self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A row of each combination of known codes from a part drawn with equal probability; log weights."""
+        """A proposal with log weight for each combination of known codes, from a uniformly random part."""
         parts, num_rows = self.usable(), len(next(iter(known.values())))
         if len(parts) == 1:
             start = parts[0].start(num_rows, model, coins)
@@ -154,18 +150,17 @@ class ReleasedSeeds:
     def sample_given(
         self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: KeyedRNG
     ) -> np.ndarray:
-        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing."""
-        # Shape (num_rows, m), or (0, m) if the known codes have probability 0.
+        """Rows (num_rows, m) with the known codes, by likelihood weighting; none if these are impossible."""
         parts = self.usable()
         size = -(-max(LEAST_WEIGHTED, WEIGHTED_PER_ROW * num_rows) // len(parts))
-        drawn = [
+        weighted = [
             model.complete_given(part.start(size, model, coins), part.kept, known, coins) for part in parts
         ]
-        codes = np.concatenate([c for c, _ in drawn])
-        log_weight = np.concatenate([w for _, w in drawn])
+        codes = np.concatenate([c for c, _ in weighted])
+        log_weight = np.concatenate([w for _, w in weighted])
         if not np.isfinite(log_weight).any():
             return codes[:0]
         weight = np.exp(log_weight - log_weight.max())
         cumulative = np.cumsum(weight)
-        # Divided by its own last entry it ends at 1 exactly: no u < 1 falls behind it onto a row of weight 0.
+        # Divided by its last entry, the sum ends at exactly 1: no u < 1 selects a row of weight 0 at the end.
         return codes[np.searchsorted(cumulative / cumulative[-1], coins.uniform(num_rows), side="right")]

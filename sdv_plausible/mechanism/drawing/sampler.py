@@ -1,4 +1,4 @@
-"""Who draws the rows of a fitted release, and nothing else: this is saved with it."""
+"""Samplers: the part of a fitted release that samples rows and is saved with it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from sdv_plausible.mechanism.drawing.mechanism import (
     PlausibleDeniabilityMechanism,
@@ -23,72 +24,69 @@ from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.transcript import NoisyAnswer
 
-ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
+ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # attempts of Mechanism 1 where it may give up
 
 
 @dataclass(kw_only=True)
 class Sampler(ABC):
-    """A fitted release."""
+    """Samples rows of a fitted release."""
 
     holds_records: ClassVar[bool]
-    """Whether saving this object saves records of the table."""
+    """Whether the saved object contains records of the table."""
     samples_conditions: ClassVar[bool]
-    """Whether rows can be drawn given known values."""
+    """Whether rows can be sampled given known values."""
 
     model: SeedModel
-    coins: KeyedRNG  # secret of the sampling streams, independent of everything drawn while fitting
-    answers: tuple[NoisyAnswer, ...] = ()  # what was answered while fitting, in order
+    coins: KeyedRNG  # secret random stream for sampling, independent of the fit
+    answers: tuple[NoisyAnswer, ...] = ()  # noisy answers of the fit, in order
 
     def set_random_state(self, state: Any) -> None:  # noqa: B027
-        """SDV offers its public seed; secret coins take none."""
+        """Ignore the public seed of SDV: the random stream is secret."""
 
     @abstractmethod
     def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
-        """Released rows as codes (num_rows, m), given known codes per column."""
+        """Released rows as codes (num_rows, m), given known codes by column."""
 
     def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
-        """Rows with known codes.
-
-        Those to which the model gives no probability are put into rows drawn without them.
-        """
+        """Rows with known codes; codes of probability 0 overwrite rows that were sampled without them."""
         codes = self.sample(num_rows, known, coins)
         if len(codes) or not known:
             return codes
-        alone = {
+        single = {
             j: code for j, code in known.items() if len(self.sample(1, {j: code}, coins.spawn("alone", j)))
         }
-        possible = alone if len(alone) < len(known) else {}
+        possible = single if len(single) < len(known) else {}
         codes = self.sample(num_rows, possible, coins.spawn("possible"))
         codes = codes if len(codes) else self.sample(num_rows, {}, coins.spawn("any"))
         codes[:, list(known)] = list(known.values())
         return codes
 
     def sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> np.ndarray:
-        """A row for each combination of known codes (N,), as :meth:`sample_possible` draws it."""
+        """A row for each combination of known codes (N,), as in :meth:`sample_possible`."""
         columns = list(known)
         table = np.stack([known[column] for column in columns], axis=1)
-        codes, found = self._sampled_each(known, coins.spawn("each"))
-        left = np.flatnonzero(~found)
-        different, which = np.unique(table[left], axis=0, return_inverse=True)
-        for i, combination in enumerate(different.tolist()):
+        codes, accepted = self._sample_each(known, coins.spawn("each"))
+        left = np.flatnonzero(~accepted)
+        combinations, which = np.unique(table[left], axis=0, return_inverse=True)
+        for i, combination in enumerate(combinations.tolist()):
             rows = left[which.reshape(-1) == i]
-            alike = dict(zip(columns, combination, strict=True))
-            codes[rows] = self.sample_possible(len(rows), alike, coins.spawn("alike", *combination))
+            given = dict(zip(columns, combination, strict=True))
+            codes[rows] = self.sample_possible(len(rows), given, coins.spawn("alike", *combination))
         return codes
 
-    def _sampled_each(
+    def _sample_each(
         self,
         known: Mapping[int, np.ndarray],
         coins: KeyedRNG,  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with these known codes, and which of them were found at once."""
+        """Rows with these known codes, and which of them were accepted; here none."""
         num_rows = len(next(iter(known.values())))
         codes = np.zeros((num_rows, self.model.num_attributes), dtype=np.int32, order="F")
         return codes, np.zeros(num_rows, dtype=bool)
 
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
-        """Draw rows in several processes meanwhile."""
+        """Sample rows in several processes within this context."""
         check.whole("processes", processes, 1, "1 for this process alone")
         if processes > 1:
             raise ValueError(
@@ -100,7 +98,7 @@ class Sampler(ABC):
 
 @dataclass(kw_only=True)
 class PrefixSampler(Sampler):
-    """Draws from released prefixes and the model."""
+    """Samples from released prefixes and the model."""
 
     holds_records: ClassVar[bool] = False
     samples_conditions: ClassVar[bool] = True
@@ -108,26 +106,24 @@ class PrefixSampler(Sampler):
     seeds: ReleasedSeeds
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
-        """Released rows as codes (num_rows, m), given known codes per column."""
+        """Released rows as codes (num_rows, m), given known codes by column."""
         if known:
             return self.seeds.sample_given(num_rows, known, self.model, coins)
         return self.seeds.sample(num_rows, self.model, coins)
 
-    def _sampled_each(
-        self, known: Mapping[int, np.ndarray], coins: KeyedRNG
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with these known codes, and which of them were found at once."""
+    def _sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with these known codes, and which of them were accepted."""
         return self.seeds.sample_each(known, self.model, coins)
 
 
 @dataclass(kw_only=True)
 class RecordSampler(Sampler):
-    """Draws by Mechanism 1, row by row; it holds the seed records."""
+    """Samples by Mechanism 1, row by row; contains the seed records."""
 
     holds_records: ClassVar[bool] = True
     samples_conditions: ClassVar[bool] = False
     mechanism: PlausibleDeniabilityMechanism
-    gives_up: bool  # whether too low a pass rate may show as an error: only where there is no privacy claim
+    gives_up: bool  # whether a low pass rate ends in an error: only without a privacy guarantee
     _run: RunParts | None = None
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:  # noqa: ARG002
@@ -135,18 +131,18 @@ class RecordSampler(Sampler):
         return self.sample_with_points(num_rows, coins)[0]
 
     def sample_with_points(self, num_rows: int, coins: KeyedRNG) -> Rows:
-        """Released rows, and the latent point (num_rows, l) that each was decoded from, if any."""
+        """Released rows, and the latent point (num_rows, l) of each, if any."""
         parts = parts_of(
             num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
         if self._run is not None:
-            return _together(self._run(parts))
+            return _concatenate(self._run(parts))
         with workers(self.mechanism, 1) as run:
-            return _together(run(parts))
+            return _concatenate(run(parts))
 
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
-        """Draw rows in several processes meanwhile: the same rows for any number of them."""
+        """Sample rows in several processes within this context; their number does not change the rows."""
         with workers(self.mechanism, processes) as run:
             self._run = run
             try:
@@ -155,6 +151,57 @@ class RecordSampler(Sampler):
                 self._run = None
 
 
-def _together(parts: list[Rows]) -> Rows:
+def _concatenate(parts: list[Rows]) -> Rows:
     rows, points = zip(*parts, strict=True)
     return np.concatenate(rows), np.concatenate(points)
+
+
+SHOWN_OMEGAS = 6  # lines in a plot
+
+
+def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
+    """Quartiles of the numbers of plausible seeds, and the share with at least k, by omega. Not private."""
+    mechanism, lines = _mechanism(sampler), []
+    for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
+        low, middle, high = np.percentile(plausible, [25, 50, 75])
+        share = float((plausible >= mechanism.test.least_seeds).mean())
+        lines.append((omega, mechanism.model.num_attributes - omega, low, middle, high, share))
+    return pd.DataFrame(lines, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
+
+
+def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
+    """Numbers of plausible seeds at the mechanism's omega, and pass rates by k and omega, for the report."""
+    mechanism = _mechanism(sampler)
+    by_omega = _plausible_seeds(mechanism, num_candidates)
+    m, k = mechanism.model.num_attributes, mechanism.test.least_seeds
+    used = mechanism.omega.among(m)
+    shown = {used[0], used[-1], *np.linspace(0, m, SHOWN_OMEGAS).round().astype(int).tolist()}
+    ks = sorted({max(1, round(k * factor)) for factor in (0.1, 0.2, 0.5, 1, 2, 5, 10)})
+    return {
+        "plausible_seeds": np.concatenate([by_omega[omega] for omega in used]),
+        "pass_rates": {
+            k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items() if omega in shown}
+            for k in ks
+        },
+    }
+
+
+def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
+    if not isinstance(sampler, RecordSampler):
+        raise ValueError(
+            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
+            "with test='randomized' on the same table to look at them"
+        )
+    return sampler.mechanism
+
+
+def _plausible_seeds(mechanism: PlausibleDeniabilityMechanism, num_candidates: int) -> dict[int, np.ndarray]:
+    """Numbers of plausible seeds of candidates from uniformly random seeds, for omega m to 0."""
+    check.whole("num_candidates", num_candidates, 1, "try 10,000")
+    coins = KeyedRNG.from_os_entropy()
+    rows = coins.integers(mechanism.num_seeds, num_candidates)
+    counts = {}
+    for omega in range(mechanism.model.num_attributes, -1, -1):
+        proposals = mechanism.model.propose(rows, np.full(len(rows), omega), coins)
+        counts[omega] = mechanism.model.count_plausible(proposals, mechanism.test.gamma)
+    return counts

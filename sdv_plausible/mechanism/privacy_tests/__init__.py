@@ -1,1 +1,1 @@
-"""Which rows may leave, what that costs, and whom it protects."""
+"""Privacy tests: which rows are released, the cost, and the privacy unit."""

@@ -1,4 +1,4 @@
-"""The privacy parameters of a synthesizer, checked, with the privacy test that they bind."""
+"""Checked privacy parameters of a fit, with their privacy test."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.privacy_test import SEED_DELTA_SHARE, PrivacyTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
-from sdv_plausible.models.learner_checks import makes
+from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.composition import RandomSplit, check_split
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, squares
-from sdv_plausible.privacy.accounting.random_split import RandomSplit, check_split
-from sdv_plausible.privacy.entries import first_count
+from sdv_plausible.privacy.entries import first_row_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 TestName = Literal["release", "randomized", "deterministic"]
-MARGIN = 1e-6  # of an envelope's noise: how discrete noise adds up is computed to a ten millionth
+MARGIN = 1e-6  # relative margin of a worst-case charge: sums of discrete noise are exact to 1e-7
 TESTS_BY_NAME: dict[str, type[PrivacyTest]] = {
     test.name: test for test in (ReleaseTest, RandomizedTest, DeterministicTest)
 }
 
 
 def read_test(test: Any) -> PrivacyTest:
-    """The privacy test that the argument ``test`` names or is."""
+    """Read the argument ``test``: a name or a PrivacyTest."""
     if isinstance(test, PrivacyTest):
         return test
     also = ", or one of them with its options, such as ReleaseTest(k=20)"
@@ -38,7 +37,7 @@ def read_test(test: Any) -> PrivacyTest:
 
 
 def check_total(epsilon: Any, delta: Any) -> None:
-    """Refuse a total that no release can have."""
+    """Reject an epsilon or delta out of range."""
     if not (isinstance(epsilon, float) and epsilon == math.inf):
         check.positive("epsilon", epsilon, "math.inf for no privacy; try 1.0")
     check.delta("delta", delta, "try 1e-9")
@@ -46,15 +45,13 @@ def check_total(epsilon: Any, delta: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The privacy parameters of a synthesizer, checked."""
+    """Checked privacy parameters of a fit."""
 
-    # Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1)
-    epsilon: float
-    delta: float
-    # Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows
-    test: PrivacyTest = field(default_factory=ReleaseTest)
+    epsilon: float  # of domain and model, > 0; infinite for no guarantee
+    delta: float  # of the whole release, in (0, 1)
+    test: PrivacyTest = field(default_factory=ReleaseTest)  # bound to delta and neighbours
     neighbours: Neighbours = ONE_ROW
-    split: tuple[float, float, float] | None = None
+    split: tuple[float, float, float] | None = None  # shares of the rows for structure, parameters, seeds
 
     def __post_init__(self) -> None:
         check.plain_numbers(self)
@@ -68,18 +65,18 @@ class Settings:
     def of(
         cls, epsilon: float, delta: float, test: Any, neighbours: Neighbours, learner: Learner
     ) -> Settings:
-        """Those of a door's arguments, with the learner's split of the rows."""
-        found = cls(
+        """Settings from the arguments of an entry point, with the learner's split of the rows."""
+        settings = cls(
             epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=learner.split
         )
-        found.check_learner(learner)
-        return found
+        settings.check_learner(learner)
+        return settings
 
     def check_model(self, made: type[SeedModel]) -> None:
-        """Raise ValueError if a learner's models do not offer what the privacy test or omega needs."""
+        """Raise ValueError if a class of models does not fit the privacy test or omega."""
         self.test.check_model(made)
         kept = self.test.omega is not None and not self.test.omega.is_all
-        if self.looks_at_points(made) and kept:
+        if self.tests_latent_points(made) and kept:
             raise check.Refused.saying(
                 "omega",
                 f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
@@ -88,29 +85,27 @@ class Settings:
             )
 
     def check_learner(self, learner: Learner) -> None:
-        """Raise ValueError for a learner that cannot be, before a row is looked at."""
-        # A domain that is learned privately comes before the learner's plan: what the plan would refuse then
-        # has cost that already.
-        self.check_model(makes(learner))
+        """Raise ValueError for a learner that does not fit, before a privately learned domain is paid for."""
+        self.check_model(model_class(learner))
         learner.check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
-        """Return the omega of a release: the user's, or the test's choice for these columns."""
-        # A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
-        # resampling all columns would mean that no seed is used.
+        """Omega of a release: the user's, or the test's choice for these columns."""
+        # A row decoded from a latent point keeps no column of its seed. Omega is then 0, as "all" would mean
+        # that no seed is used.
         if self.test.omega is not None:
             return self.test.omega
-        if self.looks_at_points(type(model)):
+        if self.tests_latent_points(type(model)):
             return Omega(0, 0)
         return self.test.default_omega([cardinalities[j] for j in model.order])
 
-    def looks_at_points(self, made: type[SeedModel]) -> bool:
-        """Whether the privacy test looks at latent points of a learner's models, and not at rows."""
+    def tests_latent_points(self, made: type[SeedModel]) -> bool:
+        """Whether the privacy test compares latent points of these models, and not rows."""
         return made.in_latent_space and not isinstance(self.test, ReleaseTest)
 
     @property
-    def parts_rows(self) -> bool:
-        """Whether rows belong to parts by secret draws: of a split, or one for each number of a range."""
+    def splits_rows(self) -> bool:
+        """Whether rows are assigned to parts by secret draws: by a split, or by a range of omega."""
         omega = self.test.omega
         return self.split is not None or (omega is not None and omega.low != omega.high)
 
@@ -126,7 +121,7 @@ class Settings:
         return self.delta - self.model_delta
 
     def among(self, columns: int) -> Settings:
-        """The same for so many columns: where they are fewer than omega, all of them are resampled."""
+        """The settings for a number of columns, to which omega is cut."""
         omega = self.test.omega
         if omega is None or omega.low is None or omega.high is None or omega.high <= columns:
             return self
@@ -134,29 +129,29 @@ class Settings:
         return replace(self, test=replace(self.test, omega=Omega(*ends)))
 
     def empty_ledger(self) -> PrivacyLedger:
-        """Ledger of a release, with nothing charged yet."""
+        """A ledger without charges."""
         return PrivacyLedger(delta=self.delta, covers=self.test.covers, neighbours=self.neighbours)
 
     def model_budget(self, ledger: PrivacyLedger) -> ModelBudget:
-        """What a model may spend next to what was charged before; after a vote, within its envelope."""
-        who, envelope, spent = self.neighbours, ledger.envelope, ledger.within
+        """Budget of the model next to earlier charges, or within the worst-case charge if there is one."""
+        unit, envelope, spent = self.neighbours, ledger.envelope, ledger.within
         if envelope is None:
-            # A count that came first is no part of it: ``epsilon`` is what was left beside it.
-            count = first_count(ledger.entries)
+            # A row count is not part of it: ``epsilon`` is what the count left.
+            count = first_row_count(ledger.entries)
             before = tuple(loss for e in ledger.entries if e is not count for loss in e.losses)
             spent = tuple(loss for loss in before if not isinstance(loss, InfiniteLoss))
-            return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who)
+            return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=unit)
         if (noise := squares(envelope.losses)) == 0:
             (pair,) = (loss.pair() for loss in envelope.losses)
             assert pair is not None
-            return ModelBudget(epsilon=pair.epsilon, delta=pair.delta, spent=spent, neighbours=who)
+            return ModelBudget(epsilon=pair.epsilon, delta=pair.delta, spent=spent, neighbours=unit)
         left = math.sqrt(max(noise * (1 - MARGIN) - squares(spent), 0.0))
         return ModelBudget(
-            epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who, left=left
+            epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=unit, left=left
         )
 
     def random_split(self, learner: Learner) -> RandomSplit | None:
-        """How the split lowers the total, for single rows; which parts a learner asks must be known."""
+        """How the split lowers the total, for single rows and a learner with known queries of each part."""
         if self.split is None or self.neighbours != ONE_ROW:
             return None
         return RandomSplit.of(self.split, apart=is_builtin(learner) and learner.parts_apart)

@@ -1,12 +1,9 @@
-"""What a privacy test is to the rest.
+"""The contract of privacy tests: which candidates are released, the cost, and the sampler.
 
-It decides which candidates may leave, knows what that costs, and who draws the rows.
-
-Three guarantees, never blurred (docs/explanation/privacy_promise.md):
+There are three guarantees (docs/explanation/privacy_promise.md):
 :class:`~sdv_plausible.DeterministicTest` gives plausible deniability only,
 :class:`~sdv_plausible.RandomizedTest` gives differential privacy row by row,
-:class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows. Elsewhere it is asked
-whether a test is the last one, which needs no records, and by a sentence of the ledger whether the second.
+:class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows.
 """
 
 from __future__ import annotations
@@ -27,33 +24,33 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import Queryable
 
 Test = TypeVar("Test", bound="PrivacyTest")
-SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
-PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
+SEED_DELTA_SHARE = 0.5  # share of delta for the seeds, if they are used; the rest is for the model
+PREFIX_CELLS = 8  # the default omega keeps at most this many combinations of values of the seed
 
 
 def option_names(made: type[PrivacyTest]) -> tuple[str, ...]:
-    """Options of a test."""
+    """Names of the options of a test."""
     return tuple(f.name for f in fields(made) if f.init)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyTest(ABC):
-    """What a synthesizer asks of its privacy test: a value that checks itself, bound to what a fit protects.
+    """Base class of privacy tests: a checked value, bound to the delta and privacy unit of a fit.
 
     Attributes
     ----------
     k : int
-        Plausible seeds that a released row must have, each of another unit, >= 1.
+        Plausible seeds that a released row must have, each of another privacy unit, >= 1.
     omega : Omega or None
         Number of attributes that are resampled; None chooses from the domain.
     delta : float
-        Failure probability of the seeds, in (0, 1): the fit's.
+        Failure probability for the seeds, in (0, 1).
     neighbours : Neighbours
-        Whom the loss protects: the fit's.
+        The privacy unit.
     """
 
     name: ClassVar[str]
-    """What the test is called where it has its usual options."""
+    """Name of the test with default options."""
     has_delta: ClassVar[bool]
     """Whether the seeds take a share of delta."""
 
@@ -69,7 +66,7 @@ class PrivacyTest(ABC):
         self._check()
 
     def bound(self: Test, delta: float, neighbours: Neighbours) -> Test:
-        """The same test for a fit; ValueError if it cannot protect these neighbours."""
+        """The test for a fit; ValueError if it cannot protect these neighbours."""
         test = copy(self)
         object.__setattr__(test, "delta", check.share_of_delta("delta", delta, "try 1e-9"))
         object.__setattr__(test, "neighbours", neighbours)
@@ -78,33 +75,33 @@ class PrivacyTest(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise ValueError if options do not go together, or with whom the test protects."""
+        """Raise ValueError if options contradict each other or the privacy unit."""
 
     @property
     def user_omega(self) -> Any:
-        """Omega as it is given."""
+        """Omega as the user wrote it."""
         return None if self.omega is None else self.omega.to_user()
 
     @property
     def likelihood_factor(self) -> float:
-        """Factor within which likelihoods of plausible seeds may lie; 1 where groups of them are equal."""
+        """Largest factor between likelihoods of plausible seeds; 1 if they are equal."""
         return 1.0
 
     @property
     def least_seeds(self) -> int:
-        """Seeds that are surely those of k units: k, where every row is a unit of its own."""
+        """Number of seeds that always belong to at least k privacy units; k for single rows."""
         return self.neighbours.rows_of(self.k)
 
     @property
     def seeds_needed(self) -> str:
-        """The same in words."""
+        """The needed seeds in words."""
         if self.neighbours.of_people:
             return f"{self.least_seeds} seeds (k = {self.k} people)"
         return f"k = {self.k} seeds"
 
     @property
     def seeds_proved(self) -> str:
-        """What they prove, in words."""
+        """The proved seeds in words."""
         if self.neighbours.of_people:
             return f"seeds of at least {self.k} people"
         return f"at least {self.k} seeds"
@@ -117,11 +114,11 @@ class PrivacyTest(ABC):
     @property
     @abstractmethod
     def covers(self) -> str | None:
-        """What the total is for, in words; None where there is no total."""
+        """What the total covers, in words; None without a total."""
 
     @property
     def row_limit(self) -> int | None:
-        """Rows that may ever be released from one fit; None for any number."""
+        """Largest number of rows that one fit may release; None for any number."""
         return None
 
     @abstractmethod
@@ -131,37 +128,30 @@ class PrivacyTest(ABC):
         Parameters
         ----------
         gamma : float
-            Factor between the likelihoods that the model's plausible seeds may have: 1 for prefix groups of a
-            known omega, else the test's own.
+            Largest factor between likelihoods of the model's plausible seeds: 1 for prefix groups of a known
+            omega, else the test's own.
         far : float
-            Probability, of each proposal, that a counted seed could not have made it.
+            Probability per proposal that a counted seed could not have produced it.
         """
 
     def confirm(self, seeds: Queryable) -> None:  # noqa: B027  most tests have nothing to check
-        """Check public claims about the seeds, before they cost more.
-
-        Raises ValueError if one does not stand.
-        """
+        """Check declared numbers about the seeds, before they cost more; ValueError if one is wrong."""
 
     @property
-    def says_of_seeds(self) -> str:
-        """Which plausible deniability holds where seeds are used, in a sentence."""
+    def seed_deniability(self) -> str:
+        """Sentence on the plausible deniability if seeds are used."""
         return ""
 
     @property
-    def says_of_points(self) -> str:
-        """The same where candidates are decoded from a latent point, which the test looks at."""
-        return self.says_of_seeds
+    def point_deniability(self) -> str:
+        """Sentence on the plausible deniability if the test compares latent points."""
+        return self.seed_deniability
 
     def check_model(self, made: type[SeedModel]) -> None:  # noqa: B027  most tests take any model
-        """Raise ValueError if a learner's models do not offer what the test needs."""
+        """Raise ValueError if a class of models does not fit the test."""
 
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:
-        """Number of resampled attributes, chosen from declared cardinalities where the user left it open.
-
-        The first attributes of the order are kept as long as their values have at most ``PREFIX_CELLS``
-        combinations: groups of an eighth of the seeds on average, large enough on 500 rows.
-        """
+        """Default omega: keep the first attributes while they have at most ``PREFIX_CELLS`` combinations."""
         m = len(order_cardinalities)
         kept, cells = 0, 1
         for cardinality in order_cardinalities[: max(0, m - 1)]:
@@ -173,20 +163,20 @@ class PrivacyTest(ABC):
 
     @abstractmethod
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
-        """Return who draws the rows, from a fitted model and the seeds; :meth:`charge` has been paid."""
+        """The sampler, from a fitted model and the seeds, after :meth:`charge` has been paid."""
 
     def complaints(self, num_rows: int) -> list[str]:  # noqa: ARG002
-        """Errors for the holder of a table of so many rows, before anything is fitted."""
+        """Errors for the data owner of a table with this number of rows, before the fit."""
         return []
 
     def warnings(self, num_rows: int | None, table_rows: int | None) -> list[str]:
-        """What to expect of so many rows wanted, from a table of about so many rows."""
-        found = []
+        """Warnings for a number of rows wanted, from a table of about ``table_rows`` rows."""
+        warnings = []
         if num_rows is not None and self.row_limit is not None and num_rows > self.row_limit:
-            found.append(
+            warnings.append(
                 f"num_rows ({num_rows}) is above row_cap ({self.row_limit}): sampling would be refused"
             )
-        return [*found, *([] if table_rows is None else self._table_warnings(table_rows))]
+        return [*warnings, *([] if table_rows is None else self._table_warnings(table_rows))]
 
     def _table_warnings(self, table_rows: int) -> list[str]:
         if self.least_seeds > table_rows:

@@ -1,4 +1,4 @@
-"""The release-level test: one noisy size per group of seeds, and any number of rows from it."""
+"""The release-level test: one noisy size per group of seeds, for any number of rows."""
 
 from __future__ import annotations
 
@@ -25,23 +25,28 @@ from sdv_plausible.queries.queryable import Queryable
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseTest(PrivacyTest):
-    """One noisy size per prefix group, drawn once: any number of rows for one (epsilon0, delta).
+    """One noisy size per prefix group, drawn once: one (epsilon0, delta) for any number of rows.
 
-    Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if
-    that is at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss
-    is (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows,
-    k counts people: ``least_seeds`` rows are of at least k of them, and noise and margin are those for all
-    rows of one (persons.md).
+    Each group of at least k seeds gets the noisy size ``size + z``, with z discrete Laplace of scale
+    1/epsilon0. It is released if the noisy size is at least ``k + margin``. So each released prefix always
+    has at least k true seeds, and the loss is (epsilon0, Pr[z >= margin])
+    (docs/explanation/proofs/release_test.md). If people have several rows, k counts people: ``least_seeds``
+    rows belong to at least k people, and noise and margin cover all rows of one person (persons.md).
 
     Parameters
     ----------
     k : int
-        Sure lower bound on the seeds of every released prefix, each of another unit, >= 1.
+        Lower bound on the seeds of each released prefix, each of another privacy unit, >= 1.
     epsilon0 : float
         Privacy loss of the noisy sizes, > 0.
     omega : int, (int, int), "all" or None
-        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at
-        every proposal. None is "all": the model alone is released then, and k and epsilon0 cost nothing.
+        Number of attributes that are resampled; the others are copied from a seed record. Each proposal draws
+        from a range. None means "all": only the model is released, and k and epsilon0 are not used.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     name: ClassVar[str] = "release"
@@ -53,17 +58,17 @@ class ReleaseTest(PrivacyTest):
 
     @property
     def uses_seeds(self) -> bool:
-        """Seeds play no part where every attribute is resampled, which is the default."""
+        """Whether some attribute is kept; by default all are resampled."""
         return self.omega is not None and not self.omega.is_all
 
     @property
     def covers(self) -> str | None:
-        """Everything that can be drawn, the file and the object."""
+        """All rows, the release file and the saved object."""
         return "any number of rows, the release file and the saved synthesizer"
 
     @property
-    def says_of_seeds(self) -> str:
-        """(k, 1) of every released row, surely."""
+    def seed_deniability(self) -> str:
+        """Sentence on the (k, 1)-plausible deniability of each row."""
         return (
             f"({self.k}, 1)-plausible deniability holds for every row, given which of its values are kept: "
             f"they are those of {self.seeds_proved}, surely, all equally likely to have been its seed"
@@ -105,7 +110,7 @@ class ReleaseTest(PrivacyTest):
         )
 
     def check_model(self, made: type[SeedModel]) -> None:
-        """Raise ValueError unless the models keep a prefix of the seed."""
+        """Raise ValueError unless the models can keep a prefix of the seed."""
         if not issubclass(made, PrefixModel):
             raise check.Refused.saying(
                 "test",
@@ -115,11 +120,11 @@ class ReleaseTest(PrivacyTest):
             )
 
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:  # noqa: ARG002
-        """All: copying part of a seed did not pay at equal total (benchmarks/README.md)."""
+        """All: at equal total, keeping part of a seed was no gain (benchmarks/README.md)."""
         return Omega(None, None)
 
     def release(self, group_sizes: np.ndarray, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the groups that are released, and their noisy sizes, each >= least_seeds + margin."""
+        """Indices of the released groups, and their noisy sizes, each >= least_seeds + margin."""
         large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
             return large, np.empty(0, dtype=np.int64)
@@ -129,7 +134,7 @@ class ReleaseTest(PrivacyTest):
         return large[kept], noisy[kept]
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
-        """Draw what leaves of the seeds, once; rows are post-processing of it."""
+        """Draw the released prefixes once; rows are post-processing."""
         assert isinstance(model, PrefixModel)  # see check_model
         return PrefixSampler(model=model, coins=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))
 

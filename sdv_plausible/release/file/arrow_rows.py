@@ -1,6 +1,7 @@
-"""Rows of a release as an Arrow table: codes become dictionaries and numbers, and no cell an object.
+"""Synthetic rows as an Arrow table, without Python objects for cells.
 
-The rows are those of ``sampling.sample_table`` for the same coins.
+The rows equal those of :func:`~sdv_plausible.release.file.release_sampling.sample_table` for the same random
+streams.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ import pandas as pd
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.release.file.fake_columns import Place, invent
+from sdv_plausible.release.file.fake_columns import PartPosition, make_placeholders
 from sdv_plausible.release.file.release_sampling import sample_table
-from sdv_plausible.release.file.schema_section import TableSchema, as_stored
+from sdv_plausible.release.file.schema_section import TableSchema, cast_column
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.table.columns.stored_types import arrow_type, in_storage
-from sdv_plausible.table.files.write_table import texts
+from sdv_plausible.table.columns.output_types import arrow_type, restore_storage, to_pandas_types
+from sdv_plausible.table.files.table_file import cells_as_text
 
 
 def sample_arrow(
@@ -37,108 +37,117 @@ def sample_arrow(
     rules: FittedRules,
     locales: Any,
     coins: KeyedRNG,
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> Any:
-    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release.file.release_sampling.sample_table` does."""
-    # Categories are dictionaries; see :func:`parquet_bytes`.
+    """Draw rows as a ``pyarrow.Table`` whose categorical columns are dictionaries."""
     import pyarrow as pa
 
-    whole = rules.whole(domain)
+    attributes = rules.whole(domain)
     if rules.rule_set:
         plain = replace(schema, columns=tuple(replace(column, storage=None) for column in schema.columns))
         frame = sample_table(
             num_rows, {}, domain=domain, model=model, seeds=seeds, schema=plain, rules=rules,
-            locales=locales, coins=coins, place=place,
+            locales=locales, coins=coins, position=position,
         )  # fmt: skip
-        made = pa.table({str(name): _arrow(frame[name], whole) for name in frame.columns})
-        return _in_storage(made, schema, whole)
+        table = pa.table({str(name): _arrow_array(frame[name], attributes) for name in frame.columns})
+        return _cast_to_storage(table, schema, attributes)
     codes = seeds.sample(num_rows, model, coins)
-    inside, found = coins.spawn("inside the bins"), {}
+    inside, arrays = coins.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
-    for j, attribute in enumerate(domain):  # in this order they take their coins
-        found[attribute.name] = _column(codes[:, j], attribute, types[attribute.name], inside, whole)
+    for j, attribute in enumerate(domain):  # the order determines the random numbers
+        arrays[attribute.name] = _decode_column(
+            codes[:, j], attribute, types[attribute.name], inside, attributes
+        )
     for column in schema.columns:
-        if column.name not in whole:
-            own, key = coins.spawn("invented", column.name), column.name in schema.keys
-            made = pd.Series(invent(column, num_rows, own, is_key=key, locales=locales, place=place))
-            found[column.name] = _arrow(made.rename(column.label), whole)
-    # Where no cell can be missing the file need not say of each that it is there: a fifth of writing it.
+        if column.name not in attributes:
+            stream, is_key = coins.spawn("invented", column.name), column.name in schema.keys
+            values = make_placeholders(
+                column, num_rows, stream, is_key=is_key, locales=locales, position=position
+            )
+            arrays[column.name] = _arrow_array(values.rename(column.label), attributes)
+    # Non-nullable fields need no validity bitmap, which saves a fifth of the writing time.
     full = {attribute.name for attribute in domain if not attribute.nullable}
-    fields = [pa.field(str(c.label), found[c.name].type, nullable=c.name not in full) for c in schema.columns]
-    made = pa.table([found[column.name] for column in schema.columns], schema=pa.schema(fields))
-    return _in_storage(made, schema, whole)
+    fields = [
+        pa.field(str(c.label), arrays[c.name].type, nullable=c.name not in full) for c in schema.columns
+    ]
+    table = pa.table([arrays[column.name] for column in schema.columns], schema=pa.schema(fields))
+    return _cast_to_storage(table, schema, attributes)
 
 
-def _in_storage(table: Any, schema: TableSchema, whole: Domain) -> Any:
-    """Columns in the types in which the table's file stored them."""
+def _cast_to_storage(table: Any, schema: TableSchema, attributes: Domain) -> Any:
+    """Cast columns to the types that the table's file used."""
     import pyarrow as pa
 
-    for place, column in enumerate(schema.columns):
-        kind = None
-        if column.storage is not None and column.name in whole:
-            kind = arrow_type(whole[column.name], column.storage)
-        if kind is not None and kind != table.schema.field(place).type:
-            field, cells = table.schema.field(place).with_type(kind), table.column(place)
-            if pa.types.is_string(cells.type):  # dates in a format that a vote found
+    for index, column in enumerate(schema.columns):
+        target = None
+        if column.storage is not None and column.name in attributes:
+            target = arrow_type(attributes[column.name], column.storage)
+        if target is not None and target != table.schema.field(index).type:
+            field, cells = table.schema.field(index).with_type(target), table.column(index)
+            if pa.types.is_string(cells.type):  # dates in an inferred format
                 frame = pd.DataFrame({column.name: cells.to_pandas()})
-                frame = in_storage(frame, {column.name: str(column.storage)}, whole)
-                made = pa.chunked_array([pa.array(frame[column.name], kind, from_pandas=True)])
+                frame = restore_storage(frame, {column.name: str(column.storage)}, attributes)
+                cast = pa.chunked_array([pa.array(frame[column.name], target, from_pandas=True)])
             else:
-                made = cells.cast(kind, safe=False)
-            table = table.set_column(place, field, made)
+                cast = cells.cast(target, safe=False)
+            table = table.set_column(index, field, cast)
     return table
 
 
 def parquet_bytes(table: Any) -> bytes:
-    """Content of a Parquet file, whose reader gets values and not dictionaries."""
+    """Content of a Parquet file; its schema has plain values instead of dictionaries."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    values = pa.schema(
+    plain_schema = pa.schema(
         f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema
     )
     file = io.BytesIO()
     if not hasattr(pq.ParquetWriter, "add_key_value_metadata"):  # pyarrow before 16
-        pq.write_table(table.cast(values), file)
+        pq.write_table(table.cast(plain_schema), file)
         return file.getvalue()
-    # The least and largest text of each page take as long as the page, and tell nothing of random rows.
-    told = [f.name for f in table.schema if not pa.types.is_dictionary(f.type)]
-    with pq.ParquetWriter(file, table.schema, store_schema=False, write_statistics=told) as writer:
+    # Statistics of text pages take as long as the pages, and are useless for random rows.
+    with_statistics = [f.name for f in table.schema if not pa.types.is_dictionary(f.type)]
+    with pq.ParquetWriter(file, table.schema, store_schema=False, write_statistics=with_statistics) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({b"ARROW:schema": base64.b64encode(values.serialize().to_pybytes())})
+        writer.add_key_value_metadata(
+            {b"ARROW:schema": base64.b64encode(plain_schema.serialize().to_pybytes())}
+        )
     return file.getvalue()
 
 
-def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: KeyedRNG, whole: Domain) -> Any:
+def _decode_column(
+    codes: np.ndarray, attribute: Attribute, dtype: Any, coins: KeyedRNG, attributes: Domain
+) -> Any:
     import pyarrow as pa
 
     codec, values = ColumnCodec(attribute), attribute.values
-    plain = attribute.provenance != "inferred" and not attribute.texts and attribute.number_format is None
-    if plain and attribute.kind in ("categorical", "ordinal") and all(type(v) is str for v in values):
-        where = codes.astype(np.min_scalar_type(-len(values) - 1))
+    is_plain = attribute.provenance != "inferred" and not attribute.texts and attribute.number_format is None
+    if is_plain and attribute.kind in ("categorical", "ordinal") and all(type(v) is str for v in values):
+        indices = codes.astype(np.min_scalar_type(-len(values) - 1))
         missing = codes >= len(values) if attribute.nullable else None
         return pa.DictionaryArray.from_arrays(
-            pa.array(where, mask=missing), pa.array(values, pa.string()), safe=False
+            pa.array(indices, mask=missing), pa.array(values, pa.string()), safe=False
         )
     cells = pd.Series(codec.decode(codes, coins), name=attribute.name)
-    if plain and attribute.kind in ("integer", "float"):
-        return _arrow(cells, whole)
-    stored = usual_types(pd.DataFrame({attribute.name: as_stored(cells, dtype)}), whole)
-    return _arrow(stored[attribute.name], whole)
+    if is_plain and attribute.kind in ("integer", "float"):
+        return _arrow_array(cells, attributes)
+    stored = to_pandas_types(pd.DataFrame({attribute.name: cast_column(cells, dtype)}), attributes)
+    return _arrow_array(stored[attribute.name], attributes)
 
 
-def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
-    """A column in an Arrow type that its domain alone decides: parts agree, whatever is missing in them."""
+def _arrow_array(column: pd.Series[Any], attributes: Domain) -> Any:
+    """A column as the Arrow type of its attribute, so that all parts agree."""
     import pyarrow as pa
 
     name = str(column.name)
-    kind = _arrow_type(whole[name]) if name in whole else None
+    kind = _arrow_type(attributes[name]) if name in attributes else None
     if kind is None:
         return pa.array(column, from_pandas=True)
     try:
         return pa.array(column, kind, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
-        return pa.array(texts(column), kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of mixed types
+        return pa.array(cells_as_text(column), kind)
 
 
 def _arrow_type(attribute: Attribute) -> Any:
@@ -151,9 +160,9 @@ def _arrow_type(attribute: Attribute) -> Any:
         return pa.string() if attribute.datetime_format is not None else zoned
     if attribute.kind in ("integer", "float"):
         return pa.int64() if attribute.kind == "integer" else pa.float64()
-    kinds = {type(value) for value in attribute.values}
-    if kinds == {bool}:
+    value_types = {type(value) for value in attribute.values}
+    if value_types == {bool}:
         return pa.bool_()
-    if kinds and kinds <= {int, float, np.int64, np.float64}:
-        return pa.int64() if kinds <= {int, np.int64} else pa.float64()
+    if value_types and value_types <= {int, float, np.int64, np.float64}:
+        return pa.int64() if value_types <= {int, np.int64} else pa.float64()
     return pa.string()

@@ -1,1 +1,1 @@
-"""What one cell is, by itself: its form, its moment, its rounding, its value in a document."""
+"""Single cells: canonical form, dates, numbers as text, rounding, and values in JSON documents."""

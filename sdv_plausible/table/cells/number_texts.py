@@ -1,8 +1,8 @@
-"""Numbers as text: the public list of spellings that cells are asked for, and reading and writing them.
+"""Numbers as text: the public list of number formats that are detected, and parsing and writing them.
 
-A spelling is named by the number 1234.5 written so: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``; where brackets
-stand around negative numbers, so does the name: ``($1,234.5)``. Which one a cell shows is a function of its
-own text alone (docs/explanation/proofs/type_votes.md).
+A format is named by the number 1234.5 written in it: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``. Parentheses
+around negative numbers are part of the name: ``($1,234.5)``. The format of a cell depends on its own text
+alone (docs/explanation/proofs/type_votes.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sdv_plausible.table.cells.date_texts import ALONE
+from sdv_plausible.table.cells.dates import MIN_SHARE_ALONE
 
 MONEY = (
     "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "NOK",
@@ -22,8 +22,8 @@ MONEY = (
 _PLACES = (
     ("", ""), ("", "%"), ("", " %"), *((mark + gap, "") for mark in MONEY for gap in ("", " ")),
     *(("", gap + mark) for mark in MONEY for gap in ("", " ")),
-)  # fmt: skip  # what stands before the digits, and after them
-_OTHER = {".": ",", ",": "."}  # mark before a fraction -> which of the two may stand between thousands then
+)  # fmt: skip  # prefix and suffix of the digits
+_OTHER = {".": ",", ",": "."}  # decimal mark -> the other mark, which may separate thousands
 _THOUSANDS = ("", ",", ".", " ", "'")
 _SAME = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2019": "'", "\u2212": "-"})
 _MARKS = "|".join(map(re.escape, MONEY))
@@ -43,37 +43,37 @@ FORMAT_RULE = (
 
 
 class NumberFormat(NamedTuple):
-    """One spelling, or what one cell shows of it: no ``decimal`` where there is no fraction."""
+    """A number format, or the format that one cell shows: ``decimal`` is empty without a fraction."""
 
     before: str = ""
     thousands: str = ""
     decimal: str = ""
     after: str = ""
-    brackets: bool = False  # around negative numbers, in the place of a sign
+    brackets: bool = False  # parentheses around negative numbers, instead of a sign
 
     @property
     def marks(self) -> tuple[str, str]:
-        """What stands before and after; a blank between does not count when a cell is read."""
+        """Prefix and suffix without blanks, which are ignored when a cell is parsed."""
         return self.before.strip(), self.after.strip()
 
     def reads(self, shown: NumberFormat) -> bool:
-        """Whether cells that show this are numbers in the spelling.
+        """Whether cells of the format ``shown`` can be parsed in this format.
 
-        They may lack its currency and its mark between thousands, have another mark there, and be negative
-        by a sign or by brackets.
+        They may lack the currency and the thousands mark, have another thousands mark, and show negative
+        numbers by a sign or by parentheses.
         """
-        fraction = not shown.decimal and shown.thousands == self.decimal  # 1,234 where 12,5 is one
+        fraction = not shown.decimal and shown.thousands == self.decimal  # "1,234" like "12,5"
         digits = shown.thousands != self.decimal and shown.decimal in ("", self.decimal)
         marks = shown.marks == self.marks or (self.is_money and shown.marks == ("", ""))
         return marks and (digits or fraction)
 
     @property
     def is_money(self) -> bool:
-        """Whether it has a currency."""
+        """Whether the format has a currency."""
         return any(mark in MONEY for mark in self.marks)
 
     def __str__(self) -> str:
-        """Name of the spelling, or of the kind of a cell."""
+        """Name of the format, or of the kind of a cell."""
         fraction = f"{self.decimal}5" if self.decimal else ""
         name = f"{self.before}1{self.thousands}234{fraction}{self.after}"
         return f"({name})" if self.brackets else name
@@ -88,13 +88,13 @@ _SHOWN = [
     if not thousands or thousands != decimal
 ]
 NUMBER_KINDS = {"number" if shown == NumberFormat() else str(shown): shown for shown in _SHOWN}
-"""Kinds of cells, each named by one; of digits alone it is the kind of all other numbers, too."""
+"""Kinds of cells by name. "number" is the kind of digits alone, and of all other plain numbers."""
 _KINDS = {shown: kind for kind, shown in NUMBER_KINDS.items()}
 _FORMATS = {kind: shown for kind, shown in NUMBER_KINDS.items() if shown.decimal}
 
 
 def number_kind(text: str) -> str | None:
-    """Kind of a cell's text, or None if it is no number of the list."""
+    """Kind of a cell's text, or None if it matches no format of the list."""
     shown = _shown(text.strip().translate(_SAME))
     return None if shown is None else _KINDS[shown]
 
@@ -103,34 +103,34 @@ def _shown(text: str) -> NumberFormat | None:
     if inside := _BRACKETS.fullmatch(text):
         shown = _shown(f"{inside['mark'] or ''}{inside['inside']}")
         return None if shown is None else shown._replace(brackets=True)
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
     before, after, thousands, decimal = (
-        found[part] or "" for part in ("before", "after", "thousands", "decimal")
+        match[part] or "" for part in ("before", "after", "thousands", "decimal")
     )
     if (thousands and thousands == decimal) or (before and after):
         return None
-    if found["more"]:  # 1,234,567 can be no fraction
+    if match["more"]:  # 1,234,567 cannot be a fraction
         decimal = decimal or _OTHER.get(thousands, "")
     return NumberFormat(before, thousands, decimal, after)
 
 
 def is_number_format(text: str) -> bool:
-    """Whether a text names a spelling of the list."""
+    """Whether a text names a format of the list."""
     return text in _FORMATS
 
 
 def check_number_format(name: str, form: Any, kind: str) -> None:
-    """Refuse what is no spelling of the list, and one of a column that holds no numbers."""
+    """Raise ValueError for an unknown number format, or one on a column that holds no numbers."""
     if form is not None and not (kind in ("integer", "float") and isinstance(form, str) and form in _FORMATS):
         raise ValueError(
             f"column {name!r}: number_format ({form!r}) must be {FORMAT_RULE}, and its kind integer or float"
         )
 
 
-def plain_text(text: str, form: str) -> str:
-    """Return the plain text, such as ``-1234.50``, of a number in a spelling; of none an empty one."""
+def plain_number_text(text: str, form: str) -> str:
+    """Return a formatted number as plain text, such as ``-1234.50``; empty if it is not in the format."""
     text, spelled = text.strip().translate(_SAME), _FORMATS[form]
     shown = _shown(text)
     if shown is None or not spelled.reads(shown):
@@ -141,13 +141,13 @@ def plain_text(text: str, form: str) -> str:
 
 
 def read_number(text: str, form: str) -> float:
-    """Return the number that a text writes in a spelling, or NaN if it writes none that a double holds."""
-    number = float(plain_text(text, form) or math.nan)
+    """Parse a number in a format; NaN if the text does not match or exceeds a double."""
+    number = float(plain_number_text(text, form) or math.nan)
     return number if math.isfinite(number) else math.nan
 
 
 def write_number(number: float, form: str, decimals: int | None = None) -> str:
-    """Return the text of a number, with all its digits or so many after the point."""
+    """Return a number as text in a format, with ``decimals`` digits after the point (None: all digits)."""
     spelled, exact = _FORMATS[form], Decimal(str(number))
     text = format(exact.copy_abs(), ",f" if decimals is None else f",.{decimals}f")
     marks = str.maketrans({",": spelled.thousands, ".": spelled.decimal})
@@ -158,53 +158,55 @@ def write_number(number: float, form: str, decimals: int | None = None) -> str:
 
 
 def read_numbers(cells: Iterable[Any], form: str) -> list[Any]:
-    """Numbers of the cells that are text; all others stay as they are."""
+    """Parse the cells that are text; all others stay as they are."""
     return [read_number(cell, form) if isinstance(cell, str) else cell for cell in cells]
 
 
 def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str, float]:
-    """Return the spelling that reads most cells, the first of equals, and how many it reads.
+    """Return the format that parses most cells (the first on ties), and how many it parses.
 
     Parameters
     ----------
     counts : mapping
-        Cells of each kind, in the order of the list.
+        Number of cells per kind, in the order of the list.
     present : float
-        All cells that are not missing.
+        Number of cells that are not missing.
     """
     best, most = "", (0.0, 0.0)
-    found = {NUMBER_KINDS[kind]: count for kind, count in counts.items() if count}
+    by_format = {NUMBER_KINDS[kind]: count for kind, count in counts.items() if count}
     for before, after in _PLACES:
         place = NumberFormat(before, after=after)
-        own = sum(count for shown, count in found.items() if (shown.before, shown.after) == (before, after))
+        own = sum(n for shown, n in by_format.items() if (shown.before, shown.after) == (before, after))
         if not own:
             continue
-        alike = {shown: count for shown, count in found.items() if shown.marks == place.marks}
-        if place.is_money and sum(alike.values()) > ALONE * present:  # then cells without it are money, too
-            alike |= {shown: count for shown, count in found.items() if shown.marks == ("", "")}
-        form = _digits(place, alike, present)
-        if any(shown.brackets and form.reads(shown) for shown in alike):
+        similar = {shown: count for shown, count in by_format.items() if shown.marks == place.marks}
+        if (
+            place.is_money and sum(similar.values()) > MIN_SHARE_ALONE * present
+        ):  # then bare numbers count, too
+            similar |= {shown: count for shown, count in by_format.items() if shown.marks == ("", "")}
+        form = _digits(place, similar, present)
+        if any(shown.brackets and form.reads(shown) for shown in similar):
             form = form._replace(brackets=True)
-        read = sum(count for shown, count in alike.items() if form.reads(shown))
-        if (read, own) > most:
-            best, most = str(form), (read, own)
+        parsed = sum(count for shown, count in similar.items() if form.reads(shown))
+        if (parsed, own) > most:
+            best, most = str(form), (parsed, own)
     return best, most[0]
 
 
-def _digits(place: NumberFormat, alike: Mapping[NumberFormat, float], present: float) -> NumberFormat:
-    """What stands among the digits of cells that have the same marks."""
+def _digits(place: NumberFormat, similar: Mapping[NumberFormat, float], present: float) -> NumberFormat:
+    """Thousands and decimal marks of cells that have the same prefix and suffix."""
 
     def count(thousands: Collection[str], decimals: Collection[str]) -> float:
         return sum(
-            n for shown, n in alike.items() if shown.thousands in thousands and shown.decimal in decimals
+            n for shown, n in similar.items() if shown.thousands in thousands and shown.decimal in decimals
         )
 
     def order(decimal: str) -> tuple[float, float, float]:
         alone = count(_THOUSANDS, (decimal,))
-        return (alone if alone > ALONE * present else 0.0, count((_OTHER[decimal],), ("",)), alone)
+        return (alone if alone > MIN_SHARE_ALONE * present else 0.0, count((_OTHER[decimal],), ("",)), alone)
 
     decimal = max(_OTHER, key=order)
     between = [mark for mark in _THOUSANDS if mark not in ("", decimal)]
     thousands = max(between, key=lambda mark: count((mark,), ("", decimal)))
-    found = thousands if count((thousands,), ("", decimal)) else ""
-    return place._replace(thousands=found, decimal=decimal)
+    thousands_mark = thousands if count((thousands,), ("", decimal)) else ""
+    return place._replace(thousands=thousands_mark, decimal=decimal)

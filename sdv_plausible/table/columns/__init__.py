@@ -1,1 +1,1 @@
-"""What one column is: its type, its document, its value set; and a table's columns together."""
+"""Columns: type, value set, JSON document, and the domain of all columns of a table."""

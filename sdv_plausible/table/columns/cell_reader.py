@@ -1,7 +1,7 @@
-"""From a cell's text to its value, by what was declared and by nothing else.
+"""Parsing of cells, from text to value, by declaration alone.
 
-The value of a cell is a function of its own text, of the column's type and of the spelling: no other cell has
-a say (docs/explanation/proofs/reading.md).
+The value of a cell is a function of its own text, the column's type and the spelling. Other cells have no
+influence (docs/explanation/proofs/reading.md).
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, is_date, read_date, write_date
-from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import (
+    DIGIT_FORMATS,
+    as_nanoseconds,
+    detect_date_format,
+    is_date,
+    matches_date_format,
+    read_date,
+    write_date,
+)
 from sdv_plausible.table.cells.number_texts import (
     NUMBER_KINDS,
     main_number_format,
@@ -35,11 +41,14 @@ from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_w
 
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
-_REMEMBERED = 1 << 14  # texts of a column
-FIRST_YEAR = 1000  # earlier ones are written with fewer digits
-CODE, PHONE = "0123", "+123"  # kinds of texts that are no canonical text of a number
-UPPER = "TRUE"  # kind of truth values in capitals
-FINER = ("1234.50", "1234.25")  # plain fractions of two digits and more: that end in a zero, and others
+_CACHE_SIZE = 1 << 14  # parsed texts cached per column
+FIRST_YEAR = 1000  # earlier years are written with fewer digits
+CODE_KIND, PHONE_KIND = "0123", "+123"  # kinds of non-canonical number texts
+UPPER_BOOLEAN_KIND = "TRUE"  # kind of upper-case booleans
+FRACTION_KINDS = (
+    "1234.50",
+    "1234.25",
+)  # kinds of fractions of two or more digits: ending in zero, and others
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 _FRACTION = re.compile(r"-?[0-9]+\.[0-9]+([0-9])")
 _NO_DATE = np.iinfo(np.int64).min
@@ -47,41 +56,57 @@ _NO_DATE = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """What a column is."""
+    """Declared type of a column."""
 
     name: str
     sdtype: str
     datetime_format: str | None = None  # strftime format of dates
-    # Declared values of a category; empty where none are declared, and its cells are text. Texts that stand
-    # beside numbers
+    # Declared values of a category (empty: cells are text), or texts next to numbers
     values: tuple[Hashable, ...] = ()
-    regex_format: str | None = None  # pattern of invented ids
+    regex_format: str | None = None  # pattern of generated ids
     pii: bool | None = None
-    number_format: str | None = None  # spelling of numbers, where they are no plain ones
+    number_format: str | None = None  # number format; None: plain numbers
 
     @property
     def is_modelled(self) -> bool:
-        """Whether the column is modelled, not invented like an id or personal data."""
+        """Whether the column is modelled, rather than generated like ids and personal data."""
         return self.sdtype in MODELLED_SDTYPES
 
     @property
     def is_number(self) -> bool:
-        """Whether all cells are numbers: no text stands beside them."""
+        """Whether all cells are numbers, without texts next to them."""
         return self.sdtype == "numerical" and not self.values
 
     @property
     def words(self) -> dict[str, Any]:
-        """The type in the words of SDV's metadata."""
+        """The type in the vocabulary of SDV's metadata."""
         return type_words(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the cells of a file are written, in all columns alike; chosen without looking at the rows."""
+    """How the cells of a file are written, for all columns; chosen without reading the rows.
 
-    decimal: str = "."  # decimal point: one character
-    thousands: str | None = None  # what separates groups of three digits: one character. None: nothing does
-    na_values: Sequence[str] = ("",)  # texts that stand for a missing value
+    Parameters
+    ----------
+    decimal : str
+        Decimal point, one character.
+    thousands : str or None
+        Separator of groups of three digits, one character. None: no separator.
+    na_values : sequence of str
+        Texts that mean missing. Surrounding blanks are ignored.
+    true_values, false_values : sequence of str
+        Texts of booleans. Case and surrounding blanks are ignored.
+
+    Raises
+    ------
+    ValueError
+        If a mark is not one character, the two marks are equal, or one text has two meanings.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    na_values: Sequence[str] = ("",)
     true_values: Sequence[str] = TRUE_VALUES
     false_values: Sequence[str] = FALSE_VALUES
 
@@ -115,23 +140,23 @@ class Spelling:
             )
 
     def is_missing(self, text: str) -> bool:
-        """Whether a cell's text stands for a missing value; blanks around it do not count."""
+        """Whether a cell's text means missing; surrounding blanks are ignored."""
         return text.strip() in self._missing
 
     def number(self, text: str) -> float:
-        """Return the number that a text writes, or NaN if it writes none, or none that a double holds."""
+        """Parse a number; NaN if the text is no number, or exceeds a double."""
         if not self._number.fullmatch(text.strip()):
             return math.nan
         number = float(self.plain(text))
         return number if math.isfinite(number) else math.nan
 
     def plain(self, number: str) -> str:
-        """Text of a number as Python writes it."""
+        """Text of a number in Python's notation."""
         grouped = number.strip() if self.thousands is None else number.strip().replace(self.thousands, "")
         return grouped.replace(self.decimal, ".")
 
     def truth(self, text: str) -> bool | None:
-        """Return the truth value that a text writes, or None."""
+        """Parse a boolean; None if the text is none."""
         return self._truth.get(_fold(text))
 
     @cached_property
@@ -157,58 +182,58 @@ def _fold(text: str) -> str:
     return text.strip().casefold()
 
 
-PLAIN = Spelling()
+PLAIN_SPELLING = Spelling()
 
 
-def kind_of(text: str, spelling: Spelling) -> str:
-    """Kind of a cell, by its own text and by nothing else."""
+def cell_kind(text: str, spelling: Spelling) -> str:
+    """Kind of a cell, from its own text alone."""
     stripped = text.strip()
     if spelling.is_missing(text):
         return "missing"
     if stripped.casefold() in ("true", "false"):
-        return UPPER if stripped.isupper() else "truth"
-    read = not math.isnan(spelling.number(text))
-    if read and (code := _code(stripped)):
+        return UPPER_BOOLEAN_KIND if stripped.isupper() else "truth"
+    is_number = not math.isnan(spelling.number(text))
+    if is_number and (code := _code(stripped)):
         return code
     kind = number_kind(stripped)
     if kind == "1234.5" and (fraction := _FRACTION.fullmatch(stripped)):
-        kind = FINER[0] if fraction[1] == "0" else FINER[1]
-    if read:
-        return next((form for form in DIGITS if fits(stripped, form)), kind or "number")
-    return form_of(stripped) or kind or "text"
+        kind = FRACTION_KINDS[0] if fraction[1] == "0" else FRACTION_KINDS[1]
+    if is_number:
+        return next((form for form in DIGIT_FORMATS if matches_date_format(stripped, form)), kind or "number")
+    return detect_date_format(stripped) or kind or "text"
 
 
 def _code(number: str) -> str | None:
-    """Kind of a text that is no number's canonical text: zeros or a plus in front, too many digits."""
+    """Kind of a number text with leading zeros, a plus sign or too many digits; None if it is canonical."""
     if number.startswith("+"):
-        return PHONE
+        return PHONE_KIND
     digits = number.removeprefix("-")
     too_long = digits.isascii() and digits.isdigit() and int(float(digits)) != int(digits)
-    return CODE if too_long or _LEADING_ZERO.match(number) else None
+    return CODE_KIND if too_long or _LEADING_ZERO.match(number) else None
 
 
 @lru_cache(maxsize=8)
-def plain_numbers(spelling: Spelling) -> frozenset[str]:
-    """Kinds of cells that are numbers as the whole table writes them."""
-    found = {kind for kind in (*NUMBER_KINDS, *FINER) if not math.isnan(spelling.number(kind))}
-    return frozenset({"number", *found})
+def plain_number_kinds(spelling: Spelling) -> frozenset[str]:
+    """Kinds of cells that are numbers in the table's own spelling."""
+    kinds = {kind for kind in (*NUMBER_KINDS, *FRACTION_KINDS) if not math.isnan(spelling.number(kind))}
+    return frozenset({"number", *kinds})
 
 
-def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
-    """How a column's numbers are written (None: as the table's) and how many are, of cells of each kind."""
+def detect_number_format(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
+    """Number format of a column (None: the table's), and how many cells it parses, from counts per kind."""
     numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
-    numbers["number"] += sum(counts.get(form, 0) for form in DIGITS)
-    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FINER)
-    plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
+    numbers["number"] += sum(counts.get(form, 0) for form in DIGIT_FORMATS)
+    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FRACTION_KINDS)
+    plain = sum(numbers[kind] for kind in numbers if kind in plain_number_kinds(spelling))
     present = sum(count for kind, count in counts.items() if kind != "missing")
-    form, read = main_number_format(numbers, present)
-    return (form, read) if read > plain else (None, plain)
+    form, parsed = main_number_format(numbers, present)
+    return (form, parsed) if parsed > plain else (None, plain)
 
 
 class CellReader:
-    """Reads the cells of one column, each by itself.
+    """Parser of one column's cells, each by itself.
 
-    ``unread`` counts cells that are neither missing nor what the column is: for the data holder only.
+    ``unread`` counts cells that are neither missing nor of the column's type. It is for the data owner only.
     """
 
     def __init__(self, column: ColumnType, spelling: Spelling) -> None:
@@ -222,8 +247,8 @@ class CellReader:
         others = [v for v in values if not isinstance(v, (str, bool, int, float))]
         self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
         self._check()
-        self._place: dict[str, int] = {}  # of texts that were read: their values, and which are odd
-        self._known, self._odd = self._values([]), np.zeros(0, dtype=bool)
+        self._cache_index: dict[str, int] = {}  # cache: text -> index into the parsed values
+        self._cached_values, self._unreadable = self._values([]), np.zeros(0, dtype=bool)
 
     def _check(self) -> None:
         column = self.column
@@ -248,23 +273,24 @@ class CellReader:
             ) from error
 
     def read(self, texts: Sequence[str]) -> np.ndarray:
-        """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
+        """Values of cells, shape (n,): doubles for a number (missing is NaN), else objects (missing is None).
 
-        Objects too where texts stand beside numbers. Cells of a category that are none of its declared values
-        stay as they are: the domain says what becomes of them.
+        A numeric column with texts gives objects, too. Cells of a category outside its declared values stay
+        as they are: the codec handles them.
         """
-        if len(self._place) > _REMEMBERED:
-            self._place, self._known, self._odd = {}, self._known[:0], self._odd[:0]
-        if new := [text for text in dict.fromkeys(texts) if text not in self._place]:
+        if len(self._cache_index) > _CACHE_SIZE:
+            self._cache_index, self._cached_values = {}, self._cached_values[:0]
+            self._unreadable = self._unreadable[:0]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._cache_index]:
             missing = np.fromiter(map(self.spelling.is_missing, new), dtype=bool, count=len(new))
             values = self._values(new)
             values[missing] = np.nan if self.column.is_number else None
-            self._place.update((text, len(self._known) + i) for i, text in enumerate(new))
-            self._known = np.concatenate([self._known, values])
-            self._odd = np.concatenate([self._odd, pd.isna(values) & ~missing])
-        where = np.fromiter(map(self._place.__getitem__, texts), dtype=np.int64, count=len(texts))
-        self.unread += int(self._odd[where].sum())
-        return self._known[where]
+            self._cache_index.update((text, len(self._cached_values) + i) for i, text in enumerate(new))
+            self._cached_values = np.concatenate([self._cached_values, values])
+            self._unreadable = np.concatenate([self._unreadable, pd.isna(values) & ~missing])
+        where = np.fromiter(map(self._cache_index.__getitem__, texts), dtype=np.int64, count=len(texts))
+        self.unread += int(self._unreadable[where].sum())
+        return self._cached_values[where]
 
     def _values(self, texts: list[str]) -> np.ndarray:
         if self.column.is_number:
@@ -281,11 +307,11 @@ class CellReader:
         return values
 
     def _dates(self, texts: list[str]) -> list[str | None]:
-        """The texts that are dates in the column's format: later readers take them as they are written."""
+        """The texts that are dates in the column's format, unchanged; None for all others."""
         texts = [text.strip() for text in texts]
         digits = [
             text if any(map(str.isdigit, text)) else "" for text in texts
-        ]  # pandas takes 'now' and 'today' for dates
+        ]  # pandas parses 'now' and 'today' as dates
         moments = as_nanoseconds(
             pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True
         )
@@ -295,11 +321,11 @@ class CellReader:
         ]
 
     def _is_far(self, text: str) -> bool:
-        """Whether a text is a date that nanoseconds do not hold."""
+        """Whether a text is a date outside the range of nanoseconds."""
         return is_date(text, str(self.column.datetime_format))
 
     def _number_or_text(self, text: str) -> float | str | None:
-        """Return the declared text that a cell is to the letter, else its number."""
+        """Return the declared text that equals the cell, else its number."""
         if text in self._texts:
             return text
         number = self._number(text)
@@ -310,7 +336,7 @@ class CellReader:
         return self.spelling.number(text) if form is None else read_number(text, form)
 
     def _category(self, text: str) -> Hashable:
-        """Return the declared value that a text writes; else the text itself, of a truth value nothing."""
+        """Return the declared value that a text means, else the text; None for an unknown boolean."""
         for known in (text, text.strip()):
             if known in self._texts:
                 return self._texts[known]
@@ -325,35 +351,35 @@ class CellReader:
         return None if self.column.sdtype == "boolean" else text
 
 
-# --- cells of tables that are no files ------------------------------------------------------------
+# --- cells of data frames -------------------------------------------------------------------------
 
 
-def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
-    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
-    found = frame.copy(deep=False)
+def reparse_columns(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+    """Parse columns of a frame as if read from a file: each cell becomes text, then a value."""
+    result = frame.copy(deep=False)
     for name in (name for name in types if name in frame):
-        if types[name].number_format is not None and frame[name].dtype.kind in "iuf":  # numbers already
+        if types[name].number_format is not None and frame[name].dtype.kind in "iuf":  # already numbers
             numbers = as_doubles(frame[name])
-            found[name] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), index=frame.index)
+            result[name] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), index=frame.index)
             continue
         where, forms = distinct_values(frame[name])
         reader = CellReader(types[name], spelling)
-        present = [i for i, form in enumerate(forms) if has_form(form)]
+        present = [i for i, form in enumerate(forms) if is_storable(form)]
         form, number_format = types[name].datetime_format, types[name].number_format
-        read = reader.read([text_of(forms[i], spelling, form, number_format) for i in present])
+        parsed = reader.read([cell_text(forms[i], spelling, form, number_format) for i in present])
         nothing = np.nan if types[name].is_number else None
-        values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
-        values[present] = read
-        found[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
-    return found
+        values = np.full(len(forms) + 1, nothing, dtype=parsed.dtype)  # the last is missing
+        values[present] = parsed
+        result[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
+    return result
 
 
-def text_of(
+def cell_text(
     cell: Hashable, spelling: Spelling, form: str | None = None, number_format: str | None = None
 ) -> str:
-    """The text that a CSV file would hold for a cell in its one form, by that cell alone.
+    """The text that a CSV file would hold for a cell in canonical form.
 
-    A moment is written in the column's format where that shows all of it, and so is a number.
+    A moment is written in the column's format if that loses nothing. So is a number.
     """
     if number_format is not None and isinstance(cell, (int, float)) and not isinstance(cell, bool):
         return write_number(cell, number_format)
@@ -367,7 +393,7 @@ def text_of(
 def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
     if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
         text = write_date(moment, form)
-        with suppress(ValueError):  # of an offset, which this moment has not
+        with suppress(ValueError):  # a format with an offset
             if read_date(text, form) == moment:
                 return text
     is_day = moment.tzinfo is None and moment == moment.normalize()

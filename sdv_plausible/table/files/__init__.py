@@ -1,1 +1,1 @@
-"""Tables as files, and what their storage says: read cell by cell as declared, and written."""
+"""Table files: CSV and Parquet, parsed cell by cell as declared, and written."""

@@ -1,4 +1,4 @@
-"""How a column is stored: what it may be declared as, by its schema alone; texts of Arrow that are none."""
+"""Storage types of columns: compatibility with declared sdtypes, by schema alone, and invalid Arrow texts."""
 
 from __future__ import annotations
 
@@ -11,82 +11,83 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
-from sdv_plausible.table.declared.spec_words import CATEGORIES
+from sdv_plausible.table.cells.canonical_forms import as_objects, is_arrow
+from sdv_plausible.table.declared.specifications import CATEGORIES
 
-PERSON = "id"  # declared so, a column says whose a row is
-_STORED = {  # names of numpy's, pandas' and Arrow's types; what none of them fits is not read
-    "truths": r"bool(ean)?",
+PERSON_SDTYPE = "id"  # sdtype of the column that identifies the person of a row
+_TYPE_NAMES = {  # names of numpy, pandas and Arrow types; all others are unreadable
+    "booleans": r"bool(ean)?",
     "numbers": r"u?int(8|16|32|64)|float(32|64)?|double|decimal(128|256)\(.*\)",
-    "odd numbers": r"float16|float(96|128)|longdouble|complex(64|128)",  # of which pandas reads no dates
-    "uncounted numbers": r"complex(192|256)|clongdouble|decimal(32|64)\(.*\)",  # it finds no distinct ones
-    "half numbers": r"halffloat",  # of Arrow
-    "moments": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
+    "unusual floats": r"float16|float(96|128)|longdouble|complex(64|128)",  # no dates in pandas
+    # pandas cannot factorise these
+    "unfactorisable numbers": r"complex(192|256)|clongdouble|decimal(32|64)\(.*\)",
+    "half floats": r"halffloat",  # in Arrow
+    "dates": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
     "texts": r"object|str(ing)?|large_string|category|null",
-    "spans": r"(timedelta64|period|interval|duration)\[.*\]",  # which are no numbers, and no names
+    "intervals": r"(timedelta64|period|interval|duration)\[.*\]",  # neither numbers nor names
     "others": r"(time32|time64|fixed_size_binary)\[.*\]|(large_)?binary",
 }
-_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts"}
-_READ = {
-    "numerical": {"truths", "numbers", "odd numbers", "uncounted numbers", "texts"},
-    "datetime": {"truths", "numbers", "moments", "texts"},
-    PERSON: _ANY | {"uncounted numbers", "others"},
+_ANY = {"booleans", "numbers", "unusual floats", "half floats", "dates", "texts"}
+_READABLE = {
+    "numerical": {"booleans", "numbers", "unusual floats", "unfactorisable numbers", "texts"},
+    "datetime": {"booleans", "numbers", "dates", "texts"},
+    PERSON_SDTYPE: _ANY | {"unfactorisable numbers", "others"},
     **dict.fromkeys(CATEGORIES, _ANY),
 }
 _LISTS = r"(list|list_view|struct|map|large_list|fixed_size_list)<.*"
-_UNREAD: dict[type, str] = {
+_UNREADABLE: dict[type, str] = {
     **{kind: kind.__name__ for kind in (dt.time, dt.timedelta, list, dict, set, bytes, bytearray)},
     pd.Timedelta: "Timedelta", pd.Period: "Period", pd.Interval: "Interval", np.ndarray: "ndarray",
-    EllipsisType: "objects of a class that is no value",  # as :func:`~.forms.plain` has others
+    EllipsisType: "objects of a class that is no value",  # ODD, see :func:`~.canonical_forms.plain`
 }  # fmt: skip
-"""Classes of Python objects that no cell is read from: a column of nothing else is stored so."""
-_LEAST = 20  # cells of one class from which a check says that it is how a column is stored
+"""Unreadable classes of Python objects. A column of one such class is reported as stored in that class."""
+_MIN_CELLS = 20  # minimum number of cells of one class to report it
 
 
 def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells: bool = False) -> None:
-    """Refuse columns that are stored so that their cells cannot be read as declared."""
-    # Of the table the types alone count, unless ``sees_cells``, for the holder of the rows: no fit ends by
-    # its cells. Sdtype "id" is that of the column that says whose a row is.
+    """Raise ValueError for columns whose storage type does not match their sdtype."""
+    # Only the table's types are used, unless ``sees_cells`` is set for the data owner: no fit may fail
+    # because of cells. Sdtype "id" marks the person column.
     for name, sdtype in sdtypes.items():
-        stored = _stored(table[name].dtype)
-        if _kind(stored) in _READ[sdtype]:
-            looks = sees_cells and stored == "object" and sdtype != PERSON
-            unread = _unread(table[name]) if looks else None
-            if unread is None:
+        stored = _type_name(table[name].dtype)
+        if _type_kind(stored) in _READABLE[sdtype]:
+            inspects_cells = sees_cells and stored == "object" and sdtype != PERSON_SDTYPE
+            unread_class = _unreadable_class(table[name]) if inspects_cells else None
+            if unread_class is None:
                 continue
-            stored = unread
-        raise refused_storage(name, stored, sdtype)
+            stored = unread_class
+        raise storage_error(name, stored, sdtype)
 
 
-def _kind(stored: str) -> str | None:
-    fits = (kind for kind, names in _STORED.items() if re.fullmatch(names, stored, re.IGNORECASE))
-    return next(fits, None)
+def _type_kind(stored: str) -> str | None:
+    matches = (kind for kind, names in _TYPE_NAMES.items() if re.fullmatch(names, stored, re.IGNORECASE))
+    return next(matches, None)
 
 
-def _unread(column: pd.Series[Any]) -> str | None:
-    """Class of a column of objects whose cells, and not just a few, are all of one class that is not read."""
-    if len(column) < _LEAST:
+def _unreadable_class(column: pd.Series[Any]) -> str | None:
+    """Class of an object column whose cells, at least ``_MIN_CELLS``, all have one unreadable class."""
+    if len(column) < _MIN_CELLS:
         return None
     try:
         present = column[column.notna()]
         classes = set(map(type, present.array))
-    except Exception:  # of a class of somebody's own
+    except Exception:  # a custom class may raise anything
         return None
-    if len(present) < _LEAST or len(classes) != 1:
+    if len(present) < _MIN_CELLS or len(classes) != 1:
         return None
-    (found,) = classes
-    return next((name for known, name in _UNREAD.items() if found is known), None)
+    (cell_class,) = classes
+    return next((name for class_, name in _UNREADABLE.items() if cell_class is class_), None)
 
 
-def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
-    """The error of a column whose storage is not read, or does not go with its declaration."""
+def storage_error(name: str, stored: Any, sdtype: str) -> ValueError:
+    """Error for a column whose storage type is unreadable or does not match its declaration."""
     stored = str(stored)
     if re.match(_LISTS, stored) or stored in ("list", "dict", "set", "ndarray"):
         return ValueError(
             f"column {name!r} is stored as {stored}: a cell must be one value. Make columns of it first, or "
             "leave it out of metadata and domain"
         )
-    if stored in _UNREAD.values() or _kind(stored) in ("spans", "others", None):
+    if stored in _UNREADABLE.values() or _type_kind(stored) in ("intervals", "others", None):
         return ValueError(
             f"column {name!r} is stored as {stored}, which is not read: store it as text, such as "
             "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or leave it out of "
@@ -98,9 +99,9 @@ def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
     )
 
 
-def _stored(dtype: Any) -> str:
-    """Name of a type; of a dictionary the type of its values."""
-    if isinstance(dtype, pd.CategoricalDtype) and _kind(str(dtype.categories.dtype)) == "spans":
+def _type_name(dtype: Any) -> str:
+    """Name of a type; for a dictionary, the type of its values."""
+    if isinstance(dtype, pd.CategoricalDtype) and _type_kind(str(dtype.categories.dtype)) == "intervals":
         return str(dtype.categories.dtype)
     if not isinstance(dtype, pd.ArrowDtype):
         return str(dtype)
@@ -108,20 +109,20 @@ def _stored(dtype: Any) -> str:
     return str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary<") else kind)
 
 
-def with_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame in which Arrow's texts that are no UTF-8 are missing: one would end a fit, and be quoted."""
-    # Columns keep their types. Frames enter through here.
-    found = frame
+def mask_invalid_utf8(frame: pd.DataFrame) -> pd.DataFrame:
+    """Frame with Arrow texts that are not UTF-8 set to missing: they could end a fit and appear in errors."""
+    # Columns keep their types. Every input frame passes through here.
+    cleaned = frame
     for place, (_, column) in enumerate(frame.items()):
-        of_arrow = is_arrow(column) or getattr(column.dtype, "storage", "") == "pyarrow"
-        if of_arrow and holds_no_text(cells := column.array.__arrow_array__()):
-            found = frame.copy(deep=False) if found is frame else found
-            found.isetitem(place, pd.Series(as_objects(cells), index=frame.index, dtype=column.dtype))
-    return found
+        is_arrow_backed = is_arrow(column) or getattr(column.dtype, "storage", "") == "pyarrow"
+        if is_arrow_backed and has_invalid_utf8(cells := column.array.__arrow_array__()):
+            cleaned = frame.copy(deep=False) if cleaned is frame else cleaned
+            cleaned.isetitem(place, pd.Series(as_objects(cells), index=frame.index, dtype=column.dtype))
+    return cleaned
 
 
-def holds_no_text(cells: Any) -> bool:
-    """Whether Arrow's cells are texts of which one is no UTF-8."""
+def has_invalid_utf8(cells: Any) -> bool:
+    """Whether Arrow cells are texts of which one is invalid UTF-8."""
     kind = str(getattr(cells.type, "value_type", cells.type))
     if kind not in ("string", "large_string", "string_view"):
         return False

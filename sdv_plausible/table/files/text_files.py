@@ -1,4 +1,4 @@
-"""Files of a table: how they are written, and packed, is said and read off no row."""
+"""File options: format and compression are declared, never inferred from rows."""
 
 from __future__ import annotations
 
@@ -17,29 +17,38 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.cell_reader import FALSE_VALUES, TRUE_VALUES, Spelling
 
 UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, packed or not
-NO_TEXT = (".xlsx", ".xls", ".ods", ".zip", ".sav", ".dta", ".feather", ".parquet")  # which people try
-MARKS = ("encoding", "separator", "quote")  # how a file of text is written, not its cells
-LARGE = 1 << 28  # bytes of a file that is read in parts without being asked
-LONGEST_CELL = 2**31 - 1  # letters
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
+TEXT_EXTENSIONS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, compressed or not
+BINARY_EXTENSIONS = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".zip",
+    ".sav",
+    ".dta",
+    ".feather",
+    ".parquet",
+)  # common, but not text
+CSV_OPTIONS = ("encoding", "separator", "quote")  # options of CSV files, as opposed to their cells
+LARGE_FILE_BYTES = 1 << 28  # bytes above which a file is read in parts automatically
+LONGEST_CELL = 2**31 - 1  # characters
+DAMAGE_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of damaged files
 
 
 @dataclass(frozen=True)
 class Files:
-    """CSV or Parquet files, and how they are written: what is fitted in parts.
+    """CSV or Parquet files and their options, to be fitted in parts.
 
     Parameters
     ----------
     path : str, Path, or a sequence of them
-        A file, a folder, or a pattern; or several.
+        A file, a folder, or a glob pattern; or several.
     encoding, separator, quote, decimal, thousands, na_values, true_values, false_values
-        As for :func:`~sdv_plausible.read_csv`; the first three are of CSV files.
+        As for :func:`~sdv_plausible.read_csv`. The first three apply to CSV files only.
 
     Raises
     ------
     ValueError
-        If one of those of cells cannot be.
+        If an option for cells is invalid.
     """
 
     path: Any
@@ -57,50 +66,50 @@ class Files:
 
     @property
     def spelling(self) -> Spelling:
-        """How cells of text are written, in all columns alike."""
+        """How cells of text are written, in all columns."""
         return Spelling(**self.cells)
 
     @property
     def cells(self) -> dict[str, Any]:
-        """The same, by name."""
+        """The options for cells."""
         names = ("decimal", "thousands", "na_values", "true_values", "false_values")
         return {name: getattr(self, name) for name in names}
 
     @property
     def csv(self) -> dict[str, Any]:
-        """Of CSV files alone."""
-        return {name: getattr(self, name) for name in MARKS}
+        """The options for CSV files."""
+        return {name: getattr(self, name) for name in CSV_OPTIONS}
 
     def check_parquet(self) -> None:
-        """Raise ValueError if something is said that Parquet files do not have."""
-        for name in MARKS:
+        """Raise ValueError if a CSV option is set."""
+        for name in CSV_OPTIONS:
             if (mark := getattr(self, name)) != getattr(Files, name):
                 raise Refused(name, mark, "is of CSV files, and plays no part in Parquet", "leave it out")
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is Parquet, by its ending: its cells have types of their own."""
+    """Whether a file is Parquet, by its extension."""
     return Path(path).suffix.lower() == ".parquet"
 
 
 def is_large(path: Path) -> bool:
-    """Whether a file is read in parts without being asked: as a table it may be larger than memory."""
-    return path.stat().st_size > LARGE
+    """Whether a file is read in parts automatically: as a table it may exceed memory."""
+    return path.stat().st_size > LARGE_FILE_BYTES
 
 
-def is_in_parts(data: Any) -> bool:
-    """Whether a table is read in parts though nobody says so: it may be larger than memory."""
-    of_a_cluster = type(data).__module__.split(".")[0] in ("dask", "pyspark")
-    return isinstance(data, (str, os.PathLike, Files)) or callable(data) or of_a_cluster
+def reads_in_parts(data: Any) -> bool:
+    """Whether data is read in parts automatically: as a table it may exceed memory."""
+    is_cluster_frame = type(data).__module__.split(".")[0] in ("dask", "pyspark")
+    return isinstance(data, (str, os.PathLike, Files)) or callable(data) or is_cluster_frame
 
 
 def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
-    """Open a text file, its line ends as they are."""
-    # ``.gz``, ``.bz2`` and ``.xz`` are unpacked while they are read, which raises one of :data:`DAMAGED`
-    # where the file is damaged.
+    """Open a text file with its line ends unchanged."""
+    # ``.gz``, ``.bz2`` and ``.xz`` are decompressed while reading, which raises one of :data:`DAMAGE_ERRORS` for
+    # a damaged file.
     path = Path(path)
     ending = path.suffix.lower()
-    if ending in NO_TEXT:
+    if ending in BINARY_EXTENSIONS:
         raise ValueError(f"{path} is no text file, by its ending: save the table as CSV (UTF-8) or Parquet")
     if unpack := UNPACKERS.get(ending):
         return unpack(path, "rt", encoding=encoding, newline="")
@@ -108,6 +117,6 @@ def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
 
 
 def csv_reader(lines: Iterable[str], separator: str = ",", quote: str = '"') -> Any:
-    """Records of lines of text, strictly; a cell may be longer than the module csv has it."""
-    csv.field_size_limit(LONGEST_CELL)  # the process's own, 131,072 else: one long cell would end a fit
+    """Strict CSV reader without the csv module's limit on cell length."""
+    csv.field_size_limit(LONGEST_CELL)  # global; the default, 131,072, would end a fit
     return csv.reader(lines, delimiter=separator, quotechar=quote, strict=True)

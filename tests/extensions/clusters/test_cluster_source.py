@@ -230,7 +230,7 @@ def test_small_parts_are_counted_together_and_a_task_sums_up_what_one_worker_has
 def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
     """Planted: tasks that send the larger ones."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(counting, "ROWS_PER_CELL", 1)
+    monkeypatch.setattr(counting, "MIN_ROWS_PER_CELL", 1)
     monkeypatch.setattr(cluster_source, "PART_ROWS", 300)
     if planted:
         monkeypatch.setattr(dask_source, "packed", lambda _, counts: counts)

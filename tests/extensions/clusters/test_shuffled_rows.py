@@ -27,7 +27,7 @@ from sdv_plausible.extensions.clusters import shuffled_rows
 from sdv_plausible.extensions.clusters.dask_source import DaskSource
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice, chosen, contents
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.contribution_bounding import choose_rows, name_hash, smallest
+from sdv_plausible.table.contribution_bounding import choose_rows, name_hash, select_smallest
 
 PEOPLE = 3_000
 Chooses = Callable[[np.ndarray, np.ndarray, int, bytes], np.ndarray]
@@ -57,12 +57,12 @@ def p_of(found, kinds):
 
 def without_ranks(whose, content, most, key):
     """The planted bug: equal rows have one number."""
-    return smallest(whose, content, most)
+    return select_smallest(whose, content, most)
 
 
 def first_ones(whose, content, most, key):
     """The planted bug: numbers by place."""
-    return smallest(whose, np.arange(len(content)), most)
+    return select_smallest(whose, np.arange(len(content)), most)
 
 
 def test_every_choice_of_a_persons_rows_is_equally_likely():

@@ -117,7 +117,7 @@ def _missing_too(column: pd.Series) -> np.ndarray:
     return identities(column.fillna("none"))
 
 
-identities, places = related_rows.identities, related_rows._KeyNumbers.places
+identities, places = related_rows.person_keys, related_rows._KeyNumbers.places
 PLANTED: dict[str, tuple[Any, ...]] = {
     "no cap": (related_rows, "smallest", _all_rows),
     "siblings of other families": (related_rows, "siblings", _next_row),
@@ -289,9 +289,9 @@ def test_planted_choices_by_the_order_of_the_file(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(related_rows, "siblings", in_order)
         assert p_value(chosen(4), 4) < ALARM
-    smallest = related_rows.smallest
+    smallest = related_rows.select_smallest
     monkeypatch.setattr(
-        related_rows, "smallest", lambda whose, _, most: smallest(whose, np.arange(len(whose)), most)
+        related_rows, "select_smallest", lambda whose, _, most: smallest(whose, np.arange(len(whose)), most)
     )
     assert p_value(chosen(3), 3) < ALARM
 

@@ -246,7 +246,7 @@ def _of_orphans(names: Any, link: Any, used: np.ndarray) -> np.ndarray:
 
 
 put_beside, chosen = related_rows.put_beside, related_rows.chosen_rows
-smallest, places = related_rows.smallest, related_rows._KeyNumbers.places
+smallest, places = related_rows.select_smallest, related_rows._KeyNumbers.places
 MOVING: dict[str, tuple[Any, ...]] = {
     "who stands elsewhere": (related_rows, "put_beside", _to_the_next),
     "who counts twice": (related_rows, "chosen_rows", _as_well),

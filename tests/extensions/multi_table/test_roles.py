@@ -69,7 +69,7 @@ def of_one_vote() -> float:
     coins = KeyedRNG.from_seed(1)
     found = brought_together(tables, tell.tree, coins, tell.standing(tables, coins.spawn("roles")))
     release = fit_families(tell, found, coins.spawn("fit"), HolderDiagnostics())
-    parents = release.tables["homes"].drawn_by_model(HOMES, coins.spawn("homes"))
+    parents = release.tables["homes"].sample_modelled(HOMES, coins.spawn("homes"))
     sizes = parents["number of people"].to_numpy(dtype=int)
     drawn = release._drawings["people"].children(parents, sizes, coins.spawn("people"))
     whose = np.repeat(np.arange(HOMES), sizes)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, RandomizedTest, ReleaseTest, metadata_of
-from sdv_plausible.mechanism.privacy_tests import parameter_search
-from sdv_plausible.mechanism.privacy_tests.parameter_search import cheapest
+from sdv_plausible.mechanism.privacy_tests import row_tests
+from sdv_plausible.mechanism.privacy_tests.row_tests import cheapest
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.neighbours import ONE_ROW
 
@@ -46,7 +46,7 @@ def test_epsilon0_is_the_cheapest(found: RandomizedTest) -> None:
 def test_a_given_k_takes_the_fewest_candidates_without_a_seed(found: RandomizedTest) -> None:
     less = RandomizedTest.within(1.0, k=round(found.k * 0.6), **ASKED)
     assert less.seed_free_share > 0.5
-    before = parameter_search.SHARES[parameter_search.SHARES.index(less.seed_free_share) - 1]
+    before = row_tests.SHARES[row_tests.SHARES.index(less.seed_free_share) - 1]
     with pytest.raises(ValueError, match=rf"k \({less.k}\) is out of reach: 100 rows"):
         RandomizedTest.within(1.0, k=less.k, seed_free_share=before, **ASKED)
 

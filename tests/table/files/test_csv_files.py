@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.date_texts import FORMATS
+from sdv_plausible.table.cells.dates import FORMATS
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns import cell_reader
 from sdv_plausible.table.columns.cell_reader import CellReader, Spelling
@@ -182,7 +182,7 @@ def test_what_is_remembered_of_other_blocks_changes_no_cell(monkeypatch, spec):
     alone = [CellReader(column, Spelling()) for _ in range(80)]
     one_by_one = [one.read([text])[0] for one, text in zip(alone, texts.ravel().tolist(), strict=True)]
     for most in (0, 1, 3, 1000):
-        monkeypatch.setattr(cell_reader, "_REMEMBERED", most)
+        monkeypatch.setattr(cell_reader, "_CACHE_SIZE", most)
         reader = CellReader(column, Spelling())
         found = [value for block in texts.tolist() for value in reader.read(block)]
         assert list(map(repr, found)) == list(map(repr, one_by_one))

@@ -38,7 +38,7 @@ from sdv_plausible.fitting.options import TESTS
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
 from sdv_plausible.table.files.text_files import csv_reader, is_large
-from sdv_plausible.utils.error_messages import one_line
+from sdv_plausible.utils.text_output import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10

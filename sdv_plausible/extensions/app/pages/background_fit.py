@@ -15,12 +15,11 @@ from sdv_plausible.extensions.app.pages.release_request import ReleaseRequest
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.columns.cell_reader import read_again
+from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.table_file import read_file
-from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import exits_on_signals, write_whole
-from sdv_plausible.utils.error_messages import one_line
+from sdv_plausible.table.files.table_file import read_file, write_table
+from sdv_plausible.utils.atomic_files import exits_on_signals, write_atomically
+from sdv_plausible.utils.text_output import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +76,7 @@ class FinishedFit:
 
     def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
         """Write a file, whole or not at all, and tell that it is there."""
-        write_whole(self.folder / FILES[key].name, content, owner_only=not FILES[key].is_public)
+        write_atomically(self.folder / FILES[key].name, content, owner_only=not FILES[key].is_public)
         self.told.send(("file", key))
 
 
@@ -126,7 +125,7 @@ def _release(order: ReleaseRequest, folder: Path, told: Connection) -> None:
     if rows is not None:
         texts = {one.name for one in synth.get_domain() if one.number_format is not None}
         voted = {name: found[name] for name in order.open_columns if name not in texts}
-        rows = read_again(rows, voted, order.spelling)
+        rows = reparse_columns(rows, voted, order.spelling)
     done = FinishedFit(synth, rows, folder, told)
     has_file, synthetic = _write_release(done, order), None
     ledger = synth.privacy_ledger()
@@ -225,7 +224,7 @@ def _structure(done: FinishedFit, synthetic: pd.DataFrame) -> dict[str, list[str
 
 def _inspection(done: FinishedFit, synthetic: pd.DataFrame) -> None:
     from sdv_plausible.evaluation.page.inspection import inspection_page
-    from sdv_plausible.evaluation.table_pair import prepare
+    from sdv_plausible.evaluation.table_pair import prepare_pair
 
-    pair = prepare(done.rows, synthetic, done.synth.metadata)
+    pair = prepare_pair(done.rows, synthetic, done.synth.metadata)
     done.write("inspection", inspection_page(pair, date.today().isoformat()))

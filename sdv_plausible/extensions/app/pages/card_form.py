@@ -9,7 +9,7 @@ from sdv_plausible.extensions.app.pages.background_fit import FILES, card_of
 from sdv_plausible.extensions.app.pages.sessions import Session
 from sdv_plausible.release.card.privacy_card import KNOWN
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 MOST = 500  # characters of a field: a card is one page
 
@@ -48,4 +48,4 @@ def write_card(session: Session, typed: Mapping[str, str]) -> None:
     release = Release.load(fit.folder / FILES["release"].name)
     known = {name: text for name, text in told.items() if text}
     card = card_of(release, fit.order, **known)  # as it was fitted, whatever is declared by now
-    write_whole(fit.folder / FILES["card"].name, card.to_html())
+    write_atomically(fit.folder / FILES["card"].name, card.to_html())

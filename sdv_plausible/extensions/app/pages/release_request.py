@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.extensions.app.forms import ROWS, Texts, read_numbers
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting.options import MODELS as ALL_MODELS
-from sdv_plausible.fitting.options import TESTS, VOTE_TAKES, arguments_of, misplaced, typed_default
-from sdv_plausible.fitting.partitioned_table import refuse_whole
+from sdv_plausible.fitting.options import (
+    TESTS,
+    VOTE_TAKES,
+    to_constructor_arguments,
+    typed_default,
+    unused_option,
+)
+from sdv_plausible.fitting.partitioned_table import check_partitionable
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.rules.conditions import Implies
-from sdv_plausible.rules.derived_columns import Sum
-from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.derived_columns import Determined, Sum
 from sdv_plausible.rules.inequality import Inequality
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
@@ -115,7 +120,7 @@ class ReleaseRequest:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
-        from sdv_plausible.fitting.paid_rows import rows_to_pay
+        from sdv_plausible.fitting.arguments import paid_row_cap
         from sdv_plausible.sdv.metadata import metadata_of
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -123,15 +128,15 @@ class ReleaseRequest:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         given: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
         test, names = given["test"], (*_FIELDS, "row_cap", "person")
-        flat = {name: given[name] for name in names if misplaced("test", test, (name,)) is None}
+        flat = {name: given[name] for name in names if unused_option("test", test, (name,)) is None}
         if "row_cap" in flat:
-            flat["row_cap"] = rows_to_pay(given["rows"], list(self.rules), flat["row_cap"])
+            flat["row_cap"] = paid_row_cap(given["rows"], list(self.rules), flat["row_cap"])
         if self.in_parts:
-            refuse_whole(TESTS_BY_NAME[test](), given["model"])
+            check_partitionable(TESTS_BY_NAME[test](), given["model"])
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.declared, rules=list(self.rules),
             types="voted" if self.open_columns else "declared", anyway=self.choices["few"] == "go_on",
-            **arguments_of(flat),
+            **to_constructor_arguments(flat),
         )  # fmt: skip
         synth.spelling = self.spelling
         return synth

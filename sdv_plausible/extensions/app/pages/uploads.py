@@ -19,13 +19,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message
 
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
-from sdv_plausible.table.declared.access_log import with_earlier
-from sdv_plausible.table.declared.codebook import Codebook
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.access_log import with_earlier_records
+from sdv_plausible.table.declared.codebook import Codebook, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file, read_domain_file
 from sdv_plausible.table.files.csv_files import BLOCK, csv_texts
-from sdv_plausible.table.files.table_file import columns_of
+from sdv_plausible.table.files.table_file import file_columns
 from sdv_plausible.table.files.text_files import Files, is_parquet
 
 MEGABYTE = 1_000_000
@@ -35,7 +34,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .()+,=@-]")
 
 @dataclass(frozen=True)
 class Upload:
-    """A form with files, which it holds until they are kept; ``texts`` are its other fields."""
+    """A form with files, which it holds until they are kept; ``cells_as_text`` are its other fields."""
 
     texts: Mapping[str, str]
     form: FormData
@@ -129,7 +128,7 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
         file = Files(path, **marks)
         if not is_parquet(path):
             _check_text(path, file.encoding)
-        names = columns_of(file, known)
+        names = file_columns(file, known)
         if not is_parquet(path):
             _check_lines(file, names)
     except (ValueError, OSError) as error:
@@ -168,7 +167,7 @@ def review_of(
 
     def with_looks(file: DomainFile) -> DomainFile:
         before = looks.get(key, DomainFile(columns={}))
-        return with_earlier(file, before, before.looked)[0]
+        return with_earlier_records(file, before, before.looked)[0]
 
     def remember(seen: DomainFile) -> None:
         looks[key] = replace(with_looks(seen), columns={})
@@ -195,7 +194,7 @@ def _declared(
     book = sent.keep("codebook", work / "codebook")
     found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
     messages = tuple(message.replace(str(book), book.name if book else "") for message in found.lines)
-    return drafted(table.names, found.columns, given), messages
+    return draft_domain_file(table.names, found.columns, given), messages
 
 
 def _no_planner(*_: Any) -> object:

@@ -12,11 +12,11 @@ from typing import Any
 
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.data_checks import Finding, check_columns
-from sdv_plausible.table.declared.access_log import note_look, record_look, replace_file
+from sdv_plausible.table.declared.access_log import log_access, record_access, replace_file
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, read_domain_file
-from sdv_plausible.table.files.table_file import read_file, unreadable, written_as_codes
+from sdv_plausible.table.files.table_file import count_code_cells, count_unreadable_cells, read_file
 from sdv_plausible.table.files.text_files import Files
 
 Planner = Callable[[Mapping[str, Any], float, float, int | None], object]
@@ -106,8 +106,8 @@ class Review:
             left, file = blanks(self.file), self.file.without_blanks()
             document = file.to_dict()
             types = column_types(document)
-            unread = unreadable(self.table.files, document)
-            codes = written_as_codes(self.table.files, document)
+            unread = count_unreadable_cells(self.table.files, document)
+            codes = count_code_cells(self.table.files, document)
             words = {name: kind.words for name, kind in types.items()}
             declared = read_declarations(file, "infer", MAX_BINS, words)
             rows = read_file(self.table.files, document)
@@ -120,11 +120,13 @@ class Review:
                 if (known := declared.known(name)) is None:
                     continue
                 values: list[str] = []
-                check = check_columns(rows, {name: known}, {name: declared.says_missing(name)}, values.append)
+                check = check_columns(
+                    rows, {name: known}, {name: declared.allows_missing(name)}, values.append
+                )
                 if check.findings:
                     counts = unread.get(name, 0), codes.get(name, 0)
                     found[name] = ColumnFindings(*counts, check.findings, tuple(values))
-            notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
+            notes = log_access(self.output, declared.names)  # whatever a cell is: of others nothing is told
             self._on_look(self.file)
             left_out = [f"Not declared, and not compared: {', '.join(left)}"] if left else []
             return RowComparison(found, (*notes, *left_out))
@@ -133,7 +135,7 @@ class Review:
         """Write down that rows of these columns are about to be shown, or told about."""
         # One that the file no longer declares counts as a blank; ``rules`` are digests of those told of.
         with self._lock:
-            record_look(self.output, names, rules)
+            record_access(self.output, names, rules)
             self._on_look(self.file)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> object:

@@ -19,8 +19,8 @@ from sdv_plausible.extensions.app.review.review import Review, RowComparison, ve
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys, form_fields
 from sdv_plausible.fitting.options import typed_default
 from sdv_plausible.table.declared.domain_file import DomainFile, is_blank
-from sdv_plausible.utils.error_messages import one_line
 from sdv_plausible.utils.html_templates import environment
+from sdv_plausible.utils.text_output import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 Columns = Mapping[str, forms.ColumnForm]

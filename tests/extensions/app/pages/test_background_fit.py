@@ -14,7 +14,7 @@ from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting import diagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.table.declared.domain_file import drafted
+from sdv_plausible.table.declared.domain_file import draft_domain_file
 from sdv_plausible.table.learned import type_inference
 
 SENTENCE = "links between columns are mostly noise: do not rely on them"
@@ -41,7 +41,7 @@ def ordered(tmp_path):
     table = ReviewedTable(write_people(tmp_path / "people.csv", 2000), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(columns=COLUMNS, **texts):
-        return read_order(table, drafted(table.names, columns), {"rows": "50", **texts})[0]
+        return read_order(table, draft_domain_file(table.names, columns), {"rows": "50", **texts})[0]
 
     return made
 
@@ -83,7 +83,7 @@ def charges_before_questions(ordered, tmp_path, monkeypatch):
         return lambda *a, **o: asked.append(told.of("charged")[-1][1]) or honest(*a, **o)
 
     monkeypatch.setattr(AdaptiveNetwork, "fit", noted(AdaptiveNetwork.fit))
-    monkeypatch.setattr(type_inference, "vote_types", noted(type_inference.vote_types))
+    monkeypatch.setattr(type_inference, "infer_types", noted(type_inference.infer_types))
     run(ordered(NO_TOWN), tmp_path, told)
     assert told.of("failed") == []
     assert asked[0] == ["types"]
@@ -95,7 +95,7 @@ def test_every_charge_is_told_before_the_rows_are_asked(ordered, tmp_path, monke
 
 
 def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monkeypatch):
-    honest = Fit._voted
+    honest = Fit._infer_types
 
     def late(fit, rows, opened, coins):
         told, opened.ledger.after_charge = opened.ledger.after_charge, None
@@ -103,7 +103,7 @@ def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monke
         opened.ledger.after_charge = told
         return found
 
-    monkeypatch.setattr(Fit, "_voted", late)
+    monkeypatch.setattr(Fit, "_infer_types", late)
     with pytest.raises(AssertionError):
         charges_before_questions(ordered, tmp_path, monkeypatch)
 
@@ -162,7 +162,7 @@ def order_of(path, lines, columns, **texts):
     """Of another table."""
     path.write_text("\n".join([*lines, ""]))
     table = ReviewedTable(path, tuple(lines[0].split(",")), {"encoding": "utf-8"})
-    return read_order(table, drafted(table.names, columns), texts)[0]
+    return read_order(table, draft_domain_file(table.names, columns), texts)[0]
 
 
 def test_dates_that_are_split_leave_the_report_without_a_network(tmp_path):

@@ -16,7 +16,7 @@ from sdv_plausible.extensions.app.pages.release_request import (
     with_inequality,
 )
 from sdv_plausible.extensions.app.review.review import ReviewedTable
-from sdv_plausible.table.declared.domain_file import drafted
+from sdv_plausible.table.declared.domain_file import draft_domain_file
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def read(tmp_path):
     table = ReviewedTable(write_people(tmp_path / "people.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(columns=COLUMNS, **texts):
-        return read_order(table, drafted(table.names, columns), texts)
+        return read_order(table, draft_domain_file(table.names, columns), texts)
 
     return made
 

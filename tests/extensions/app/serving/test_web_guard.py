@@ -18,7 +18,7 @@ from sdv_plausible.extensions.app.serving.access_guard import (
     form_fields,
     is_same,
 )
-from sdv_plausible.table.declared.domain_file import drafted, read_domain_file
+from sdv_plausible.table.declared.domain_file import draft_domain_file, read_domain_file
 
 KEYS = AccessKeys("t" * 43)
 HOME = f"/{KEYS.place}/"
@@ -36,7 +36,7 @@ def make(tmp_path, output):
     table = ReviewedTable(write_people(tmp_path / "people.csv", 20), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(guard=AccessGuard, *, enter=True):
-        review = Review(drafted(table.names, COLUMNS), table, output, plan_of, is_saved=False)
+        review = Review(draft_domain_file(table.names, COLUMNS), table, output, plan_of, is_saved=False)
         app = guard(ReviewPages(review, KEYS, lambda: None).application(), KEYS, HOST, lambda _: None)
         client = TestClient(app, base_url=f"http://{HOST}", follow_redirects=False)
         if enter:
