@@ -5,7 +5,7 @@ Run: python -m benchmarks.related [--data families hotels households] [--methods
 
 Mean total variation distance to other families of the same source (benchmarks.related_data), as in benchmarks.links (numbers and
 dates in 16 bins of equal shares): of pairs of columns within each table (``parents``, ``children``), of a child's column with its
-parent's (``parent-child``), and of a child's column with that of another child of the parent (``siblings``). ``size_classes`` is that of the
+parent's (``parent-child``), and of a child's column with that of another child of the parent (``siblings``). ``sizes`` is that of the
 number of children, to the rows used. ``single`` is a fit of the children alone, with ``person=`` the parent. ``roles`` is the share of
 parents whose children keep every declared role. Lines go to ``benchmarks/results_related.jsonl``; runs that are there are not run
 again, and data that is not there is said and left out.

@@ -266,7 +266,10 @@ _SECTIONS: dict[str, Schema] = {
                 "datetime_format": nullable({"type": "string", "maxLength": 200}),
                 "regex_format": nullable({"type": "string", "maxLength": 200}), "pii": nullable(_FLAG),
                 "dtype": {
-                    "anyOf": [_NAME, object_schema({"values": array_schema(schema_ref("value")), "ordered": _FLAG})],
+                    "anyOf": [
+                        _NAME,
+                        object_schema({"values": array_schema(schema_ref("value")), "ordered": _FLAG}),
+                    ],
                     "description": "Type in which pandas writes the column; a category with its values.",
                 },
                 "storage": {
@@ -279,7 +282,9 @@ _SECTIONS: dict[str, Schema] = {
         "primary_key": nullable(schema_ref("key")), "alternate_keys": array_schema(schema_ref("key")),
         "relationships": array_schema(object_schema({"type": _NAME, "columns": array_schema(_NAME)})),
     }, description="The table's columns in order: public beforehand."),
-    "domain": array_schema(schema_ref("attribute"), minItems=1, description="The modelled columns, in order."),
+    "domain": array_schema(
+        schema_ref("attribute"), minItems=1, description="The modelled columns, in order."
+    ),
     "model": {
         "oneOf": [
             object_schema({
@@ -298,7 +303,8 @@ _SECTIONS: dict[str, Schema] = {
     "seeds": array_schema(
         object_schema({
             "columns": array_schema(
-                schema_ref("column_name"), description="The first columns of the model's order, which rows keep.",
+                schema_ref("column_name"),
+                description="The first columns of the model's order, which rows keep.",
             ),
             "codes": _said("Released combinations of their codes, sorted and distinct.", schema_ref("array")),
             "sizes": _said("Their noisy numbers of rows.", schema_ref("array")),

@@ -29,7 +29,7 @@ from benchmarks.paper.synthesis import Study
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy.noise.mechanisms import hypergeometric_counts
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.queries.queryable import SeedRecords
 

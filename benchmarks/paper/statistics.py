@@ -107,7 +107,7 @@ def _forest_accuracy(study: Study) -> list[float]:
 
 
 def distances(study: Study, store: Store) -> None:
-    """Figures 3 and 4: total variation distance to unseen real rows, both tables of ``size_classes.compared`` rows."""
+    """Figures 3 and 4: total variation distance to unseen real rows, both tables of ``sizes.compared`` rows."""
     reference = study.split.unseen[: study.sizes.compared]
     cards = study.split.cardinalities
 

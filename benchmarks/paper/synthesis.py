@@ -140,7 +140,7 @@ class Study:
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 
     def released(self, row: Row) -> np.ndarray:
-        """``size_classes.synthetics`` rows (N, 11): released ones, or for ``"reals"`` the first seeds."""
+        """``sizes.synthetics`` rows (N, 11): released ones, or for ``"reals"`` the first seeds."""
         if row.name not in self._rows:
             self._rows[row.name] = self._release(row)
         return self._rows[row.name]

@@ -152,7 +152,8 @@ def _write_domain_file(
     except BaseException:
         if learned:
             print_to_stderr(
-                f"what was learned is kept in {files.save_to_new_folder(output.parent, output.name, file.save)}"
+                "what was learned is kept in "
+                f"{files.save_to_new_folder(output.parent, output.name, file.save)}"
             )
         raise
 

@@ -24,7 +24,7 @@ MODES = ("correlated", "independent", "random")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``query_record``."""
+    """Add the options of ``describe``."""
     add = command.add_argument
     add_table_options(command)
     add("-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file")

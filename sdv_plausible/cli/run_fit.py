@@ -189,7 +189,7 @@ def fit_synthesizer(
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, InferredTypes]:
     """Return the fitted synthesizer and the inferred types."""
-    # ``detect_separator`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
+    # ``begin`` is called at the start of a step. ``check`` gets the synthesizer before rows are read and may
     # raise. ``defaults`` are arguments set by the command.
     from sdv_plausible.table.declared.column_types import check_released
 

@@ -279,7 +279,7 @@ def split_rows(
     twin: bool = False,
 ) -> tuple[pd.DataFrame, ...]:
     """Draw real and synthetic training rows, real test rows and, with ``twin``, more real training rows."""
-    # ``size_classes`` are from :func:`split_sizes`.
+    # ``sizes`` are from :func:`split_sizes`.
     num_train, num_test = sizes
     order = rng.permutation(len(pair.real))
     train, test, rest = np.split(order, [num_train, num_train + (num_test if holdout is None else 0)])

@@ -453,7 +453,7 @@ class Fit:
         rules = self.rules.fitted(domain, rows.schema())
         domain = replace(domain, possible={})
         if self.rules:
-            from sdv_plausible.rules.possible_values import possible_pairs  # which knows every kind of rule
+            from sdv_plausible.rules.structural_zeros import possible_pairs
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)

@@ -225,7 +225,9 @@ def make_release(
     sampler = result.sampler
     assert isinstance(sampler, PrefixSampler)  # by the release test
     return Release(
-        schema=replace(release_schema(types, result.rules.whole(result.domain), name, storage), primary_key=key),
+        schema=replace(
+            release_schema(types, result.rules.whole(result.domain), name, storage), primary_key=key
+        ),
         domain=result.domain, rules=result.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=AnswersSection(sampler.answers, result.domain.names), ledger=result.ledger,

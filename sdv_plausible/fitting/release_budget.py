@@ -30,7 +30,7 @@ from sdv_plausible.privacy.ledger_record import (
     total_sentence,
 )
 from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
-from sdv_plausible.privacy.noise.mechanisms import check_opendp
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.atomic_files import locked, write_atomically
@@ -196,8 +196,9 @@ class Budget:
         source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
         stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
-            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
-            f"that anyone can draw from everything released by the {fits} charged to this budget, and by "
+            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: "
+            f"every conclusion that anyone can draw from everything released by the {fits} charged to this "
+            "budget, and by "
             "those still to come, each chosen in the light of earlier releases or not, "
             f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )

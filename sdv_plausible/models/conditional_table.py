@@ -90,7 +90,7 @@ class AliasTable:
 
 
 def _fill_bins(masses: np.ndarray, bin_mass: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return each bin's own mass and its alias; row means are ``bin_mass``. Uses up ``estimate_lost_mass``."""
+    """Return each bin's own mass and its alias; row means are ``bin_mass``. Uses up ``masses``."""
     rows, bins = masses.shape
     remaining, own = masses.ravel(), np.full(masses.size, bin_mass, dtype=np.int64)
     alias = np.tile(np.arange(bins), rows)

@@ -53,7 +53,7 @@ class RuleSet:
 
         ``specs`` are the specifications of the modelled columns, ``taken`` the names of all columns.
         """
-        from sdv_plausible.rules.possible_values import check_possible  # only with rules
+        from sdv_plausible.rules.contradictions import check_possible  # only with rules
 
         rules = tuple(rules)
         for rule in rules:

@@ -1222,7 +1222,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         -------
         DataFrame
             One row per cell, labelled by the columns' values, or by groups of values where groups were
-            counted. ``estimate_rounding``, ``lower`` and ``upper`` are for the count of the rows used (with
+            counted. ``estimate``, ``lower`` and ``upper`` are for the count of the rows used (with
             ``person``, at most so many of each); ``proportion`` and its limits are for the population that
             the rows are drawn from. These limits are missing where a person may have several rows, which are
             not independent. ``basis`` is "measured"; "bounds" for columns that were not measured together,

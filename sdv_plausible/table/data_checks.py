@@ -62,7 +62,7 @@ def check_columns(
     show: Callable[[str], object],
 ) -> Check:
     """Compare a table with the declarations of its columns."""
-    # ``nullable`` is None where missing is learned or undeclared. ``print_line`` receives lines with values of the
+    # ``nullable`` is None where missing is learned or undeclared. ``show`` receives lines with values of the
     # rows, for display only; they are not stored.
     findings: list[Finding] = []
     for name, attribute in known.items():

@@ -1,4 +1,4 @@
-"""``query_record``: any CSV without configuration, under one total; or what was declared of it."""
+"""``describe``: any CSV without configuration, under one total; or what was declared of it."""
 
 import json
 import re

@@ -16,7 +16,7 @@ from sdv.cag import FixedCombinations
 from sdv.errors import RefitWarning, SamplingError
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
-from sdv_plausible.privacy.noise.mechanisms import check_opendp
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.learned import private_domain

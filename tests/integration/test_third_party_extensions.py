@@ -35,7 +35,7 @@ class Toy(Uniform):
     size: int = 3
 """
 HELLO = """
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "say hello"
 
@@ -45,7 +45,7 @@ def add_options(command):
 
 
 def run(options):
-    say(options, f"Hello {options.name}", {"name": options.name})
+    print_result(options, f"Hello {options.name}", {"name": options.name})
 """
 SOURCE = """
 import pandas as pd

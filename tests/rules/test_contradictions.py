@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdv_plausible.rules import Allowed, Determined, Forbidden, Implies, OneHot
-from sdv_plausible.rules import possible_values as module
-from sdv_plausible.rules.possible_values import check_possible
+from sdv_plausible.rules import contradictions as module
+from sdv_plausible.rules.contradictions import check_possible
 
 WORDS = {
     "x": {"sdtype": "categorical", "range_values": ["a", "b"], "range_is_nullable": False},

@@ -13,10 +13,10 @@ from sdv.sampling import Condition
 from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.rules import DateAndTime, Equal, Inequality, Multiple
 from sdv_plausible.rules.date_and_time import DAY
-from sdv_plausible.rules.possible_values import possible_pairs
 from sdv_plausible.rules.rule_files import rule_from_dict
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rules_with_declarations
+from sdv_plausible.rules.structural_zeros import possible_pairs
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FORM = "%Y-%m-%d %H:%M"

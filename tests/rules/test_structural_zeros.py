@@ -9,8 +9,8 @@ import pandas as pd
 
 from sdv_plausible.models.adaptive.denoising import rake
 from sdv_plausible.rules import Allowed, Forbidden, Implies
-from sdv_plausible.rules.possible_values import possible_pairs
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.rules.structural_zeros import possible_pairs
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 AGE = Attribute(name="age", kind="integer", lower=(0, 10, 20), upper=(9, 19, 99), nullable=True)

@@ -109,7 +109,7 @@ def test_saved_files_keep_the_rules(tmp_path: Path) -> None:
 
 def test_rows_cost_where_rows_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are drawn again count towards the cap of a row-by-row test: with a model that knows no structural zeros."""
-    monkeypatch.setattr("sdv_plausible.rules.possible_values.possible_pairs", lambda *_: {})
+    monkeypatch.setattr("sdv_plausible.rules.structural_zeros.possible_pairs", lambda *_: {})
     more: dict[str, Any] = {"test": "randomized", "row_cap": 300, "epsilon": 8.0}
     rules = [*ruled.RULES[:-3], Implies({"sex": "m"}, {"age": {"max": 50}})]
     synth = ruled.synthesizer(rules=rules, **more)

@@ -243,7 +243,7 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         self.begin: Callable[[], object] | None = None
 
     def get_score(self, *tables: Any, **more: Any) -> Any:
-        """Call ``detect_separator``, then compute the property as SDMetrics does."""
+        """Call ``begin``, then compute the property as SDMetrics does."""
         if self.begin is not None:
             self.begin()
         return super().get_score(*tables, **more)

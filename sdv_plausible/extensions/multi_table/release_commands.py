@@ -1,4 +1,4 @@
-"""What the commands of the core do with related tables: ``check`` their files, ``sample`` and ``card`` their release."""
+"""``check``, ``sample`` and ``card`` of the command line, for related tables."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def fit_answers(
     fit = arguments.read({name: t.words for name, t in types.items()}, rules=rules, max_bins=max_bins)
     declared_domain = _declared_domain(fit.declared, [*fit.specs])
     if fit.rules:
-        from sdv_plausible.rules.possible_values import possible_pairs  # lazily: it loads every kind of rule
+        from sdv_plausible.rules.structural_zeros import possible_pairs
 
         declared_domain = replace(declared_domain, possible=possible_pairs(fit.rules, declared_domain))
     encoded, makers = _collect_answers(answers, declared_domain)

@@ -184,7 +184,7 @@ def _with_zeros(release: Release) -> Domain:
     domain = replace(release.domain, possible={})
     if not release.rules.rule_set:
         return domain
-    from sdv_plausible.rules.possible_values import possible_pairs  # lazy: imports all kinds of rules
+    from sdv_plausible.rules.structural_zeros import possible_pairs
 
     return replace(domain, possible=possible_pairs(release.rules.rule_set, domain))
 

@@ -19,7 +19,7 @@ from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.mechanisms import hypergeometric_counts
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 
 BATCH = 1 << 17  # largest number of proposals in a batch
 SPARE = 64  # proposals beyond those that the last pass rate requires

@@ -102,7 +102,7 @@ def _remaining_codes(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, 
     """Return a mask of the codes that remain when both ends are cleared."""
     # An end of k codes is cleared while its cleaned counts sum to at most ``FAINT_END * sigma * sqrt(k)``.
     # Where noise of sigma * sqrt(k) would bias the variance by ``MAX_VARIANCE_BIAS`` or more, clearing
-    # continues while the unbiased noisy counts sum to at most ``SENTINEL_DATES`` times that and none is significant
+    # continues while the unbiased noisy counts sum to at most ``FAR`` times that and none is significant
     # alone. Of these codes, runs of 1, 2, 4, ... from inside out remain if their noisy counts exceed
     # ``SIGNIFICANT_RUN`` standard deviations. At most ``MAX_CLEARED`` of the total is cleared, because noise
     # may hide a whole table. Tuned on ages, hours, years of schooling, delays and diamonds, with ranges one

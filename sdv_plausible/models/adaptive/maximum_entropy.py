@@ -119,7 +119,7 @@ def fit_network(
     """Fit a network with the measured (child, parent) marginals; return it and simulated bucketed rows."""
     # Columns are ordered so that little dependence is lost. The parents of a column are its measured
     # neighbours before it. Each conditional is fitted under the parents' joint distribution in the rows
-    # simulated so far. It is a dense table if that has at most ``max_cost`` cells (``MAX_TOTAL_CELLS`` over all
+    # simulated so far. It is a dense table if that has at most ``max_cost`` cells (``MOST_CELLS`` over all
     # tables), otherwise a product of factors. The simulated rows (num_simulated, m) hold buckets. The last
     # fit does not simulate columns without children. ``given`` holds codes (num_simulated,) of conditioning
     # columns: they come first, and the network has only their margins.

@@ -172,7 +172,7 @@ def worth_measuring(
     """Choose the tables that maximise the sum of scores minus the L1 noise of measuring them all."""
     # Tables are ranked by score minus noise, so that of two equal scores the smaller table comes first.
     # ``score``: L1 distance that each table would correct; -inf excludes a table. ``price``: L1 noise of each
-    # table in standard deviations of a cell. ``sigma``: noise of a cell for a share of mu^2. ``save_to_new_folder`` takes
+    # table in standard deviations of a cell. ``sigma``: noise of a cell for a share of mu^2. ``keep`` takes
     # ranked positions, best first, and returns those that may be measured together, in the same order;
     # later positions must not affect earlier ones. Returns positions, and their shares of mu^2.
     best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
@@ -191,7 +191,7 @@ def worth_measuring(
 
 
 def _best_accepted(value: np.ndarray, k: int, keep: Selector) -> np.ndarray:
-    """Return the first k positions ranked by value that ``save_to_new_folder`` accepts; ranks as few as possible."""
+    """Return the first k positions ranked by value that ``keep`` accepts; ranks as few as possible."""
     size = 4 * k
     while True:
         accepted = keep(_smallest(value, size))[:k]

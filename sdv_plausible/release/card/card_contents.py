@@ -75,7 +75,9 @@ def card_of(
             {"question": item.topic, "answer": item.answer, "state": item.state}
             for item in conformance_items(record)
         ),
-        rules=tuple(map(str, (*release.rules.rule_set.deriving_rules, *release.rules.rule_set.row_constraints))),
+        rules=tuple(
+            map(str, (*release.rules.rule_set.deriving_rules, *release.rules.rule_set.row_constraints))
+        ),
         error_bars=_error_bars(release),
         not_covered=(
             *(() if record is not None else WITHOUT_CLAIM),

@@ -31,7 +31,8 @@ _PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes, dt.date, E
 def to_builtin(cell: Any) -> Any:
     """Return the cell as None, bool, int, float, str, bytes, date, Timestamp, Decimal, Fraction or tuple."""
     # The type is exactly one of these. Subclasses and numpy scalars are rebuilt. Moments with a zone are
-    # converted to UTC, in one unit per moment. Tuples hold such values, but no tuples. All else is ``NOT_A_VALUE``.
+    # converted to UTC, in one unit per moment. Tuples hold such values, but no tuples. Anything else is
+    # ``NOT_A_VALUE``.
     kind = type(cell)
     if id(kind) in _PLAIN:
         return cell

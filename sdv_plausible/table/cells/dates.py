@@ -103,7 +103,7 @@ def matches_date_format(text: str, form: str) -> bool:
 def main_date_format(counts: Mapping[str, float], present: float) -> str:
     """Return the format of most cells, the first on ties.
 
-    Its broader partner is returned instead if that alone explains more than a share ``MIN_SHARE_ALONE`` of the cells.
+    Its broader partner is returned instead if that alone explains more than ``MIN_SHARE_ALONE`` of the cells.
 
     Parameters
     ----------

@@ -189,7 +189,9 @@ WORDS: dict[str, SpecWord] = {
         "of a value name its group",
         rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
         "number from 1 on: so many first letters name the group",
-        form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": array_schema(schema_ref("value"))}]},
+        form={
+            "anyOf": [_COUNT, {"type": "object", "additionalProperties": array_schema(schema_ref("value"))}]
+        },
     ),
     "source": SpecWord(
         about="origin", title="Public source",

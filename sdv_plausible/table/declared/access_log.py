@@ -81,7 +81,7 @@ def replace_file(
     path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
 ) -> list[str]:
     """Write a domain file; keep the access records of the file it replaces and return their columns."""
-    # ``names`` as for :func:`with_access_records`. ``learned``: declarations of the columns learned for this file.
+    # ``names`` as for :func:`with_access_records`; ``learned``: declarations learned for this file.
     path = Path(path)
     with locked(path.resolve()) if path.exists() else nullcontext():
         merged, recorded = with_access_records(file, path, names)

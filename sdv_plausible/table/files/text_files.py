@@ -105,8 +105,8 @@ def reads_in_parts(data: Any) -> bool:
 
 def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
     """Open a text file with its line ends unchanged."""
-    # ``.gz``, ``.bz2`` and ``.xz`` are decompressed while reading, which raises one of :data:`DAMAGE_ERRORS` for
-    # a damaged file.
+    # ``.gz``, ``.bz2`` and ``.xz`` are decompressed while reading. A damaged file raises one of
+    # :data:`DAMAGE_ERRORS`.
     path = Path(path)
     ending = path.suffix.lower()
     if ending in BINARY_EXTENSIONS:

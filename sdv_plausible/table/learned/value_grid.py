@@ -341,7 +341,7 @@ class GridRuns:
         return self.take(mask | self.gap_mask(mask))
 
     def _individually_significant(self) -> np.ndarray:
-        """Mask of the cells of runs that pass ``MIN_SHARE_ALONE`` by themselves."""
+        """Mask of the cells of runs that pass ``ALONE`` by themselves."""
         mask = self.significant()
         if self.deviations.any():
             for first, last in _mask_runs(mask):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.mechanisms import hypergeometric_counts
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 
 DRAWS = 40_000
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sdv_plausible.privacy.noise import mechanisms as _opendp
 from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise import opendp as _opendp
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import (
     NoiseCall,

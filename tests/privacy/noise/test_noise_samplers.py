@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.noise import mechanisms as _samplers
+from sdv_plausible.privacy.noise import noise_samplers as _samplers
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 

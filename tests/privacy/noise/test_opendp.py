@@ -9,7 +9,7 @@ import sys
 import pytest
 from opendp import mod
 
-from sdv_plausible.privacy.noise import mechanisms as _opendp
+from sdv_plausible.privacy.noise import opendp as _opendp
 
 
 @pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian", "noisy_max"])

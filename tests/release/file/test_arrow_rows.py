@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from releases import CASES, shared
 
-from sdv_plausible.release.file.arrow_rows import _arrow_array, parquet_bytes
-from sdv_plausible.release.file.release_sampling import PartRequest
+from sdv_plausible.release.file.release_sampling import PartRequest, _arrow_array, parquet_bytes
 
 pa = pytest.importorskip("pyarrow")
 

@@ -34,7 +34,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .()+,=@-]")
 
 @dataclass(frozen=True)
 class Upload:
-    """A form with files, which it holds until they are kept; ``cells_as_text`` are its other fields."""
+    """A form with files, which it holds until they are kept; ``texts`` are its other fields."""
 
     texts: Mapping[str, str]
     form: FormData
