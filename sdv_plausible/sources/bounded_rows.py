@@ -100,7 +100,7 @@ class BoundedSource(LocalSource):
     def __init__(self, folder: Path, empty: pd.DataFrame, of: LocalSource, *, unnamed: bool) -> None:
         super().__init__(of.rows)
         self.progress = of.progress
-        self._folder, self._empty, self.crew, self.unnamed = folder, empty, of.crew, unnamed
+        self._folder, self._empty, self.worker_pool, self.unnamed = folder, empty, of.worker_pool, unnamed
 
     @property
     def names(self) -> Sequence[str]:

@@ -121,5 +121,5 @@ def cache_codes(
         assert folder is not None
         source.total(StoreCodesTask(encode, folder), names)
         cached = CodeFiles(folder, len(encoder.domain))
-        cached.crew, cached.progress = source.crew, source.progress
+        cached.worker_pool, cached.progress = source.worker_pool, source.progress
     return SourceCounts(cached, CachedParts(encoder.domain, encoder.rules, encoder.rng), ())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERVAL = 0.3  # seconds
-Tell = Callable[[str], object]
+ReportProgress = Callable[[str], object]
 
 
 class Progress:
@@ -20,7 +20,7 @@ class Progress:
         Receives each line; none by default.
     """
 
-    def __init__(self, tell: Tell | None = None) -> None:
+    def __init__(self, tell: ReportProgress | None = None) -> None:
         self._tell, self._passes, self._rows, self._next = tell, 0, 0, 0.0
 
     def begin(self) -> None:
@@ -40,7 +40,7 @@ NO_PROGRESS = Progress()
 
 
 @contextmanager
-def on_terminal() -> Iterator[Tell]:
+def on_terminal() -> Iterator[ReportProgress]:
     """Function that shows a line on standard error and overwrites the previous one."""
     from tqdm.auto import tqdm
 

@@ -62,7 +62,7 @@ class Source(UnpicklableRows, ABC):
     """Whether counts are sent between processes and should be small."""
     progress: Progress = NO_PROGRESS
     """Reports the progress of a pass."""
-    crew: WorkerPool = SINGLE_WORKER
+    worker_pool: WorkerPool = SINGLE_WORKER
     """Workers that count parts on this machine."""
     storage: Mapping[str, str] = MappingProxyType({})
     """Storage types of columns from the public schema of files; synthetic rows get the same types."""
@@ -173,7 +173,7 @@ class LocalSource(Source):
         total, rows = compact(task, task.count(self.empty(names), 0)), 0
         shares, processes_after = self._shares(names)
         self.progress.begin()
-        for counts, read in self.crew.count_shares(task, shares, processes_after=processes_after):
+        for counts, read in self.worker_pool.count_shares(task, shares, processes_after=processes_after):
             total = total if counts is None else task.merge(total, counts)
             rows += read
             self.progress.read(read)
@@ -189,7 +189,7 @@ class LocalSource(Source):
         if not self.pieces_are_locations:
             return ([piece] for piece in pieces), SHARES_BEFORE_PROCESSES if self.counts_travel else None
         locations = list(pieces)
-        size = max(len(locations) // (SHARES_PER_WORKER * self.crew.workers), 1)
+        size = max(len(locations) // (SHARES_PER_WORKER * self.worker_pool.workers), 1)
         shares = (locations[i : i + size] for i in range(0, len(locations), size))
         return shares, 0 if len(locations) >= MIN_PIECES_FOR_PROCESSES else None
 
@@ -257,7 +257,7 @@ class RereadSource(Source):
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
         self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
-        self.crew, self.on_cluster = source.crew, source.on_cluster
+        self.worker_pool, self.on_cluster = source.worker_pool, source.on_cluster
         self.counts_travel = source.counts_travel
 
     @property

@@ -160,7 +160,7 @@ class GroupSizesTask:
         return groups, group_sizes, one[2] + other[2]
 
 
-def check_places(source: Source) -> None:
+def check_row_order(source: Source) -> None:
     """Reject sources whose rows may come in another order in the next pass, before the budget is charged.
 
     Raises
@@ -252,7 +252,7 @@ class SourceCounts(UnpicklableRows):
         """
         if low <= 0 and high >= 1:
             return self
-        check_places(self._source)
+        check_row_order(self._source)
         spans = (*self._encoder.spans, (low, high, rng.spawn("rows")))
         part = replace(self._encoder, spans=spans)
         return SourceCounts(self._source, part, self._names, self._fingerprints)

@@ -51,7 +51,7 @@ def test_three_workers_count_as_one(engine, kept, tmp_path):
     if kept and not isinstance(source, LocalSource):
         pytest.skip("codes of rows on other machines are kept there")
     one = tables(source, tmp_path / "one", kept=kept)
-    source.crew = WorkerPool(3)
+    source.worker_pool = WorkerPool(3)
     assert tables(source, tmp_path / "three", kept=kept) == one
 
 
@@ -97,7 +97,7 @@ def test_what_travels_is_no_more_than_what_was_asked(engine, tmp_path, monkeypat
     if source.on_cluster:  # in this process, to see what its tasks give
         monkeypatch.setattr(source, "total", lambda work, names: compact(work, work.count(FRAME, 0)))
     counts = SourceCounts(source, CODER, NAMES)
-    source.crew = WorkerPool(1)
+    source.worker_pool = WorkerPool(1)
     assert counts.num_rows() == len(FRAME)
     list(counts.tables(SETS))
     work, sent = found[-1]
@@ -147,7 +147,7 @@ def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypa
     monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
     source = open_source(as_file(kind, tmp_path), column_types(DECLARED, COLUMNS), 100)
     assert isinstance(source, LocalSource)
-    source.crew, seen, honest = WorkerPool(2), set(), Sizes.count
+    source.worker_pool, seen, honest = WorkerPool(2), set(), Sizes.count
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
     assert len(seen) > 1
@@ -167,7 +167,7 @@ def test_this_process_counts_beside_the_others(tmp_path, monkeypatch):
     """The first share starts a process, the second is counted here."""
     monkeypatch.setattr(source_module, "MIN_PIECES_FOR_PROCESSES", 2)
     source = open_source(as_file("parquet", tmp_path), column_types(DECLARED, COLUMNS), 100)
-    source.crew = WorkerPool(2)
+    source.worker_pool = WorkerPool(2)
     found = source.total(Where(), ["age"])
     assert len(found) == 2
     assert os.getpid() in found
@@ -196,7 +196,7 @@ def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(tmp_path):
     frame = FRAME.assign(key=[f"k{i % 300}" for i in range(900)])
     for workers in (1, 3):
         source, folder = FrameSource(frame, PIECES), tmp_path / str(workers)
-        source.crew = WorkerPool(workers)
+        source.worker_pool = WorkerPool(workers)
         folder.mkdir()
         found = bound_locally(
             source, Neighbours(rows=2, person="key"), list(frame), KeyedRNG.from_seed(3), folder
@@ -245,7 +245,7 @@ def test_an_error_ends_the_pass(broken):
             return one + other
 
     source, before = Breaks(FRAME, 10), set(threading.enumerate())
-    source.crew = WorkerPool(2)
+    source.worker_pool = WorkerPool(2)
     with pytest.raises(KeyError, match="broken"):
         source.total(Work(), ["age"])
     assert {thread for thread in threading.enumerate() if not thread.daemon} <= before  # tqdm has one

@@ -11,11 +11,11 @@ from sdv_plausible.models import make_learner
 ROOT_MODEL = "bayesian_network"
 
 
-def learner_in(families: FamilyRelease, table: str) -> Any:
+def replayed_learner(families: FamilyRelease, table: str) -> Any:
     """Return the learner of one table; the parents of a child are simulated again."""
     if table == families.tree.root:
         return make_learner(ROOT_MODEL)
     link = families.tree.path(table)[-1]
-    siblings = {link.of_sibling(name): name for name in families.own_modelled(table)}
+    siblings = {link.of_sibling(name): name for name in families.own_model_columns(table)}
     parents = simulate_parents(families.tree, families.roles, families.tables, link)
     return child_learner(link, families.roles, siblings, *parents)

@@ -103,7 +103,7 @@ class FamilyRelease:
                 raise ValueError(f"keys of {link.parent!r} and {link.child!r} must have sdtype 'id'")
         assert self._samplers is not None  # raises if the tables are not of one fit
         for name, one in self.tables.items():
-            rules, own_columns = one.rules.rule_set, {*self.own_modelled(name), *one.rules.made}
+            rules, own_columns = one.rules.rule_set, {*self.own_model_columns(name), *one.rules.made}
             if rules.row_constraints or any(
                 {*rule.columns, *rule.added} - own_columns for rule in rules.deriving_rules
             ):
@@ -193,7 +193,7 @@ class FamilyRelease:
 
     def own_columns(self, table: str) -> list[SchemaColumn]:
         """A table's own columns, without numbers of children and columns of related rows."""
-        release, own = self.tables[table], {*self.own_modelled(table)}
+        release, own = self.tables[table], {*self.own_model_columns(table)}
         samplers = [self._samplers[link.child] for link in self.tree.below(table)]
         others = {*release.domain.names} - own | {*self.tree.counts(table)}
         others |= {name for sampler in samplers for name in sampler.firsts}
@@ -204,7 +204,7 @@ class FamilyRelease:
         release, own = self.tables[table], {column.name for column in self.own_columns(table)}
         return Domain(tuple(a for a in release.rules.whole(release.domain) if a.name in own))
 
-    def own_modelled(self, table: str) -> list[str]:
+    def own_model_columns(self, table: str) -> list[str]:
         """The model's columns of a table, without those of parents and siblings."""
         sampler = self._samplers.get(table)
         return [*self.tables[table].domain.names] if sampler is None else sampler.columns

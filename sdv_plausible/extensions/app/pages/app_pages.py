@@ -166,7 +166,7 @@ class AppPages:
             except ValueError as error:
                 return self._rules(session, {"add": str(error)}, 422)
             return self._rules(session, {}, said="Added to the rules below.")
-        _, refused = release_request.read_order(session.review.table, session.review.file, session.texts)
+        _, refused = release_request.read_request(session.review.table, session.review.file, session.texts)
         refused = {name: refused[name] for name in OF_RULES if name in refused}
         if refused:
             return self._rules(session, refused, 422)
@@ -222,7 +222,7 @@ class AppPages:
         """Read the release request from the fields typed now and before."""
         assert session.review is not None
         session.texts |= {name: typed[name] for name in release_request.USUAL if name in typed}
-        return release_request.read_order(session.review.table, session.review.file, session.texts)
+        return release_request.read_request(session.review.table, session.review.file, session.texts)
 
     def _budget(
         self,

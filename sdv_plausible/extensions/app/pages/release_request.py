@@ -148,7 +148,7 @@ class ReleaseRequest:
         return self.synthesizer().plan(rows, table_rows=table_rows)
 
 
-def read_order(
+def read_request(
     table: ReviewedTable, file: DomainFile, texts: Texts
 ) -> tuple[ReleaseRequest | None, dict[str, str]]:
     """Parse a request from form fields; returns the request (None if invalid) and error messages by field."""

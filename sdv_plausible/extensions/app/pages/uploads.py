@@ -45,14 +45,14 @@ class Upload:
         if not isinstance(uploaded, UploadFile) or not uploaded.filename:
             return None
         folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / harmless(uploaded.filename)
+        path = folder / safe_file_name(uploaded.filename)
         uploaded.file.seek(0)
         with path.open("wb") as file:
             shutil.copyfileobj(uploaded.file, file)
         return path
 
 
-def harmless(name: str) -> str:
+def safe_file_name(name: str) -> str:
     """Return the last part of an uploaded file's name, without characters special to paths and terminals."""
     last = re.split(r"[\\/]", name)[-1]
     cleaned = _NOT_IN_NAMES.sub("_", last).lstrip(".")

@@ -11,7 +11,7 @@ from sdv_plausible.extensions.app.pages.release_request import (
     EXAMPLES,
     USUAL,
     parse_rules,
-    read_order,
+    read_request,
     rules_to_json,
     with_inequality,
 )
@@ -24,7 +24,7 @@ def read(tmp_path):
     table = ReviewedTable(write_people(tmp_path / "people.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(columns=COLUMNS, **texts):
-        return read_order(table, draft_domain_file(table.names, columns), texts)
+        return read_request(table, draft_domain_file(table.names, columns), texts)
 
     return made
 

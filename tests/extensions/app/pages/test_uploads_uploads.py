@@ -6,7 +6,7 @@ import pytest
 from apps import HOME, MOST_BYTES, ORIGIN
 
 from sdv_plausible.extensions.app.pages import uploads
-from sdv_plausible.extensions.app.pages.uploads import harmless
+from sdv_plausible.extensions.app.pages.uploads import safe_file_name
 
 
 def test_names():
@@ -20,7 +20,7 @@ def test_names():
         "a\x1b[31m\n.csv": "a__31m_.csv",
         "x" * 300 + ".parquet": "x" * 80 + ".parquet",
     }.items():
-        assert harmless(sent_) == kept
+        assert safe_file_name(sent_) == kept
 
 
 def sent(place, texts=(), files=(), **headers):
