@@ -25,7 +25,7 @@ ELSEWHERE = {
     "cli/files.py": "several files on the command line: tests/fitting/test_partitioned_table.py",
     **dict.fromkeys(
         (
-            "extensions/multi_table/child_replay.py",
+            "extensions/multi_table/simulation.py",
             "extensions/verify/verification.py",
             "extensions/verify/independent/content_checks.py",
         ),

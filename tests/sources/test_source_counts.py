@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import count_cache
+from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.fingerprints import fingerprint
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_counts import PartEncoder, SourceCounts
@@ -181,8 +181,8 @@ def test_a_table_that_changes_is_refused_and_not_remembered(change, monkeypatch)
             self._table = CHANGES[change](self._table)
             return super().pieces(names)
 
-    for most in (count_cache.MAX_TOTAL_CELLS, 0):
-        monkeypatch.setattr(count_cache, "MAX_TOTAL_CELLS", most)
+    for most in (source_counts.MAX_TOTAL_CELLS, 0):
+        monkeypatch.setattr(source_counts, "MAX_TOTAL_CELLS", most)
         found = counts(Changing(FRAME, 100))
         next(found.tables(SETS))
         if most:

@@ -22,8 +22,7 @@ from sdv_plausible.extensions.multi_table.related_fit import (
 )
 from sdv_plausible.extensions.multi_table.related_release import FamilyRelease, make_rng
 from sdv_plausible.extensions.multi_table.related_rows import join_families
-from sdv_plausible.extensions.multi_table.relationships import read_tree
-from sdv_plausible.extensions.multi_table.roles import Often, Role, read_roles
+from sdv_plausible.extensions.multi_table.relationships import Often, Role, read_roles, read_tree
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, warn_of_assumed_types
 from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.object_state import (

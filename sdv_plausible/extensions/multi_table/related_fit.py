@@ -20,11 +20,13 @@ from sdv_plausible.extensions.multi_table.related_sampling import (
 )
 from sdv_plausible.extensions.multi_table.relationships import (
     Relationship,
+    Role,
     Specs,
     TableTree,
     check_joined_names,
+    exactly_one_role,
+    max_rows_per_family,
 )
-from sdv_plausible.extensions.multi_table.roles import Role, exactly_one_role, max_rows_per_family
 from sdv_plausible.extensions.multi_table.simulation import child_learner, simulate_parents
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns

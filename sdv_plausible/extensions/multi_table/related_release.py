@@ -22,10 +22,12 @@ from sdv_plausible.extensions.multi_table.relationships import (
     MOST_CHILDREN,
     MOST_ROWS,
     MOST_TABLES,
+    OFTEN,
     Relationship,
+    Role,
     TableTree,
+    max_rows_per_family,
 )
-from sdv_plausible.extensions.multi_table.roles import OFTEN, Role, max_rows_per_family
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES, PrivacyLedger
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
-from sdv_plausible.extensions.multi_table.roles import (
+from sdv_plausible.extensions.multi_table.relationships import (
     AvailableRoles,
+    Relationship,
     Role,
+    TableTree,
     check_compatible_roles,
     exactly_one_role,
 )

@@ -7,14 +7,16 @@ simulate the same rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.extensions.multi_table.child_network import ChildNetwork
+from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 from sdv_plausible.extensions.multi_table.related_sampling import as_parent_column, child_samplers
-from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
-from sdv_plausible.extensions.multi_table.roles import Role, exactly_one_role
+from sdv_plausible.extensions.multi_table.relationships import Relationship, Role, TableTree, exactly_one_role
+from sdv_plausible.models import make_learner
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.release import Release
@@ -91,3 +93,16 @@ def child_learner(
 def _has_exactly_one_role(link: Relationship, roles: Roles) -> bool:
     """Whether the child table has a role "exactly one"."""
     return exactly_one_role(roles.get(link.child, ())) is not None
+
+
+ROOT_MODEL = "bayesian_network"
+
+
+def replayed_learner(families: FamilyRelease, table: str) -> Any:
+    """Return the learner of one table; the parents of a child are simulated again."""
+    if table == families.tree.root:
+        return make_learner(ROOT_MODEL)
+    link = families.tree.path(table)[-1]
+    siblings = {link.of_sibling(name): name for name in families.own_model_columns(table)}
+    parents = simulate_parents(families.tree, families.roles, families.tables, link)
+    return child_learner(link, families.roles, siblings, *parents)

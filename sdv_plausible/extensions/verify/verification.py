@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.extensions.multi_table.child_replay import ROOT_MODEL, replayed_learner
 from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+from sdv_plausible.extensions.multi_table.simulation import ROOT_MODEL, replayed_learner
 from sdv_plausible.extensions.standards.attestation import BESIDE, check_attestation
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.extensions.verify.independent.all_checks import CANNOT_SHOW, check, run_check

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.extensions.multi_table import roles as roles_module
+from sdv_plausible.extensions.multi_table import relationships as roles_module
 from sdv_plausible.extensions.multi_table.related_sampling import ChildSampler
-from sdv_plausible.extensions.multi_table.relationships import Relationship
-from sdv_plausible.extensions.multi_table.roles import Role, read_roles
+from sdv_plausible.extensions.multi_table.relationships import Relationship, Role, read_roles
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

@@ -36,7 +36,7 @@ from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
 )
 from sdv_plausible.extensions.multi_table.related_fit import MultiTableSpecs, fit_tables
 from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, join_families
-from sdv_plausible.extensions.multi_table.roles import max_rows_per_family as most_lines
+from sdv_plausible.extensions.multi_table.relationships import max_rows_per_family as most_lines
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss

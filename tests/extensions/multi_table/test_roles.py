@@ -14,8 +14,12 @@ from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
 )
 from sdv_plausible.extensions.multi_table.related_fit import fit_tables
 from sdv_plausible.extensions.multi_table.related_rows import join_families
-from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
-from sdv_plausible.extensions.multi_table.roles import Role, max_rows_per_family
+from sdv_plausible.extensions.multi_table.relationships import (
+    Relationship,
+    Role,
+    TableTree,
+    max_rows_per_family,
+)
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +24,62 @@ from starlette.routing import Route
 
 from sdv_plausible.extensions.app.forms import field_of_error
 from sdv_plausible.extensions.app.pages import release_request
-from sdv_plausible.extensions.app.pages.app_steps import steps, templates
-from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, named_files
+from sdv_plausible.extensions.app.pages.app_steps import by_column, steps, templates
+from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, RunningFit, card_of, named_files
 from sdv_plausible.extensions.app.pages.browser_access import SENT, SESSION, UPLOAD, posted, shown, static
-from sdv_plausible.extensions.app.pages.card_form import fields, write_card
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
-from sdv_plausible.extensions.app.pages.fit_messages import by_column
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
 from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
 from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_upload
 from sdv_plausible.extensions.app.review import review_pages
 from sdv_plausible.extensions.app.review.review import version
 from sdv_plausible.fitting.options import TESTS
 from sdv_plausible.fitting.plan import Plan
+from sdv_plausible.release.card.privacy_card import KNOWN
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.domain_file import blanks
 from sdv_plausible.table.files.text_files import csv_reader, is_large
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.text_output import one_line
+
+MAX_FIELD_LENGTH = 500  # characters of a field, so that the card fits on one page
+
+
+@dataclass(frozen=True)
+class CardField:
+    """A field of the card: name, title, hint and current text."""
+
+    name: str
+    title: str
+    hint: str
+    text: str
+
+
+def fields(session: Session) -> list[CardField]:
+    """Fields of the card with their current texts."""
+    defaults = {} if session.fit is None else {"name": session.fit.request.table_name}
+    return [
+        CardField(
+            name,
+            name.replace("_", " ").capitalize(),
+            hint,
+            session.texts.get(f"card-{name}", "") or defaults.get(name, ""),
+        )
+        for name, hint in KNOWN.items()
+    ]
+
+
+def write_card(session: Session, typed: Mapping[str, str]) -> None:
+    """Write the card with the typed details; the rest of it is unchanged, and no row is read."""
+    fit = session.fit
+    if fit is None or "card" not in fit.files:
+        return
+    typed_texts = {name: " ".join(typed.get(f"card-{name}", "").split())[:MAX_FIELD_LENGTH] for name in KNOWN}
+    session.texts |= {f"card-{name}": text for name, text in typed_texts.items()}
+    release = Release.load(fit.folder / FILES["release"].name)
+    details = {name: text for name, text in typed_texts.items() if text}
+    card = card_of(release, fit.request, **details)  # with the declarations of the fit
+    write_atomically(fit.folder / FILES["card"].name, card.to_html())
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10

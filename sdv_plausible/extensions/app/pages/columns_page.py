@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sdv_plausible.extensions.app.forms import Texts
 from sdv_plausible.extensions.app.pages.app_steps import TEMPLATE_PACKAGES, steps
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.background_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import Review
 from sdv_plausible.extensions.app.review.review_pages import Columns, PageState, ReviewPages
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys

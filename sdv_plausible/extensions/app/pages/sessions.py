@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sdv_plausible.extensions.app.pages.background_fit import ComparedColumns
+from sdv_plausible.extensions.app.pages.background_fit import ComparedColumns, RunningFit
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import Review
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys, is_same
 from sdv_plausible.rules.rules_and_declarations import rule_digests

@@ -7,8 +7,8 @@ import pytest
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.extensions.app.pages import background_fit
-from sdv_plausible.extensions.app.pages.card_form import MAX_FIELD_LENGTH
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.app_pages import MAX_FIELD_LENGTH
+from sdv_plausible.extensions.app.pages.background_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import version
 
 
