@@ -446,9 +446,9 @@ def app_pages(text: str, folder: Path) -> Steps:
 
 def uploaded_names(text: str, folder: Path) -> Steps:
     """Names of files that a browser sends."""
-    from sdv_plausible.extensions.app.pages.uploads import harmless
+    from sdv_plausible.extensions.app.pages.uploads import safe_file_name
 
-    return [[Shown("name", harmless(text)), Shown("name", harmless(f"{text}.csv"))]]
+    return [[Shown("name", safe_file_name(text)), Shown("name", safe_file_name(f"{text}.csv"))]]
 
 
 def pictures(text: str, folder: Path) -> Steps:

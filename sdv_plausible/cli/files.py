@@ -118,7 +118,7 @@ def check_inputs(options: argparse.Namespace) -> None:
 
 def _table(paths: list[Path]) -> Path | tuple[Path, ...]:
     """Return a file, or the paths of a partitioned table: a folder, a pattern, several files."""
-    from sdv_plausible.sources.file_patterns import files_of
+    from sdv_plausible.sources.source_types import files_of
 
     path = paths[0]
     if len(paths) == 1 and is_single_path(path):
@@ -371,7 +371,7 @@ def is_single_path(path: Any) -> bool:
 
 def expand_paths(path: Any) -> list[Path]:
     """Return all files of a table; the first has the header."""
-    from sdv_plausible.sources.file_patterns import files_of
+    from sdv_plausible.sources.source_types import files_of
 
     return [path] if is_single_path(path) else files_of(path)
 

@@ -367,7 +367,7 @@ TYPED = {  # what is no number, choice, column or list of rules; by whoever read
 def ordered(table: ReviewedTable, name: str, text: str) -> None:
     """Fill in a form with one field that is wrong, and plan what is ordered."""
     filled = {name: text, "test": "randomized"} if name == "row_cap" else {name: text}
-    found, refusals = release_request.read_order(table, draft_domain_file(table.names, DECLARED), filled)
+    found, refusals = release_request.read_request(table, draft_domain_file(table.names, DECLARED), filled)
     if refusals:
         assert list(refusals) == [name]
         raise ValueError(refusals[name])

@@ -18,7 +18,7 @@ from cases import each_once
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli.main import main
-from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.pages.release_request import read_request
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -157,7 +157,7 @@ def at_app(domain: Any, types: str, folder: Path) -> None:
     rest = {} if types == "voted" else {name: words for name, words in COLUMNS.items() if name != "home"}
     table(600).to_csv(folder / "t.csv", index=False)
     file = draft_domain_file([*COLUMNS], {**rest, **domain})
-    order, _ = read_order(ReviewedTable(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
+    order, _ = read_request(ReviewedTable(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
     assert order is not None
     assert order.types["home"].sdtype == "id"
     order.plan()

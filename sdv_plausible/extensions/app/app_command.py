@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible app``: from a table to a release in a browser on this machine."""
+"""The command ``sdv-plausible app``: from a table to a release, in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``app`` is told."""
+    """Add the options of ``app``."""
     words = "of an upload (default: 500; a table that is named by its path has no limit)"
     command.add_argument("--largest", type=int, default=500, metavar="MB", help=words)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serve the app until it is closed, and remove what it held."""
+    """Serve the app until it is closed, then remove its files."""
     if any(find_spec(name) is None for name in NEEDED):
         raise UsageError(f"the app needs {', '.join(NEEDED)}: pip install 'sdv-plausible[app]'")
     if options.largest < 1:
@@ -61,5 +61,5 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _load_early() -> None:
-    """Load what the first plan needs, while somebody chooses a table: SDV takes seconds."""
+    """Import SDV in the background, which takes seconds, while the user chooses a table."""
     import sdv_plausible.sdv.synthesizer  # noqa: F401

@@ -1,4 +1,4 @@
-"""``check``, ``sample`` and ``card`` of the command line, for related tables."""
+"""The commands ``check``, ``sample`` and ``card`` for related tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from sdv_plausible.extensions.multi_table.families_command import (
     synthesizer_of,
     write_tables,
 )
-from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 
 
 def check(options: argparse.Namespace) -> None:
-    """Compare related tables with their declarations, and count how their rows fit together."""
+    """Compare related tables with their declarations, and count rows whose keys do not match."""
     from sdv_plausible.table.files.table_file import count_code_cells, count_unreadable_cells, file_columns
 
     if options.metadata is None:
@@ -33,47 +32,53 @@ def check(options: argparse.Namespace) -> None:
     files.check_files_exist(options, "data", "metadata", "domain")
     synth = synthesizer_of(options)
     by_table = files_by_table(options, synth, options.data)
-    left = [
+    undeclared = [
         f"{name}.{column}"
         for name, (file, types) in by_table.items()
         for column in file_columns(file, types)
         if column not in types
     ]
     lines: list[str] = []
-    found, looked = synth.compared(read_tables(options, by_table), lines.append)
-    unread, codes = (
+    findings, compared = synth.compared(read_tables(options, by_table), lines.append)
+    unreadable_cells, coded_cells = (
         {
             f"{name}.{column}": count
             for name, file in by_table.items()
             for column, count in counts(*file).items()
-            if f"{name}.{column}" in looked  # of others nothing
+            if f"{name}.{column}" in compared  # no figures on other columns
         }
         for counts in (count_unreadable_cells, count_code_cells)
     )
-    print_findings(options, [*lines, *str(found).splitlines()], unread, codes, left)
+    print_findings(options, [*lines, *str(findings).splitlines()], unreadable_cells, coded_cells, undeclared)
 
 
 def sample(options: argparse.Namespace) -> None:
-    """Draw all tables and write them, into a new folder."""
+    """Sample all tables and write them to a new folder."""
     for name in ("where", "uniform", "recipient", "secret"):
         if value := getattr(options, name):
             raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
     check_new_folder(options, "output")
+    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+
     release = FamilyRelease.load(options.release, options.expect_sha256)
     tables = release.sample(options.rows, **given_options(options, "random_state"))
     write_tables(tables, options.output)
     rows = {name: len(table) for name, table in tables.items()}
-    told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
+    summary = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
     print_result(
         options,
-        f"Wrote rows to {options.output}: {told}",
+        f"Wrote rows to {options.output}: {summary}",
         {"output": options.output, "rows": rows, "sha256": release.digest},
     )
 
 
 def load(options: argparse.Namespace) -> tuple[Any, tuple[str, ...]]:
-    """The release that ``card`` describes, and the names of its tables."""
-    if odd := given_options(options, "standard", "domain", "audit"):
-        raise UsageError(f"{option_name(next(iter(odd)))} plays no part in related tables: leave it out")
+    """Return the release that ``card`` describes, and the names of its tables."""
+    if unsupported := given_options(options, "standard", "domain", "audit"):
+        raise UsageError(
+            f"{option_name(next(iter(unsupported)))} plays no part in related tables: leave it out"
+        )
+    from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+
     release = FamilyRelease.load(options.release, options.expect_sha256)
     return release, tuple(release.tree.tables)

@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.extensions.multi_table.child_replay import ROOT_MODEL, learner_in
 from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
+from sdv_plausible.extensions.multi_table.simulation import ROOT_MODEL, replayed_learner
 from sdv_plausible.extensions.standards.attestation import BESIDE, check_attestation
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.extensions.verify.independent.all_checks import CANNOT_SHOW, check, run_check
@@ -197,7 +197,7 @@ def _replay_findings(
         yield run_check("statement", partial(_check_statement, attestation, path, key), release)
     if isinstance(release, FamilyRelease):
         for table, member in release.tables.items():
-            own_columns = {*release.own_modelled(table)}
+            own_columns = {*release.own_model_columns(table)}
             known: dict[str, Any] = {}
             yield run_check(f"{quoted(table)}: learner", partial(_check_learner, table, known), release)
             yield from _replay_table(member, known.get("learner"), f"{quoted(table)}: ", own_columns)
@@ -249,7 +249,7 @@ def _check_learner(table: str, known: dict[str, Any], families: FamilyRelease) -
         raise ContradictionError(
             f"related tables have one learner each, and the settings name {settings.get('model')!r:.40}"
         )
-    known["learner"] = learner_in(families, table)
+    known["learner"] = replayed_learner(families, table)
     return "the one of its place among the tables; its parents' rows are simulated again"
 
 

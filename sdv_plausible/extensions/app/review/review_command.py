@@ -1,4 +1,4 @@
-"""The review page of ``declare --web``: a domain file edited in a browser."""
+"""The review page of ``declare --web``: edit a domain file in a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuse what does not go with the review page, before anything is read."""
+    """Reject options that do not go with the review page, before anything is read."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
@@ -36,7 +36,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
-    """What a release with these declarations would cost and carry."""
+    """Plan a release with these declarations."""
     from sdv_plausible.sdv.metadata import metadata_of
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -83,7 +83,7 @@ def serve_review(
 
 
 def serving(address: str) -> str:
-    """What is said once pages are served."""
+    """Message shown once the pages are served."""
     return (
         f"Open in a browser on this machine: {address}\n"
         "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."

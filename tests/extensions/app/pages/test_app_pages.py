@@ -15,8 +15,7 @@ from sentences import LEAD, NO_CLAIM, total
 from sdv_plausible.extensions.app.pages import background_fit
 from sdv_plausible.extensions.app.pages.app_pages import INSIDE
 from sdv_plausible.extensions.app.pages.app_steps import steps
-from sdv_plausible.extensions.app.pages.background_fit import FILES
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.background_fit import FILES, RunningFit
 from sdv_plausible.extensions.app.review.review import version
 from sdv_plausible.rules.derived_columns import Multiple
 from sdv_plausible.table.declared.domain_file import digest

@@ -238,7 +238,7 @@ def test_names_are_escaped(visit):
     text = visitor.home()
     assert "<script>alert" not in text
     assert "<b>" not in text
-    assert "safe" not in environment(*ReviewPages.rooms).filters
+    assert "safe" not in environment(*ReviewPages.template_packages).filters
 
 
 def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):
