@@ -161,7 +161,7 @@ class RandomizedTest(RowByRowTest):
     def _size_losses(self) -> tuple[Loss, ...]:
         return DiscreteLaplaceLoss(epsilon=SIZE_EPSILON), ApproxDP(epsilon=0.0, delta=self._size_delta)
 
-    def _row_parameters(self, gamma: float, far: float = 0.0) -> dict[str, Any]:
+    def row_parameters(self, gamma: float, far: float = 0.0) -> dict[str, Any]:
         """Parameters of the rows' accounting, for a model with this factor between likelihoods."""
         unit = self.neighbours.rows
         n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
@@ -185,7 +185,7 @@ class RandomizedTest(RowByRowTest):
         """Whether the charge is finite, for prefix groups and single rows."""
         from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 
-        return ReleasedRows(**self._row_parameters(1.0), t=1).small_partition_delta() < self._rows_delta
+        return ReleasedRows(**self.row_parameters(1.0), t=1).small_partition_delta() < self._rows_delta
 
     def estimated_cost(self) -> float:
         """Cost of the rows and the check of ``least_rows``, for prefix groups and single rows, estimated.
@@ -195,7 +195,7 @@ class RandomizedTest(RowByRowTest):
         from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
         from sdv_plausible.privacy.accounting.one_row import IndependentRows
 
-        losses = SortedLosses.of([*self._size_losses, IndependentRows(**self._row_parameters(1.0))])
+        losses = SortedLosses.of([*self._size_losses, IndependentRows(**self.row_parameters(1.0))])
         return Composer(losses, coarseness=COARSENESS).distribution(0.0).epsilon(self.delta)
 
     @property
@@ -203,7 +203,7 @@ class RandomizedTest(RowByRowTest):
         return (1 - SIZE_DELTA_SHARE) * self.delta
 
     def _rows_entry(self, gamma: float, far: float) -> LedgerEntry:
-        parameters = self._row_parameters(gamma, far)
+        parameters = self.row_parameters(gamma, far)
         if self.max_check_plausible is None:  # import only the accounting that is used
             from sdv_plausible.privacy.accounting.one_row import rows_loss
 

@@ -17,6 +17,8 @@ from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import Queryable
 
+DEFAULT_ROW_CAP = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class RowByRowTest(PrivacyTest):
@@ -38,7 +40,7 @@ class RowByRowTest(PrivacyTest):
     """
 
     gamma: float = 4.0
-    row_cap: int = 1_000_000
+    row_cap: int = DEFAULT_ROW_CAP
     max_plausible: int | None = None
     max_check_plausible: int | None = None
     hidden_omega: bool = False
