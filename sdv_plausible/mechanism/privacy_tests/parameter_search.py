@@ -61,7 +61,8 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
     for share in shares:
         if fits(k, share) and charged(test := cheapest_test(k, share)) <= epsilon:
             return test
-    cost = charged(cheapest_test(k, shares[-1]))
+    test, estimate = cheapest(replace(made, k=k, seed_free_share=shares[-1]), seeds_delta)
+    cost = charged(test) if math.isfinite(estimate) else math.inf
     raise ValueError(
         f"k ({k}) is out of reach: {rows} cost {rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or "
         "epsilon, or take fewer rows"

@@ -185,7 +185,11 @@ class RandomizedTest(RowByRowTest):
         """Whether the charge is finite, for prefix groups and single rows."""
         from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 
-        return ReleasedRows(**self.row_parameters(1.0), t=1).small_partition_delta() < self._rows_delta
+        try:
+            smallest = ReleasedRows(**self.row_parameters(1.0), t=1)
+        except ValueError:  # k or 1/epsilon0 is beyond the range of the accounting
+            return False
+        return smallest.small_partition_delta() < self._rows_delta
 
     def estimated_cost(self) -> float:
         """Cost of the rows and the check of ``least_rows``, for prefix groups and single rows, estimated.

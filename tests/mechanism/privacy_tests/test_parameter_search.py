@@ -119,6 +119,10 @@ def test_a_given_k_takes_the_fewest_candidates_without_a_seed(found: RandomizedT
         ({"epsilon": 0.0, "rows": 10, "least_rows": 100}, "epsilon (0.0) must be"),
         ({"epsilon": 1.0, "rows": 0, "least_rows": 100}, "rows (0) must be"),
         ({"epsilon": 1.0, "rows": 10, "least_rows": 100, "k": 0}, "k (0) must be"),
+        (
+            {"epsilon": 1.0, "rows": 10, "least_rows": 100, "k": 10**8},
+            "10 rows of a table of at least 100 cost inf",
+        ),
         ({"epsilon": 1.0, "rows": 10, "least_rows": 100, "delta": 2.0}, "delta (2.0) must lie"),
     ],
 )
