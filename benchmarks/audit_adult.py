@@ -26,7 +26,7 @@ from benchmarks.audit_peers import Peer
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.extensions import audit
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
@@ -107,7 +107,7 @@ def main() -> None:
             stages = found.publishable()["stages"]
             made[name] = [json.dumps({"synthesizer": name, **stage}) for stage in stages]
     lines = [line for name in made for line in made[name]]
-    write_whole(HERE / "results_audit.jsonl", "\n".join(lines) + "\n")
+    write_atomically(HERE / "results_audit.jsonl", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

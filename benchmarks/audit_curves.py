@@ -25,8 +25,8 @@ from sdv_plausible.extensions.audit.disclosure.small_universe import (
     seed_likelihood,
 )
 from sdv_plausible.extensions.models.gaussian_copula.copula_learner import GaussianCopula
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork

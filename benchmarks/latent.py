@@ -24,12 +24,12 @@ import numpy as np
 from benchmarks.models import HERE, PAGE, K, acs2013, adult, seeds_of_points, synthesizer
 from sdv_plausible import DeterministicTest, metadata_of
 from sdv_plausible.evaluation import distances, table_codes
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.extensions.models.latent.latent_learner import Latent
 from sdv_plausible.models import base
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 RESULTS = HERE / "results_latent.jsonl"
 ROWS, CANDIDATES, OTHER_BLOCK = 5_000, 10_000, 100
@@ -47,7 +47,7 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
     synth.fit(to_native("table", train))
     plausible = seeds_of_points(synth)
     made = from_native(synth.sample(ROWS))[list(train)]
-    pair = prepare(test, made, metadata_of(domain).to_dict()["tables"]["table"])
+    pair = prepare_pair(test, made, metadata_of(domain).to_dict()["tables"]["table"])
     coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, ours = coded.tables
     return {
@@ -98,7 +98,7 @@ def report() -> None:
     found = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
     before, rest = PAGE.read_text(encoding="utf-8").split(START)
     lines = "\n".join(table([line for line in found if "floor" in line]))
-    write_whole(PAGE, (before + START + lines + END + rest.split(END)[1]).encode())
+    write_atomically(PAGE, (before + START + lines + END + rest.split(END)[1]).encode())
 
 
 def note(line: dict[str, Any]) -> None:

@@ -29,12 +29,11 @@ from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
 from sdv_plausible.evaluation import distances, table_codes
-from sdv_plausible.evaluation.classifiers import compare_classifiers
-from sdv_plausible.evaluation.game import distinguishing_game
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
+from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
@@ -122,11 +121,11 @@ def scores(
 ) -> dict[str, float]:
     """Distances to unseen rows, agreement of classifiers on them, and the game."""
     metadata = metadata_of(domain).to_dict()["tables"]["table"]
-    pair = prepare(test, made, metadata)
+    pair = prepare_pair(test, made, metadata)
     coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, ours = coded.tables
     compared = compare_classifiers(
-        prepare(train, made, metadata), target, classifiers="random_forest", num_runs=1, holdout=test
+        prepare_pair(train, made, metadata), target, classifiers="random_forest", num_runs=1, holdout=test
     )
     game = distinguishing_game(pair, classifiers="random_forest", num_runs=1)
     return {
@@ -182,7 +181,7 @@ def report() -> None:
         start, end = f"<!-- {which}: begin -->\n", f"\n<!-- {which}: end -->"
         before, rest = page.split(start)
         page = before + start + lines_of(which) + end + rest.split(end)[1]
-    write_whole(PAGE, page.encode())
+    write_atomically(PAGE, page.encode())
 
 
 def main() -> None:

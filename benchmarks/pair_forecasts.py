@@ -66,7 +66,7 @@ def measure(name: str, table: DeclaredTable, epsilon: float, rows: int) -> list[
     )
     forecast = synth.plan(table_rows=rows).forecast
     assert forecast is not None
-    sizes = synth._as_fit()._planned()
+    sizes = synth._next_fit()._planned()
     large = {a.name: a.cardinality > SMALL for a in sizes}
     found: dict[str, list[float]] = {}
     distances = iter(pairs(table, train, unseen, synthetic).values())

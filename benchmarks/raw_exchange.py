@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_rules import plain, plain_column
-from sdv_plausible.evaluation.table_pair import as_numbers
+from sdv_plausible.evaluation.table_pair import to_numbers
 
 Arrays = dict[str, np.ndarray]
 LAST_SECOND = 9_000_000_000  # some years before 2262, where pandas' dates end
@@ -33,7 +33,7 @@ def to_peer(train: pd.DataFrame, book: CodeBook) -> tuple[Arrays, list[dict[str,
             column: dict[str, Any] = {"kind": "category", "size": len(values)}
         else:
             kind = "datetime" if spec["sdtype"] == "datetime" else "numerical"
-            codes, _ = as_numbers(train[name], kind, spec.get("datetime_format"))  # type: ignore[arg-type]
+            codes, _ = to_numbers(train[name], kind, spec.get("datetime_format"))  # type: ignore[arg-type]
             present = codes[~np.isnan(codes)]
             whole = bool(np.all(present == np.floor(present)))
             column = {
@@ -76,13 +76,13 @@ def _bounds(spec: dict[str, Any]) -> list[float] | None:
         return None
     ends = pd.Series([spec["range_min"], spec["range_max"]])
     kind = "datetime" if spec["sdtype"] == "datetime" else "numerical"
-    return [float(v) for v in as_numbers(ends, kind, spec.get("datetime_format"))[0]]  # type: ignore[arg-type]
+    return [float(v) for v in to_numbers(ends, kind, spec.get("datetime_format"))[0]]  # type: ignore[arg-type]
 
 
 def _numbers(values: np.ndarray, real: pd.Series, spec: dict[str, Any]) -> pd.Series:
     digits = spec.get("decimal_places")
     if digits is None:
-        read = as_numbers(real, "numerical")[0]
+        read = to_numbers(real, "numerical")[0]
         digits = 0 if np.all(np.isnan(read) | (read == np.floor(read))) else None
     rounded = pd.Series(values if digits is None else np.round(values, digits))
     words = [v for v in spec.get("special_values", ()) if isinstance(v, str)]

@@ -23,8 +23,8 @@ import pandas as pd
 from benchmarks.utility_tables import DATA
 from sdv_plausible import fit_source
 from sdv_plausible.extensions.codebooks.csv_codebook import read_csv_codebook
-from sdv_plausible.table.cells.date_texts import form_of
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.cells.dates import detect_date_format
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 FILES = (
     ("openintro", "mn_police_use_of_force"), ("medicaldata", "covid_testing"), ("openintro", "birds"),
@@ -47,7 +47,7 @@ def numbers(cells: pd.Series[Any], form: str | None = None) -> np.ndarray | None
     found = pd.to_numeric(cells, errors="coerce")
     if found.notna().sum() < 0.9 * len(present):
         if form is None and len(present):
-            form = form_of(str(present.iloc[0]).strip())
+            form = detect_date_format(str(present.iloc[0]).strip())
         if form is None:
             return None
         moments = pd.to_datetime(cells, format=form, errors="coerce")
@@ -85,7 +85,7 @@ def distance(real: pd.Series[Any], made: pd.Series[Any], form: str | None = None
 def declared(cells: pd.Series[Any], *, ranges: bool) -> dict[str, Any]:
     """A column's type as somebody who knows it would declare it; with ``ranges`` what its cells hold, too."""
     present, found = cells.dropna(), numbers(cells)
-    form = form_of(str(present.iloc[0]).strip()) if len(present) else None
+    form = detect_date_format(str(present.iloc[0]).strip()) if len(present) else None
     if found is not None and form is not None:
         words: dict[str, Any] = {"sdtype": "datetime", "datetime_format": form}
         moments = pd.to_datetime(present, format=form)

@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_rules import plain, plain_column
 from sdv_plausible.evaluation.table_codes import quantile_edges
-from sdv_plausible.evaluation.table_pair import as_numbers
+from sdv_plausible.evaluation.table_pair import to_numbers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 
 FOLDER = Path(__file__).parent / "grids"
@@ -66,7 +66,7 @@ class ColumnGrid:
                 for v in np.asarray(distinct, dtype=object)
             ]
             return np.array([*place, missing])[codes]
-        numbers, unreadable = as_numbers(column, self.kind, datetime_format)  # type: ignore[arg-type]
+        numbers, unreadable = to_numbers(column, self.kind, datetime_format)  # type: ignore[arg-type]
         cell = number + np.searchsorted(np.array(self.edges), numbers)
         for value, i in spike.items():
             if isinstance(value, float):
@@ -93,7 +93,7 @@ def column_grid(column: pd.Series, kind: str, datetime_format: str | None = None
         shares = pd.Series(plain_column(column), dtype=object).value_counts() / max(len(column), 1)
         frequent = [v for v, share in shares.items() if share > LEAST_SHARE]
         return ColumnGrid(kind, sorted(frequent, key=str), [])
-    numbers, unreadable = as_numbers(column, kind, datetime_format)  # type: ignore[arg-type]
+    numbers, unreadable = to_numbers(column, kind, datetime_format)  # type: ignore[arg-type]
     shares = pd.Series(numbers).value_counts() / max(len(column), 1)
     frequent = sorted(float(v) for v, share in shares.items() if share > LEAST_SHARE)
     texts = pd.Series(plain_column(column[unreadable]), dtype=object).value_counts() / max(len(column), 1)

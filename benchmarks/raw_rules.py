@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.raw_codebooks import CodeBook
-from sdv_plausible.evaluation.table_pair import as_numbers
+from sdv_plausible.evaluation.table_pair import to_numbers
 
 Rule = Mapping[str, Any]
 Condition = list[Any] | Mapping[str, float]
@@ -46,7 +46,7 @@ def meets(table: pd.DataFrame, conditions: Mapping[str, Condition]) -> np.ndarra
     met = np.ones(len(table), dtype=bool)
     for name, condition in conditions.items():
         if isinstance(condition, Mapping):
-            numbers, _ = as_numbers(table[name], "numerical")
+            numbers, _ = to_numbers(table[name], "numerical")
             met &= (numbers >= condition.get("min", -np.inf)) & (numbers <= condition.get("max", np.inf))
         else:
             allowed = {plain(v) for v in condition}
@@ -75,7 +75,7 @@ def broken(table: pd.DataFrame, rule: Rule, book: CodeBook) -> np.ndarray:
 
 def _ordered(column: pd.Series, spec: Mapping[str, Any]) -> np.ndarray:
     kind = "datetime" if spec["sdtype"] == "datetime" else "numerical"
-    return as_numbers(column, kind, spec.get("datetime_format"))[0]  # type: ignore[arg-type]
+    return to_numbers(column, kind, spec.get("datetime_format"))[0]  # type: ignore[arg-type]
 
 
 def short(rule: Rule) -> str:
@@ -129,13 +129,13 @@ def _wrong(real: pd.Series, synthetic: pd.Series, spec: Mapping[str, Any]) -> np
     codes_beside = {plain(v) for v in spec.get("special_values", ()) if isinstance(v, str)}
     special = np.array([v in codes_beside for v in plain_column(synthetic)], dtype=bool)
     kind = "datetime" if spec["sdtype"] == "datetime" else "numerical"
-    numbers, unreadable = as_numbers(synthetic, kind, spec.get("datetime_format"))  # type: ignore[arg-type]
+    numbers, unreadable = to_numbers(synthetic, kind, spec.get("datetime_format"))  # type: ignore[arg-type]
     wrong |= unreadable & ~special
     if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(real.dtype):
         codes, values = pd.factorize(synthetic)
         texts = np.array([*(isinstance(v, str) for v in np.asarray(values, dtype=object)), True])
         return wrong | ~texts[codes]
-    whole = as_numbers(real, kind, spec.get("datetime_format"))[0]  # type: ignore[arg-type]
+    whole = to_numbers(real, kind, spec.get("datetime_format"))[0]  # type: ignore[arg-type]
     if kind == "numerical" and np.all(np.isnan(whole) | (whole == np.floor(whole))):
         wrong |= ~np.isnan(numbers) & (numbers != np.floor(numbers))
     return wrong

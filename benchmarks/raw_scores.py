@@ -15,9 +15,8 @@ from benchmarks.raw_grid import grid_distances
 from benchmarks.raw_methods import DELTA
 from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cells
 from sdv_plausible.evaluation import distances, table_codes
-from sdv_plausible.evaluation.classifiers import compare_classifiers
-from sdv_plausible.evaluation.game import distinguishing_game
-from sdv_plausible.evaluation.table_pair import as_numbers, prepare
+from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
+from sdv_plausible.evaluation.table_pair import prepare_pair, to_numbers
 
 CLOSE = 0.03  # what a column's grid distance may exceed the noisy histogram's by: the goal
 SHOWN = {
@@ -103,7 +102,7 @@ def right_types(table: pd.DataFrame, book: CodeBook) -> pd.DataFrame:
     for name, spec in book.full.items():
         column = table[name]
         if spec["sdtype"] == "numerical":
-            out[name] = pd.Series(as_numbers(column, "numerical")[0], index=table.index)
+            out[name] = pd.Series(to_numbers(column, "numerical")[0], index=table.index)
         else:
             out[name] = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
     return pd.DataFrame(out)
@@ -143,11 +142,15 @@ def _ours(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Our report's scores: distances to and game with the test rows; forests of training and synthetic rows on them."""
     metadata = _scored_metadata(book)
-    pair = prepare(test, synthetic, metadata)
+    pair = prepare_pair(test, synthetic, metadata)
     coded, _ = table_codes.encode_pair(pair, table_codes.DEFAULT_NUM_BINS, None, 0)
     real, made = coded.tables
     compared = compare_classifiers(
-        prepare(train, synthetic, metadata), target, classifiers="random_forest", num_runs=1, holdout=test
+        prepare_pair(train, synthetic, metadata),
+        target,
+        classifiers="random_forest",
+        num_runs=1,
+        holdout=test,
     )
     forest = compared.results["random_forest"]
     game = distinguishing_game(pair, classifiers=("random_forest", "tree"), num_runs=1)

@@ -41,7 +41,7 @@ from benchmarks.environments import cpu_seconds, own
 from benchmarks.links import Declared, coded
 from benchmarks.related_data import DATASETS, Domain, Related, Tables
 from benchmarks.utility import interval, read
-from sdv_plausible.evaluation.distances import pair_counts, total_variation
+from sdv_plausible.evaluation.distances import paired_histograms, total_variation
 from sdv_plausible.extensions.multi_table.relationships import Relationship
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def distance(reference: Part, made: Part) -> float:
     for one, other in reference.pairs:
         pair = names.index(one), names.index(other)
         shape = sizes[pair[0]], sizes[pair[1]]
-        found.append(total_variation(*pair_counts(codes, target, pair, shape)))
+        found.append(total_variation(*paired_histograms(codes, target, pair, shape)))
     return float(np.mean(found))
 
 

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sdv_plausible.fitting.model_learning import learn_model
+from sdv_plausible.fitting.fit import learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.queryable import SeedRecords
@@ -34,8 +34,7 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.datasets import census_like, census_like_codes, census_like_metadata
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger

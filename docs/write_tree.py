@@ -1,4 +1,4 @@
-"""Write the tree of packages on docs/explanation/architecture.md: each with the first sentence of its docstring.
+"""Write the tree of packages on docs/explanation/architecture.md, each with its docstring's first line.
 
 python docs/write_tree.py            writes the tree anew; a test compares it with the packages
 """

@@ -5,9 +5,9 @@ SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this packa
 """
 
 from sdv_plausible.utils import moved_modules
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
 __version__ = "0.2.0"
 
 moved_modules.install()
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)

@@ -23,9 +23,9 @@ from .fitting.fit_source import fit_source as fit_source
 from .fitting.plan import plan as plan
 from .fitting.public_table import PublicTable as PublicTable
 from .fitting.release_budget import Budget as Budget
-from .mechanism.privacy_tests.deterministic import DeterministicTest as DeterministicTest
-from .mechanism.privacy_tests.randomized import RandomizedTest as RandomizedTest
 from .mechanism.privacy_tests.release_level import ReleaseTest as ReleaseTest
+from .mechanism.privacy_tests.row_tests import DeterministicTest as DeterministicTest
+from .mechanism.privacy_tests.row_tests import RandomizedTest as RandomizedTest
 from .models.adaptive.adaptive_network import AdaptiveNetwork as AdaptiveNetwork
 from .models.model_checks import check_learner as check_learner
 from .models.model_checks import check_model as check_model

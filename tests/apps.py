@@ -10,9 +10,8 @@ from reviewing import HOST
 from starlette.testclient import TestClient
 
 from sdv_plausible.extensions.app.pages.app_pages import AppPages
-from sdv_plausible.extensions.app.pages.background_fit import run
+from sdv_plausible.extensions.app.pages.background_fit import RunningFit, run
 from sdv_plausible.extensions.app.pages.browser_access import BrowserAccess
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys
 from sdv_plausible.privacy.noise.keyed_rng import new_token
 

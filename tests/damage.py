@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 
 JUNK: list[Any] = [
     None, True, False, 0, 1, -1, 2, 255, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), 10**40, 10**400, 0.5, -0.5, 1.0, 1e308, 5e-324,

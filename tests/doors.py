@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible import Domain, PrivacyLedger
-from sdv_plausible.fitting.model_learning import fit_release, learn_model
+from sdv_plausible.fitting.fit import fit_release, learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.drawing.sampler import Sampler

@@ -9,7 +9,7 @@ from sdv_plausible import PublicTable, ReleaseTest
 from sdv_plausible.fitting.options import OPTIONS, VALUES
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings, read_test
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
-from sdv_plausible.models import OF_PAPER, named_learner
+from sdv_plausible.models import PAPER_OPTIONS, named_learner
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 
 Test = TypeVar("Test", bound=PrivacyTest)
@@ -22,7 +22,7 @@ def values(**flat: Any) -> dict[str, Any]:
     if given and flat.get("test", "release") in TESTS_BY_NAME:
         made = TESTS_BY_NAME[flat.get("test", "release")]
         flat["test"] = made(**{name: value for name, value in given.items() if name in option_names(made)})
-    of_paper = {name: flat.pop(name) for name in OF_PAPER if name in flat}
+    of_paper = {name: flat.pop(name) for name in PAPER_OPTIONS if name in flat}
     parameters = flat.pop("model_parameters", None)
     of_paper = {name: value for name, value in of_paper.items() if value is not None}
     if of_paper or parameters:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
 from sdv_plausible import AdaptiveNetwork, Latent, PaperNetwork
-from sdv_plausible.models import NAMES, make_learner, words_of
+from sdv_plausible.models import NAMES, learner_config, make_learner
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
 PACKAGE = Path(sdv_plausible.__file__).parent
@@ -59,7 +59,7 @@ def unequal(registered: Collection[Any], cases: Collection[Any]) -> list[str]:
 
 def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
     """Names of models, and values of their learners' closed parameters."""
-    found = unequal(names, [words_of(case["model"])["model"] for case in models({}).values()])
+    found = unequal(names, [learner_config(case["model"])["model"] for case in models({}).values()])
     made = list(learners({}).values())
     for kind in {type(learner) for learner in made}:
         alike = [one for one in made if type(one) is kind]
@@ -127,10 +127,10 @@ DOORS = {
     "fitting/fit.py: Fit._infer_types": "voted",
     "fitting/fit.py: Fit._count_rows": "counted",
     "fitting/fit_source.py: fit_source": "fit_source",
-    "sdv/fitting.py: FittingSynthesizer.fit": "synthesizer in parts",
-    "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
-    "fitting/model_learning.py: fit_release": "synthesizer",
-    "fitting/model_learning.py: learn_model": "synthesizer",
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer.fit": "synthesizer in parts",
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._run_fit": "synthesizer",
+    "fitting/fit.py: fit_release": "synthesizer",
+    "fitting/fit.py: learn_model": "synthesizer",
     "table/domain_building.py: build_domain": "synthesizer",
     "cli/run_fit.py: synthesizer": "fit",
     "cli/declare.py: _learned": "declare",

@@ -31,8 +31,7 @@ from sdv_plausible.cli import main
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.evaluation.classifiers import Training
 from sdv_plausible.extensions.published_counts.count_importers import read_counts, read_sdmx
-from sdv_plausible.extensions.standards.attestation import check_attestation
-from sdv_plausible.extensions.standards.signing import new_key
+from sdv_plausible.extensions.standards.attestation import check_attestation, new_key
 from sdv_plausible.rules import Implies
 from sdv_plausible.sdv.metadata import metadata_from_columns
 
@@ -447,15 +446,14 @@ def app_pages(text: str, folder: Path) -> Steps:
 
 def uploaded_names(text: str, folder: Path) -> Steps:
     """Names of files that a browser sends."""
-    from sdv_plausible.extensions.app.pages.uploads import harmless
+    from sdv_plausible.extensions.app.pages.uploads import safe_file_name
 
-    return [[Shown("name", harmless(text)), Shown("name", harmless(f"{text}.csv"))]]
+    return [[Shown("name", safe_file_name(text)), Shown("name", safe_file_name(f"{text}.csv"))]]
 
 
 def pictures(text: str, folder: Path) -> Steps:
     """Pictures of pages."""
-    from sdv_plausible.evaluation.page.charts import box_plot, horizontal_bars, line_plot
-    from sdv_plausible.evaluation.page.network_plot import network_graph
+    from sdv_plausible.evaluation.page.charts import box_plot, horizontal_bars, line_plot, network_graph
 
     made = (
         horizontal_bars(text, [text, "b"], [(text, [0.1, 0.2], "#000")]),

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_plausible.table.columns.column_document import WORDS
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 Words = dict[str, Any]
 MOMENT, ZONED, DAY = "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%d.%m.%Y"

@@ -35,7 +35,6 @@ CORE = {
     ),
     "queries/budget_tracker.py": ("queries/test_budget_tracker.py",),
     "queries/count_queries.py": ("queries/test_count_queries.py",),
-    "queries/query_session.py": ("queries/test_queryable.py",),
     "queries/partition_selection.py": ("queries/test_partition_selection.py",),
     "queries/queryable.py": ("queries/test_queryable.py",),
     "mechanism/privacy_tests/release_level.py": ("mechanism/privacy_tests/test_release_level.py",),
@@ -45,7 +44,7 @@ CORE = {
     "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
     "privacy/accounting/privacy_filters.py": ("privacy/accounting/test_privacy_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
-    "mechanism/privacy_tests/randomized.py": ("mechanism/privacy_tests/test_row_tests.py",),
+    "mechanism/privacy_tests/row_tests.py": ("mechanism/privacy_tests/test_row_tests.py",),
     "models/adaptive/adaptive_network.py": ("models/adaptive/test_adaptive_network.py", "test_models.py"),
     "extensions/models/datasynthesizer/greedy_bayes.py": (
         "extensions/models/datasynthesizer/test_greedy_bayes.py",
@@ -55,7 +54,7 @@ CORE = {
         "extensions/models/gaussian_copula/test_copula_learner.py",
         "test_models.py",
     ),
-    "extensions/models/latent/gradients.py": ("extensions/models/latent/test_gradients.py",),
+    "extensions/models/latent/training.py": ("extensions/models/latent/test_gradients.py",),
     "extensions/models/latent/latent_learner.py": ("extensions/models/latent/test_latent_learner.py",),
     "extensions/models/paper/paper_network.py": (
         "extensions/models/paper/test_paper_network.py",

@@ -17,7 +17,7 @@ import pytest
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
-from sdv_plausible.queries.count_queries import CountTable, NumberOfRows, numbers_apart
+from sdv_plausible.queries.count_queries import CountTable, NumberOfRows, num_charges
 from sdv_plausible.queries.queryable import Queryable
 
 Cells = Mapping[Any, float]
@@ -154,7 +154,7 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
             with record_calls() as calls:
                 drawn = honest[name](self, question, *how)
             exact, kind = lambda rows: by_cell(question.exact(rows)), type(question).__name__
-            cost, apart = paid(self, how), numbers_apart(question)
+            cost, apart = paid(self, how), num_charges(question)
             return note(self, kind, (question, *how), exact, cost, calls, drawn, apart)
 
         asking.__name__ = name

@@ -4,7 +4,7 @@ import guarded
 import pytest
 
 from sdv_plausible import AdaptiveNetwork, GaussianCopula, GreedyBayes, PaperNetwork, Uniform
-from sdv_plausible.models import NAMES, learner_of, make_learner, named_learner, words_of
+from sdv_plausible.models import NAMES, learner_config, learner_from_config, make_learner, named_learner
 
 
 def test_learners_by_name():
@@ -48,16 +48,16 @@ def test_a_model_in_words_is_that_model_again_but_for_a_learner_of_ones_own():
     others = [split, PaperNetwork(structure={"a": ["b"]}), PaperNetwork(), AdaptiveNetwork(), Uniform()]
     others += [AdaptiveNetwork(max_cost=7), GreedyBayes(max_parents=2), GaussianCopula()]
     for model in (*NAMES, *others):
-        words = words_of(model)
-        assert learner_of(words) == make_learner(model)
+        words = learner_config(model)
+        assert learner_from_config(words) == make_learner(model)
         assert words["model"] in NAMES
 
     class Own(Uniform):
         pass
 
-    assert "model" not in words_of(Own())
+    assert "model" not in learner_config(Own())
     with pytest.raises(ValueError, match="model"):
-        learner_of(words_of(Own()))
+        learner_from_config(learner_config(Own()))
 
 
 def test_words_of_earlier_files_are_read():
@@ -65,11 +65,13 @@ def test_words_of_earlier_files_are_read():
     words = {
         "model": "bayesian_network", "structure": None, "model_parameters": None, "split": [0.2, 0.3, 0.5],
     }  # fmt: skip
-    assert learner_of(words) == AdaptiveNetwork()
-    assert learner_of({**words, "structure": "adaptive"}) == AdaptiveNetwork()
-    assert learner_of({**words, "structure": "cfs"}) == PaperNetwork(split=(0.2, 0.3, 0.5))
-    assert learner_of({**words, "noise": "paper"}) == PaperNetwork(noise="paper", split=(0.2, 0.3, 0.5))
-    assert learner_of({**words, "model": "latent", "structure": "cfs"}) == make_learner("latent")
+    assert learner_from_config(words) == AdaptiveNetwork()
+    assert learner_from_config({**words, "structure": "adaptive"}) == AdaptiveNetwork()
+    assert learner_from_config({**words, "structure": "cfs"}) == PaperNetwork(split=(0.2, 0.3, 0.5))
+    assert learner_from_config({**words, "noise": "paper"}) == PaperNetwork(
+        noise="paper", split=(0.2, 0.3, 0.5)
+    )
+    assert learner_from_config({**words, "model": "latent", "structure": "cfs"}) == make_learner("latent")
 
 
 def test_learners_that_look_at_all_pairs_of_columns_say_so():

@@ -12,7 +12,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.learned.raw_queries import FrameColumns
-from sdv_plausible.table.learned.type_inference import vote_entry, vote_failure, vote_types
+from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure, type_inference_entry
 
 
 def held_vote(
@@ -20,5 +20,7 @@ def held_vote(
 ) -> tuple[dict[str, Any], PrivacyLedger]:
     """Types of columns of text, and the ledger of the vote."""
     ledger = PrivacyLedger(delta=delta, neighbours=unit)
-    rows = Queryable(FrameColumns(texts), ledger, [vote_entry(texts.shape[1], epsilon, delta)], coins)
-    return vote_types(rows, [str(name) for name in texts], Spelling(), vote_failure(delta)), ledger
+    rows = Queryable(
+        FrameColumns(texts), ledger, [type_inference_entry(texts.shape[1], epsilon, delta)], coins
+    )
+    return infer_types(rows, [str(name) for name in texts], Spelling(), threshold_failure(delta)), ledger

@@ -14,8 +14,7 @@ from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, 
 from benchmarks.paper.settings import INNER_EPSILON, ROWS, TARGET, Omega, Row
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study, child_after_child
-from sdv_plausible.extensions.models.paper.entropies import count_entropies
-from sdv_plausible.extensions.models.paper.structure import correlation_feature_selection
+from sdv_plausible.extensions.models.paper.structure import correlation_feature_selection, count_entropies
 from sdv_plausible.models.bayesian_network import Parents
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.queries.coded_rows import CodeArray

@@ -12,8 +12,7 @@ from benchmarks.paper.published import TABLE3, TABLE4, TABLE5, Published
 from benchmarks.paper.report import percent, table, vectors
 from benchmarks.paper.settings import EPSILON0, FITTING_LAMBDAS, LAMBDAS, OMEGAS, SIZES, K
 from benchmarks.paper.store import Store
-from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
-from sdv_plausible.privacy.accounting.one_row import rows_loss
+from sdv_plausible.privacy.accounting.released_rows import checked_rows_loss, rows_loss
 
 GROUPS = {"reals": ("reals",), "marginals": ("marginals",), "released rows": tuple(OMEGAS), **{name: (name,) for name in ("not private", "output perturbation", "objective perturbation")}}  # fmt: skip
 PRINTED: dict[str, Published] = {"table3": TABLE3, "table4 printed": TABLE4, "table5": TABLE5}

@@ -29,7 +29,7 @@ from benchmarks.paper.synthesis import Study
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.queries.queryable import SeedRecords
 
@@ -122,7 +122,7 @@ def _hidden(study: Study, omega: tuple[int, int], gamma: float, checked: int | N
     found = network.count_plausible_mixture(made, range(omega[0], omega[1] + 1), gamma)
     number = len(study.split.seeds)
     if checked is not None and checked < number:
-        found = count_among_drawn(found, number, checked, max(KS), study.coins.spawn("checked", omega))
+        found = hypergeometric_counts(found, number, checked, max(KS), study.coins.spawn("checked", omega))
     return _shares(found)
 
 

@@ -9,16 +9,19 @@ import numpy as np
 
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
-from sdv_plausible.extensions.models.paper.entropies import Entropies
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork, least_rows
-from sdv_plausible.extensions.models.paper.paper_shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
-from sdv_plausible.extensions.models.paper.structure import cfs_merit, correlation_feature_selection
-from sdv_plausible.fitting.model_learning import learn_model
+from sdv_plausible.extensions.models.paper.paper_plans import SHARES, SIZE_FAILURE, LearningPlan, Structure
+from sdv_plausible.extensions.models.paper.structure import (
+    Entropies,
+    cfs_merit,
+    correlation_feature_selection,
+)
+from sdv_plausible.fitting.fit import learn_model
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents

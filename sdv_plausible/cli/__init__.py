@@ -1,1 +1,1 @@
-"""The commands of ``sdv-plausible``, a module each: ``add_options`` and ``run``."""
+"""The commands of ``sdv-plausible``, one module each with ``add_options`` and ``run``."""

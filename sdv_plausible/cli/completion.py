@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible completion``: what a shell needs to complete commands, options and choices."""
+"""The command ``sdv-plausible completion``: shell completion of commands, options and choices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "what bash, zsh or fish need to complete commands and options"
 
@@ -16,29 +16,29 @@ SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True)
 class Command:
-    """What may be written after a command."""
+    """Options and choices of a command."""
 
     purpose: str
-    options: Mapping[str, str]  # with what each is
-    choices: Mapping[str, tuple[str, ...]]  # of options that have some; "" is what comes first
+    options: Mapping[str, str]  # with their help texts
+    choices: Mapping[str, tuple[str, ...]]  # by option; "" is the positional argument
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Which shell."""
+    """Add the choice of the shell."""
     command.add_argument("shell", choices=SHELLS, help="prints a script to be sourced")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the script."""
-    made = script(options.shell, commands_of(options.all_commands()))
-    say(options, made.removesuffix("\n"), {"shell": options.shell, "script": made})
+    text = script(options.shell, parser_commands(options.all_commands()))
+    print_result(options, text.removesuffix("\n"), {"shell": options.shell, "script": text})
 
 
-def commands_of(parser: argparse.ArgumentParser) -> dict[str, Command]:
-    """Commands by name, from their parsers."""
-    of_commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    purposes = {action.dest: action.help or "" for action in of_commands._choices_actions}
-    return {name: _command(made, purposes[name]) for name, made in of_commands.choices.items()}
+def parser_commands(parser: argparse.ArgumentParser) -> dict[str, Command]:
+    """Return the commands by name, from the parser."""
+    subparsers = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    purposes = {action.dest: action.help or "" for action in subparsers._choices_actions}
+    return {name: _command(subparser, purposes[name]) for name, subparser in subparsers.choices.items()}
 
 
 def _command(parser: argparse.ArgumentParser, purpose: str) -> Command:
@@ -54,7 +54,7 @@ def _command(parser: argparse.ArgumentParser, purpose: str) -> Command:
 
 
 def script(shell: str, commands: Mapping[str, Command]) -> str:
-    """The script of a shell of :data:`SHELLS`."""
+    """Return the completion script of a shell in :data:`SHELLS`."""
     if shell == "fish":
         return "\n".join(_fish(commands)) + "\n"
     choices = [
@@ -63,9 +63,11 @@ def script(shell: str, commands: Mapping[str, Command]) -> str:
         for option, values in command.choices.items()
     ]
     options = [f'        "{n}-") words="{" ".join(c.options)}" ;;' for n, c in commands.items()]
-    form = (Path(__file__).parent / "templates" / "completion.bash").read_text(encoding="utf-8")
-    made = form.format(commands=" ".join(commands), choices="\n".join(choices), options="\n".join(options))
-    return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
+    template = (Path(__file__).parent / "templates" / "completion.bash").read_text(encoding="utf-8")
+    text = template.format(
+        commands=" ".join(commands), choices="\n".join(choices), options="\n".join(options)
+    )
+    return text if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{text}"
 
 
 def _fish(commands: Mapping[str, Command]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible declare``: a domain file drafted, learned or reviewed."""
+"""The command ``sdv-plausible declare``: draft, learn or review a domain file."""
 
 from __future__ import annotations
 
@@ -9,32 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.fit_options import add_budget, opened_budget
-from sdv_plausible.cli.output import say, to_holder
+from sdv_plausible.cli.output import print_result, print_to_stderr
+from sdv_plausible.cli.run_fit import add_budget, open_budget
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.options import OPTIONS, VOTE_TAKES, default_of, typed_default
-from sdv_plausible.privacy.neighbours import Neighbours, person_of
-from sdv_plausible.table.declared.access_log import replace_file, with_looks
-from sdv_plausible.table.declared.codebook import Codebook, Message
-from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
+from sdv_plausible.privacy.neighbours import Neighbours, person_from_fields
+from sdv_plausible.table.declared.access_log import replace_file, with_access_records
+from sdv_plausible.table.declared.codebook import (
+    CODEBOOK_FORMATS,
+    WARNING,
+    Codebook,
+    Message,
+    declarations_of_table,
+    read_codebook,
+)
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
-from sdv_plausible.table.declared.published_values import WARNING, words_of_table
-from sdv_plausible.table.files.table_file import columns_of, read_file
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, draft_domain_file, read_domain_file
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.utils.atomic_files import locked
 from sdv_plausible.utils.entry_points import extension
 
 PURPOSE = "draft a domain file: the columns, and what public sources say"
 
-OF_PRIVATE = {
+PRIVATE_DEFAULTS = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
     "rows_per_person": default_of("rows_per_person"), "anyway": default_of("anyway"),
 }  # fmt: skip
-"""Options that play no part without ``--private``, and their defaults."""
+"""Options that are only used with ``--private``, and their defaults."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``declare`` is told."""
+    """Add the options of ``declare``."""
     add = command.add_argument
     add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
     add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
@@ -42,7 +47,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
     )
     add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
-    add("--format", choices=FORMS, help="form of the code book (default: the file's ending tells)")
+    add("--format", choices=CODEBOOK_FORMATS, help="form of the code book (default: the file's ending tells)")
     add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
     add(
         "--private",
@@ -51,18 +56,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="learn what is left open from the rows, within this; every fit that uses the file pays it",
     )
     delta = typed_default("delta")
-    add("--delta", type=float, default=OF_PRIVATE["delta"], help=f"of --private (default: {delta})")
+    add("--delta", type=float, default=PRIVATE_DEFAULTS["delta"], help=f"of --private (default: {delta})")
     add_budget(command, "of --private: draw from the budget in this file")
     add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
     add(
         "--rows-per-person",
         type=int,
-        default=OF_PRIVATE["rows_per_person"],
+        default=PRIVATE_DEFAULTS["rows_per_person"],
         metavar="C",
         help="of --person: rows used of each (default: %(default)s)",
     )
     add("--anyway", action="store_true", help=f"of --private: {OPTIONS['anyway'].help}")
-    files.add_spelling(command, "data", "from_public")
+    files.add_format_options(command, "data", "from_public")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
         "--web",
@@ -74,41 +79,43 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the files, then write the domain file or open the review page."""
     for path in (options.from_public, options.from_codebook):
-        if path is not None and files.is_same(options.data, path):
+        if path is not None and files.is_same_file(options.data, path):
             raise files.UsageError(
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
-    odd = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
-    if options.private is None and odd:
+    private_only = [name for name, usual in PRIVATE_DEFAULTS.items() if getattr(options, name) != usual]
+    if options.private is None and private_only:
         raise files.UsageError(
-            f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
+            f"--{private_only[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
-    files.check_there(options, "data", "from_public", "from_codebook")
+    files.check_files_exist(options, "data", "from_public", "from_codebook")
     files.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
         extension("page", "review").check(options)
-    spelled = files.how(options, *files.HOW_SPELLED)
-    if spelled and options.private is None and options.from_public is None and not options.web:
+    format_options = files.given_options(options, *files.HOW_SPELLED)
+    if format_options and options.private is None and options.from_public is None and not options.web:
         raise files.UsageError(
-            f"--{next(iter(spelled)).replace('_', '-')} is of cells, and none is read: leave it out, or take "
-            "--from-public, --private or --web"
+            f"--{next(iter(format_options)).replace('_', '-')} is of cells, and none is read: leave it "
+            "out, or take --from-public, --private or --web"
         )
     start = None if options.domain is None else read_domain_file(options.domain)
-    known = () if start is None else start.columns
-    names = files.names_of(options, known)
-    found = _found(options, names)
-    is_there = options.web and options.output.exists() and not options.overwrite
-    file = read_domain_file(options.output) if is_there else drafted(names, found.columns, start)
+    declared = () if start is None else start.columns
+    names = files.names_of(options, declared)
+    sources = _read_sources(options, names)
+    file_exists = options.web and options.output.exists() and not options.overwrite
+    file = (
+        read_domain_file(options.output) if file_exists else draft_domain_file(names, sources.columns, start)
+    )
     kept, learned = list[str](), dict[str, Any]()
     if options.overwrite:
-        file, kept = with_looks(file, options.output, names)
+        file, kept = with_access_records(file, options.output, names)
     if options.private is not None:
-        file = _learned(options, file)
+        file = _learn_domain(options, file)
         learned = {name: file.columns[name] for name in file.private}
     if not options.web:
-        kept = _written(options, file, names, learned)
-    lines, document = _notes(options, names, found, file)
+        kept = _write_domain_file(options, file, names, learned)
+    lines, document = _notes(options, names, sources, file)
     if kept:
         lines.append(
             f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
@@ -117,7 +124,7 @@ def run(options: argparse.Namespace) -> None:
     if options.web:
         page = extension("page", "review")
         page.serve_review(
-            options, file, names, is_saved=is_there, learned=learned, lines=lines, document=document
+            options, file, names, is_saved=file_exists, learned=learned, lines=lines, document=document
         )
         return
     if file.private and options.private is not None:
@@ -129,34 +136,37 @@ def run(options: argparse.Namespace) -> None:
             "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
             f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
-    say(options, lines, document)
+    print_result(options, lines, document)
 
 
-def _written(
+def _write_domain_file(
     options: argparse.Namespace, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]
 ) -> list[str]:
-    """Write the file; if it cannot be, what was learned, and so paid for, is kept elsewhere."""
+    """Write the file; on failure save what was learned, and paid for, elsewhere."""
     output = options.output
     try:
         if options.overwrite:
             return replace_file(output, file, names, learned)
-        files.write(options, output, file.paid_for(learned).to_json())
+        files.write_output(options, output, file.paid_for(learned).to_json())
         return []
     except BaseException:
         if learned:
-            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
+            print_to_stderr(
+                "what was learned is kept in "
+                f"{files.save_to_new_folder(output.parent, output.name, file.save)}"
+            )
         raise
 
 
 def _notes(
-    options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
+    options: argparse.Namespace, names: Sequence[str], sources: Codebook, file: DomainFile
 ) -> tuple[list[str], dict[str, Any]]:
-    """What the sources could not say, in lines; and all of it for programs."""
-    strange = [name for name in found.columns if name not in names]
-    messages = replace(found, messages=tuple(m for m in found.messages if m[0] not in strange)).lines
+    """Return the messages of the sources as lines and as a JSON document."""
+    unknown = [name for name in sources.columns if name not in names]
+    messages = replace(sources, messages=tuple(m for m in sources.messages if m[0] not in unknown)).lines
     lines = [f"  {message}" for message in messages]
-    if strange:
-        lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+    if unknown:
+        lines.append(f"Not in {options.data.name}, and left out: {', '.join(unknown)}")
     if options.from_public is not None:
         lines.append(WARNING)
     return lines, {
@@ -164,22 +174,22 @@ def _notes(
         "columns": list(names),
         "learned": file.private,
         "messages": messages,
-        "not_in_the_table": strange,
+        "not_in_the_table": unknown,
         "to_be_filled_in": blanks(file),
     }
 
 
-def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
-    """The file with what was left open, learned from the rows; errors quote no cell."""
+def _learn_domain(options: argparse.Namespace, file: DomainFile) -> DomainFile:
+    """Learn the undeclared parts from the rows; errors quote no cell."""
     if options.output.exists():
-        with locked(options.output.resolve()):  # whoever may not is told before anything is paid
+        with locked(options.output.resolve()):  # fail before anything is paid if the file cannot be locked
             pass
-    budget = opened_budget(options)
-    types = column_types(file, person=options.person)  # complains before a row is read
+    budget = open_budget(options)
+    types = column_types(file, person=options.person)  # raises before a row is read
     if options.person is not None:
         files.check_person(options, types)
-    rows = files.read(options, types)
-    neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
+    rows = files.read_table(options, types)
+    neighbours = Neighbours.parse("add_remove", person_from_fields(options.person, options.rows_per_person))
     return learned_file(
         rows,
         file,
@@ -196,18 +206,20 @@ def _epsilon(text: str) -> float:
     return float(text.removeprefix("epsilon="))
 
 
-def _found(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
-    """What public sources say; where both do, the code book counts."""
+def _read_sources(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
+    """Read the public sources; the codebook takes precedence over the published table."""
     columns: dict[str, Any] = {}
     messages: list[Message] = []
     if options.from_public is not None:
         public = files.files_of(options, options.from_public)
-        texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
-        found = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
-        columns |= found.columns
-        messages += found.messages
+        texts = read_file(public, {name: {"sdtype": "categorical"} for name in file_columns(public)})
+        source = declarations_of_table(texts, public.spelling).with_source(
+            f"published table {options.from_public.name}"
+        )
+        columns |= source.columns
+        messages += source.messages
     if options.from_codebook is not None:
-        found = read_codebook(options.from_codebook, options.format).of_table(names)
-        columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
-        messages += found.messages
+        source = read_codebook(options.from_codebook, options.format).of_table(names)
+        columns |= {n: spec for n, spec in source.columns.items() if n not in columns or spec.get("source")}
+        messages += source.messages
     return Codebook(columns=columns, messages=tuple(messages))

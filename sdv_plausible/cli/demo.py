@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible demo``: the embedded example, from fit to report."""
+"""The command ``sdv-plausible demo``: the embedded example from fit to report."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.parameter_checks import whole
-from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.utils.atomic_files import write_atomically
 
 PURPOSE = "fit the embedded census example and look at the result"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``demo`` is told."""
+    """Add the options of ``demo``."""
     add = command.add_argument
     add("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
     add("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit the simulated table and write rows, ledger and report."""
+    """Fit the simulated table; write rows, ledger and report."""
     from sdv_plausible.datasets import census_like, census_like_metadata
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
     from sdv_plausible.sdv.metadata import metadata_from_columns
@@ -45,15 +45,15 @@ def run(options: argparse.Namespace) -> None:
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
     if not options.json:
-        show(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
+        print_line(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
     metadata = metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=options.epsilon, domain=columns)
     synth.fit(table)
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     options.output.mkdir(parents=True, exist_ok=True)
-    write_whole(options.output / "synthetic.csv", lambda path: write_table(synthetic, path))
-    write_whole(options.output / "ledger.json", ledger.to_json())
+    write_atomically(options.output / "synthetic.csv", lambda path: write_table(synthetic, path))
+    write_atomically(options.output / "ledger.json", ledger.to_json())
     holdout = census_like(10_000, random_state=1)
     report = PlausibleDeniabilityReport(
         ledger=ledger, structure=synth.get_structure(), holdout=holdout, target="income_class",
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
     report.generate(table, synthetic, metadata, verbose=False)
     report.to_html(options.output / "comparison.html")
-    say(
+    print_result(
         options,
         f"{synthetic.head(5).to_string(index=False)}\n\n{ledger}\n\n"
         f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html\n"

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible describe``: a table's description, which is a readable release file."""
+"""The command ``sdv-plausible describe``: a table's description as a readable release file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError, check_outputs
-from sdv_plausible.cli.fit_options import add_budget, add_option
-from sdv_plausible.cli.run_fit import add_signing, add_table, allow_no_claim, write_release
+from sdv_plausible.cli.run_fit import (
+    add_budget,
+    add_option,
+    add_signing,
+    add_table_options,
+    allow_no_claim,
+    write_release,
+)
 from sdv_plausible.fitting.options import OPTIONS, default_of
 from sdv_plausible.models import named_learner
 from sdv_plausible.table.columns.domain import MAX_BINS
@@ -18,9 +24,9 @@ MODES = ("correlated", "independent", "random")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``describe`` is told."""
+    """Add the options of ``describe``."""
     add = command.add_argument
-    add_table(command)
+    add_table_options(command)
     add("-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file")
     add("--mode", choices=MODES, default=MODES[0], help="default: correlated")
     add("--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)")
@@ -36,7 +42,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Vote on undeclared types, learn the description and write it."""
+    """Infer undeclared types, learn the description and write it."""
     check_outputs(options, (".json", ".release"))
     if options.domain == "written":
         raise UsageError(

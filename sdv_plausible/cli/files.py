@@ -1,4 +1,4 @@
-"""What the commands have in common: what is read, how, and where it goes."""
+"""Options and helpers shared by the commands: input tables, their format, and output files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdv_plausible.cli.table_arguments import all_named, each_of, is_one
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.parameter_checks import one_of
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sdv_plausible.table.columns.cell_reader import ColumnType
     from sdv_plausible.table.files.text_files import Files
+from functools import partial
+from glob import has_magic
 
 Kind = TypeVar("Kind")
-HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
-HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
+CSV_OPTIONS = ("encoding", "separator", "quote")  # format of the CSV file
+HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # format of its cells
 ALIKE = (
     "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
     "between cells what its header line tells)"
@@ -32,32 +33,32 @@ ALIKE = (
 
 
 class UsageError(ValueError):
-    """Something about the command's arguments or files; shown without a traceback."""
+    """An error in the command's arguments or files; shown without a traceback."""
 
 
 def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool = False) -> None:
-    """What is read, and how: every cell by itself, by what is declared of its column."""
+    """Add the table and the options of its declarations and format."""
     several = {"nargs": "+", "help": "CSV or Parquet file; several, a folder or a pattern are read in parts"}
     words = several if in_parts else {"help": "CSV or Parquet file"}
     command.add_argument("data", type=Path, **words)  # type: ignore[arg-type]
     add_declarations(command)
-    add_spelling(command, "data", *tables)
+    add_format_options(command, "data", *tables)
 
 
 def add_declarations(command: argparse.ArgumentParser) -> None:
-    """What is known of the columns without a table."""
+    """Add the options that declare columns and rules."""
     add = command.add_argument
     add("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
     add("--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata')
     add("--rules", type=Path, help="rules JSON: what holds in every row")
 
 
-def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
-    """How the files that some options name, and their cells, are written."""
+def add_format_options(command: argparse.ArgumentParser, *tables: str) -> None:
+    """Add the format options of the files named by ``tables``."""
     add = command.add_argument
     add("--encoding", help="of a CSV file (default: utf-8)")
-    known = 'which of "," ";" "|" and tab the header line has most'
-    add("--separator", type=separator_of, help=f'between cells (default: {known}); "tab" for tabs')
+    header_rule = 'which of "," ";" "|" and tab the header line has most'
+    add("--separator", type=separator_of, help=f'between cells (default: {header_rule}); "tab" for tabs')
     add("--quote", help="around cells that hold a separator (default: '\"')")
     add("--decimal", help='decimal point of numbers (default: ".")')
     add("--thousands", help="mark between groups of three digits (default: none)")
@@ -70,17 +71,17 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 
 
 def check_spelling(options: argparse.Namespace) -> None:
-    """Refuse what is said of CSV files where no table is one."""
-    known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in known for one in all_named(path))
-    files = [path for path in paths if path is not None and not _is_ours(options, path)]
-    if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
-        name, mark = next(iter(given.items()))
-        raise UsageError(f"--{name} ({mark!r}) is of CSV files, and plays no part in Parquet: leave it out")
+    """Raise UsageError for CSV format options if no table is a CSV file."""
+    values = (getattr(options, name, None) for name in getattr(options, "tables", ()))
+    paths = (file for path in values for file in named_paths(path))
+    files = [path for path in paths if path is not None and not _has_own_format(options, path)]
+    if (format_options := given_options(options, *CSV_OPTIONS)) and all(map(_is_parquet, files)):
+        name, value = next(iter(format_options.items()))
+        raise UsageError(f"--{name} ({value!r}) is of CSV files, and plays no part in Parquet: leave it out")
 
 
-def flag(name: str) -> str:
-    """What an option is called on the command line; the table has no flag."""
+def option_name(name: str) -> str:
+    """Return an option's name on the command line; positional arguments have no dashes."""
     return (
         name
         if name in ("data", "children", "real", "synthetic", "release", "statement")
@@ -88,25 +89,25 @@ def flag(name: str) -> str:
     )
 
 
-def check_there(options: argparse.Namespace, *names: str) -> None:
-    """Refuse files that are not there, of those that were named."""
+def check_files_exist(options: argparse.Namespace, *names: str) -> None:
+    """Raise UsageError for named files that do not exist."""
     for name in names:
         path = getattr(options, name, None)
         if path is None:
             continue
-        named = path if isinstance(path, list) else [path]
-        if not all(isinstance(one, Path) for one in named):
-            named = [Path(named[0])]  # a budget's
-        for one in named:
-            if not one.is_file():
-                raise UsageError(f"{flag(name)}: there is no file {one}")
+        paths = path if isinstance(path, list) else [path]
+        if not all(isinstance(file, Path) for file in paths):
+            paths = [Path(paths[0])]  # a budget's file
+        for file in paths:
+            if not file.is_file():
+                raise UsageError(f"{option_name(name)}: there is no file {file}")
 
 
 def check_inputs(options: argparse.Namespace) -> None:
-    """Refuse files that are not there, before anything is read."""
+    """Raise UsageError for missing files, before anything is read."""
     if in_parts := isinstance(getattr(options, "data", None), list):
         options.data = _table(options.data)
-    check_there(options, *([] if in_parts else ["data"]), "metadata", "rules")
+    check_files_exist(options, *([] if in_parts else ["data"]), "metadata", "rules")
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
@@ -115,95 +116,99 @@ def check_inputs(options: argparse.Namespace) -> None:
         )
 
 
-def _table(given: list[Path]) -> Path | tuple[Path, ...]:
-    """A file, or what is read in parts: a folder, a pattern, several files."""
-    from sdv_plausible.sources.file_patterns import files_of
+def _table(paths: list[Path]) -> Path | tuple[Path, ...]:
+    """Return a file, or the paths of a partitioned table: a folder, a pattern, several files."""
+    from sdv_plausible.sources.source_types import files_of
 
-    path = given[0]
-    if len(given) == 1 and is_one(path):
+    path = paths[0]
+    if len(paths) == 1 and is_single_path(path):
         if not path.is_file():
             raise UsageError(f"data: there is no file {path}")
         return path
-    files_of(given)  # which says what is not there
-    return path if len(given) == 1 else tuple(given)
+    files_of(paths)  # raises for missing files
+    return path if len(paths) == 1 else tuple(paths)
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
-    """Refuse outputs that cannot be written, before anything is read."""
+    """Raise UsageError for outputs that cannot be written, before anything is read."""
     check_inputs(options)
     check_output(options, "output", endings)
     if options.ledger is not None:
         check_output(options, "ledger", (".json",))
 
 
-def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> None:
-    """Refuse outputs that anything else on the command line names, as a file to be read or to be written."""
-    # Every text that was given counts: so no option that reads a file can be forgotten here. ``outputs`` of a
-    # command are its options that name what is written; ``more`` are files in a folder that is written to.
+def check_distinct_outputs(options: argparse.Namespace, *more: Path) -> None:
+    """Raise UsageError for outputs that are also inputs or other outputs."""
+    # Every text value counts as a path, so that no input option is forgotten. ``outputs`` names the command's
+    # output options; ``more`` are files in an output folder.
     outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
-    written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
-    read = [
-        (name, Path(one))
-        for name, value in vars(options).items()
-        for one in all_named(value)
-        if name not in dict(outputs) and one and isinstance(one, (str, Path))
+    outputs_and_more = [
+        (name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path
     ]
-    for number, (name, output) in enumerate(written):
-        if output.is_dir():  # as "." is, which some mark or other may name, too
-            continue  # refused where it is checked
-        for what, other in (*read, *written[number + 1 :]):
-            if is_same(output, other):
+    inputs = [
+        (name, Path(entry))
+        for name, value in vars(options).items()
+        for entry in named_paths(value)
+        if name not in dict(outputs) and entry and isinstance(entry, (str, Path))
+    ]
+    for number, (name, output) in enumerate(outputs_and_more):
+        if output.is_dir():  # such as ".", which may also be a decimal or separator
+            continue  # reported by check_output
+        for other_name, other in (*inputs, *outputs_and_more[number + 1 :]):
+            if is_same_file(output, other):
                 raise UsageError(
-                    f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
-                    "other; choose another name"
+                    f"{name} ({output}) and {other_name} ({other}) are the same file, and one would destroy "
+                    "the other; choose another name"
                 )
 
 
 def check_output(
     options: argparse.Namespace, name: str, endings: Sequence[str], *, overwrite: bool = False
 ) -> None:
-    """Refuse an output that cannot be written."""
-    path, what = getattr(options, name), flag(name)
+    """Raise UsageError for an output that cannot be written."""
+    path, option = getattr(options, name), option_name(name)
     if path.is_dir():
-        raise UsageError(f"{what}: {path} is a folder; name a file in it")
+        raise UsageError(f"{option}: {path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
         raise UsageError(
-            f"{what}: {path} is no regular file, and one would be in its place; choose another name"
+            f"{option}: {path} is no regular file, and one would be in its place; choose another name"
         )
     if path.exists() and not (overwrite or options.overwrite):
-        raise UsageError(f"{what}: {path} exists; choose another name, or add --overwrite")
+        raise UsageError(f"{option}: {path} exists; choose another name, or add --overwrite")
     if path.suffix.lower() not in endings:
-        raise UsageError(f"{what}: {path} must end in {' or '.join(endings)}")
+        raise UsageError(f"{option}: {path} must end in {' or '.join(endings)}")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(
-            f"{what}: Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
+            f"{option}: Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
         )
-    folder = Path(os.path.realpath(path)).parent  # of a link, what it leads to is written
+    folder = Path(os.path.realpath(path)).parent  # writing follows links
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"{what}: cannot write to {path}: its folder {folder} is missing or not writable")
+        raise UsageError(f"{option}: cannot write to {path}: its folder {folder} is missing or not writable")
 
 
 def check_largest_file() -> None:
-    """Refuse to pay for a fit that could not be written: files may be limited in this shell."""
+    """Raise UsageError if the file size limit of this shell is too low for a release."""
     try:
         import resource
     except ImportError:  # no such limits on Windows
         return
     from sdv_plausible.release.file.json_documents import MAX_BYTES
 
-    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if most != resource.RLIM_INFINITY and most < MAX_BYTES:
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY and limit < MAX_BYTES:
         raise UsageError(
-            f"files may have at most {most:,} bytes here (ulimit -f), and a release may have {MAX_BYTES:,}: "
+            f"files may have at most {limit:,} bytes here (ulimit -f), and a release may have {MAX_BYTES:,}: "
             "what is fitted and cannot be written is lost, and stays charged. Raise the limit "
             "(ulimit -f unlimited). Nothing was fitted"
         )
 
 
-def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
-    """Write an output; without --overwrite one that was put there since it was looked for stays."""
+def write_output(
+    options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]
+) -> None:
+    """Write an output; without --overwrite, keep a file that appeared since the first check."""
     try:
-        write_whole(path, content, replace=options.overwrite)
+        write_atomically(path, content, replace=options.overwrite)
     except FileExistsError:
         raise UsageError(
             f"{path} was made meanwhile by another program, and stays; choose another name, or "
@@ -211,12 +216,12 @@ def write(options: argparse.Namespace, path: Path, content: str | bytes | Callab
         ) from None
 
 
-def keep(near: Path, name: str, save: Callable[[Path], object]) -> Path:
-    """Save what was paid for, and cannot be where it should, in a new folder; return its path."""
-    # New, so that nothing is replaced, and no link of somebody else is followed.
+def save_to_new_folder(near: Path, name: str, save: Callable[[Path], object]) -> Path:
+    """Save a paid-for result in a new folder, if its destination fails; return its path."""
+    # A new folder, so that no file is replaced and no foreign link is followed.
     try:
         return _saved(Path(mkdtemp(prefix="sdv-plausible-", dir=near)), name, save)
-    except Exception:  # the disk is full, or the folder is for others
+    except Exception:  # the disk is full, or the folder is not ours
         return _saved(Path(mkdtemp(prefix="sdv-plausible-")), name, save)
 
 
@@ -229,25 +234,25 @@ def _saved(folder: Path, name: str, save: Callable[[Path], object]) -> Path:
     return folder / name
 
 
-def is_same(path: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by whatever spelling or link."""
+def is_same_file(path: Path, other: Path) -> bool:
+    """Return whether two paths denote the same file, by any spelling or link."""
     try:
         return path.samefile(other)
-    except OSError:  # one of them is not there yet
+    except OSError:  # one does not exist yet
         return str(path.resolve()).casefold() == str(other.resolve()).casefold()
 
 
-def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Options that were given, by name."""
+def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return the given options, by name."""
     return {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
 
 
 def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
-    """What each declared column is."""
+    """Return the type of each declared column."""
     from sdv_plausible.table.declared.column_types import column_types
 
     if (person := getattr(options, "person", None)) is not None:
-        Person(person)  # which complains of the empty text
+        Person(person)  # raises for the empty text
     types = column_types(options.domain, options.metadata, person)
     if person is not None and hasattr(options, "data"):
         check_person(options, types)
@@ -259,51 +264,53 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
 
 
 def check_person(options: argparse.Namespace, types: Collection[str]) -> None:
-    """Refuse a column that says whose a row is, and that the table has not."""
+    """Raise if the table lacks the privacy unit column."""
     names = names_of(options, [name for name in types if name != options.person])
     one_of("person", options.person, names, of="a column of the table")
 
 
-def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
-    """The table, or another one that is spelled like it, with the columns that have a type."""
+def read_table(
+    options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None
+) -> pd.DataFrame:
+    """Read the typed columns of the table, or of another table with the same format."""
     from sdv_plausible.table.files.table_file import read_file
 
-    options.rows_were_read = True  # from here on errors of others may quote cells
+    options.rows_were_read = True  # from here on, foreign errors may quote cells
     return read_file(files_of(options, path), types)
 
 
-def read_beside(options: argparse.Namespace, types: Mapping[str, Any], path: Path) -> pd.DataFrame:
-    """A table that is compared with the real one, whose columns it must have, declared or detected."""
+def read_comparison_table(options: argparse.Namespace, types: Mapping[str, Any], path: Path) -> pd.DataFrame:
+    """Read a table that must have all columns of the real one."""
     try:
-        there = names_of(options, types, path)
-    except ValueError as error:  # ours, on the header line
-        if not _is_ours(options, path) or not how(options, *HOW_READ, *HOW_SPELLED):
+        available = names_of(options, types, path)
+    except ValueError as error:  # our own error about the header line
+        if not _has_own_format(options, path) or not given_options(options, *CSV_OPTIONS, *HOW_SPELLED):
             raise
         raise UsageError(f"{error}; if it is written as the real table is, add --alike") from None
-    absent = [name for name in types if name not in there]
-    if absent:
-        raise UsageError(f"{path} lacks the columns {absent} of the real table: leave them out there, too")
-    return read(options, types, path)
+    missing = [name for name in types if name not in available]
+    if missing:
+        raise UsageError(f"{path} lacks the columns {missing} of the real table: leave them out there, too")
+    return read_table(options, types, path)
 
 
 def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
-    """The table's file, or another one, and how it is written."""
+    """Return the table's file, or another one, with its format."""
     from sdv_plausible.table.files.text_files import Files
 
     path = path or options.data
-    return Files(path, **marks_of(options, path))
+    return Files(path, **given_format(options, path))
 
 
-def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:
-    """How a table's file is written, as far as that was said."""
-    if _is_ours(options, path):
-        return how(options, "na_values")
-    path = each_of(path)[0]
-    return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
+def given_format(options: argparse.Namespace, path: Any) -> dict[str, Any]:
+    """Return the given format options of a table's file."""
+    if _has_own_format(options, path):
+        return given_options(options, "na_values")
+    path = expand_paths(path)[0]
+    return given_options(options, *(() if _is_parquet(path) else CSV_OPTIONS), *HOW_SPELLED)
 
 
-def _is_ours(options: argparse.Namespace, path: Any) -> bool:
-    """Whether a file is written as this package writes it, whatever is said of the real one."""
+def _has_own_format(options: argparse.Namespace, path: Any) -> bool:
+    """Return whether a file has this package's own format, whatever the real table's."""
     return path is getattr(options, "synthetic", None) and not options.alike
 
 
@@ -316,28 +323,30 @@ def _is_parquet(path: Path) -> bool:
 def metadata_and_detected(
     options: argparse.Namespace, types: Mapping[str, ColumnType], rows: Path | None = None
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
-    """SDV's metadata, and detected types of columns that nobody declared: of the table, unless of rows."""
+    """Return SDV metadata, and types detected in the table (or in ``rows``) for undeclared columns."""
     from sdv_plausible.sdv.metadata import load_metadata, metadata_of
 
-    rest = [name for name in names_of(options, types) if name not in types and not options.only_declared]
-    detected = _detected(options, rest, rows) if rest else {}
+    undeclared = [
+        name for name in names_of(options, types) if name not in types and not options.only_declared
+    ]
+    detected = _detected(options, undeclared, rows) if undeclared else {}
     if options.metadata is None:
-        return metadata_of(in_order(options, {**types, **detected})), detected
+        return metadata_of(in_table_order(options, {**types, **detected})), detected
     return load_metadata(options.metadata, detected), detected
 
 
-def in_order(options: argparse.Namespace, columns: Mapping[str, Kind]) -> dict[str, Kind]:
-    """Columns as the table has them; those that it lacks come last."""
+def in_table_order(options: argparse.Namespace, columns: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Order columns as in the table; columns that it lacks come last."""
     return {name: columns[name] for name in names_of(options, columns) if name in columns} | dict(columns)
 
 
 def names_of(
     options: argparse.Namespace, known: Collection[str] = (), path: Path | None = None
 ) -> Sequence[str]:
-    """Column names of the table, or of another one, of which some may be known."""
-    from sdv_plausible.table.files.table_file import columns_of
+    """Return the column names of the table, or of another one; some may be known."""
+    from sdv_plausible.table.files.table_file import file_columns
 
-    return columns_of(files_of(options, each_of(path or options.data)[0]), known)
+    return file_columns(files_of(options, expand_paths(path or options.data)[0]), known)
 
 
 def _detected(
@@ -346,10 +355,58 @@ def _detected(
     from sdv_plausible.sdv.type_detection import detect_types
 
     texts = {name: {"sdtype": "categorical"} for name in names}
-    cells = read(options, texts) if rows is None else read_beside(options, texts, rows)
+    cells = read_table(options, texts) if rows is None else read_comparison_table(options, texts, rows)
     return detect_types(cells, files_of(options, rows).spelling)
 
 
 def separator_of(text: str) -> str:
-    """The character that a word of the command line stands for."""
+    """Return the separator that a command-line word denotes."""
     return "\t" if text in ("tab", "\\t") else text
+
+
+def is_single_path(path: Any) -> bool:
+    """Return whether the path denotes one file, which may not exist."""
+    return isinstance(path, Path) and (path.is_file() or not (path.is_dir() or has_magic(str(path))))
+
+
+def expand_paths(path: Any) -> list[Path]:
+    """Return all files of a table; the first has the header."""
+    from sdv_plausible.sources.source_types import files_of
+
+    return [path] if is_single_path(path) else files_of(path)
+
+
+def named_paths(value: Any) -> list[Any]:
+    """Return an option's value as a list, with folders and patterns expanded."""
+    if not isinstance(value, list):
+        return [value]
+    return [item for entry in value for item in (expand_paths(entry) if isinstance(entry, Path) else [entry])]
+
+
+def is_partitioned(options: argparse.Namespace) -> bool:
+    """Return whether the table may exceed memory: several files, a large file, or a scratch folder."""
+    from sdv_plausible.table.files.text_files import is_large
+
+    has_scratch = getattr(options, "scratch", None) is not None
+    return has_scratch or not is_single_path(options.data) or is_large(options.data)
+
+
+NO_RECORD = "No domain file (--domain) keeps a record of this look:"
+
+
+def access_recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
+    """Return the function that records a fit's warnings in the given domain file, or None."""
+    from sdv_plausible.table.declared.access_log import log_access
+
+    return None if domain in (None, "written") or isinstance(domain, Mapping) else partial(log_access, domain)
+
+
+def record_shown_rows(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
+    """Record that a page is about to show rows of these columns; return notices for the data owner."""
+    # Raises OSError if the domain file cannot be written; then nothing may be shown.
+    from sdv_plausible.rules.rules_and_declarations import rule_digests
+    from sdv_plausible.table.declared.access_log import log_access
+
+    if domain in (None, "written"):
+        return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]
+    return log_access(domain, names, rule_digests(rules or ()))

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible fit``: a release file, from which rows are drawn without the table."""
+"""The command ``sdv-plausible fit``: learn a release file, which is sampled without the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PURPOSE = "learn a release file, from which rows are drawn without the table"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What of a table is learned, how, and where the release goes."""
+    """Add the options of ``fit``."""
     run_fit.add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
     command.add_argument("--readable", action="store_true", help="with line breaks, for people")

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible inspect``: a page that shows a table before and after, for its holder."""
+"""The command ``sdv-plausible inspect``: a page that shows a table before and after, for its owner."""
 
 from __future__ import annotations
 
@@ -9,55 +9,60 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import note_rows_shown
-from sdv_plausible.cli.output import say
-from sdv_plausible.cli.undeclared_columns import filled_in
+from sdv_plausible.cli.files import record_shown_rows
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.evaluation.page.inspection import inspection_page
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.sdv.metadata import metadata_of
 from sdv_plausible.sdv.type_detection import detect_types
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 PURPOSE = "a page of a table before and after: not private, for your eyes"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``inspect`` is told."""
+    """Add the options of ``inspect``."""
     add = command.add_argument
     add("real", type=Path, help="the table before (CSV or Parquet)")
     add("synthetic", type=Path, help="the table after (CSV or Parquet)")
     add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     add("--domain", type=Path, help="domain JSON: types; others are detected")
     add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
-    files.add_spelling(command, "real", "synthetic")
+    files.add_format_options(command, "real", "synthetic")
     add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    files.check_there(options, "real", "synthetic", "rules")
+    files.check_files_exist(options, "real", "synthetic", "rules")
     files.check_output(options, "output", (".html",))
     options.rows_were_read = True
-    page, names = inspected(options)
-    notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown
-    write_whole(options.output, page, owner_only=True)
-    say(
+    page, names = inspection(options)
+    # Record the access before anything is shown.
+    notes = record_shown_rows(options.domain, options.rules, names)
+    write_atomically(options.output, page, owner_only=True)
+    print_result(
         options,
         [f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone", *notes],
         {"output": options.output, "for_the_holder_alone": True, "notes": notes},
     )
 
 
-def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
-    """The page, and its columns. NOT private: types are detected in the real rows, which are shown."""
-    types = column_types(filled_in(options.domain))
+def inspection(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
+    """Return the page and its columns. NOT private: types are detected in real rows, which are shown."""
+    types = column_types(without_blank_columns(options.domain))
     names = files.names_of(options, types, options.real)
-    rest = [name for name in names if name not in types]
-    known: dict[str, Any] = dict(types)
-    if rest:
-        texts = files.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
-        known |= detect_types(texts, files.files_of(options, options.real).spelling)
-    real = files.read(options, known, options.real)
-    synthetic = files.read_beside(options, known, options.synthetic)
-    return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat()), names
+    undeclared = [name for name in names if name not in types]
+    all_types: dict[str, Any] = dict(types)
+    if undeclared:
+        texts = files.read_table(
+            options, {name: {"sdtype": "categorical"} for name in undeclared}, options.real
+        )
+        all_types |= detect_types(texts, files.files_of(options, options.real).spelling)
+    real = files.read_table(options, all_types, options.real)
+    synthetic = files.read_comparison_table(options, all_types, options.synthetic)
+    return inspection_page(
+        prepare_pair(real, synthetic, metadata_of(all_types)), date.today().isoformat()
+    ), names

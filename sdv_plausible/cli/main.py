@@ -1,4 +1,4 @@
-"""Command line: what there is, and one clear line when something is wrong. The work is beside it."""
+"""Command-line entry point: dispatches to commands and reports errors in one line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from sdv_plausible.utils.entry_points import constant_of, extension, extension_names
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 ORDER = (
-    "demo", "declare", "check", "plan", "synthesize", "fit", "families", "sample", "report", "describe", "generate",
-    "inspect", "audit", "app", "card", "types", "registry", "key", "verify", "completion",
+    "demo", "declare", "check", "plan", "synthesize", "fit", "families", "sample", "report", "describe",
+    "generate", "inspect", "audit", "app", "card", "types", "registry", "key", "verify", "completion",
 )  # fmt: skip
 COMMANDS = tuple(sorted(extension_names("command"), key=lambda name: (*ORDER, name).index(name)))
-"""Names of all commands, in the order of --help; those of other packages come last."""
+"""Names of all commands, in the order of --help; commands of other packages come last."""
 EXIT_CODES = (
     "exit codes: 0 done; 1 verify refused a claim of a file; 2 refused or failed, with one line on standard "
     "error and nothing half written; "
@@ -31,59 +31,59 @@ REFUSED, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 on success, 1 if a claim was refused, 2 with one line, 130 if interrupted."""
-    from sdv_plausible.cli.files import check_nothing_read_is_written, check_spelling
-    from sdv_plausible.cli.output import to_holder, warnings_in_lines
+    """Run a command; return 0 on success, 1 if a claim is refuted, 2 on errors, 130 if interrupted."""
+    from sdv_plausible.cli.files import check_distinct_outputs, check_spelling
+    from sdv_plausible.cli.output import one_line_warnings, print_to_stderr
     from sdv_plausible.utils.atomic_files import exits_on_signals
 
     if not os.environ.get("PYTHONSAFEPATH"):
-        os.environ["PYTHONSAFEPATH"] = "1"  # processes that are started import nothing from here
-    if sys.stderr is None:  # closed by whoever called: nobody is to be told
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the program runs
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser(given[:1]).parse_args(given)
+        os.environ["PYTHONSAFEPATH"] = "1"  # subprocesses must not import from the current folder
+    if sys.stderr is None:  # closed by the caller: discard messages
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  open for the lifetime of the program
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser(words[:1]).parse_args(words)
     options.rows_were_read, status = False, 0
     try:
-        with exits_on_signals(), warnings_in_lines():
-            check_nothing_read_is_written(options)
+        with exits_on_signals(), one_line_warnings():
+            check_distinct_outputs(options)
             check_spelling(options)
             status = options.run(options) or 0
             with suppress(OSError, ValueError, AttributeError):  # the work is done
                 sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
+    except BrokenPipeError:  # the reader closed the pipe; the work is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         drawn = ", and what a budget was charged stays charged" if getattr(options, "budget", None) else ""
-        to_holder(f"interrupted; nothing is half written{drawn}")
+        print_to_stderr(f"interrupted; nothing is half written{drawn}")
         return INTERRUPTED
-    except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
-        from sdv_plausible.utils.error_messages import one_line
+    except Exception as error:  # includes foreign errors, whose texts may quote cells
+        from sdv_plausible.utils.text_output import one_line
 
         if options.debug:
             traceback.print_exception(error)
-        to_holder(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
+        print_to_stderr(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
         return REFUSED
     return status
 
 
 class _Parser(argparse.ArgumentParser):
-    """One whose refusals are one line, as all others are."""
+    """Argument parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and where it is said what there is."""
-        words = visible(" ".join(message.split()))
+        """Print the error and a reference to --help in one line."""
+        words = escape_controls(" ".join(message.split()))
         self.exit(REFUSED, f"{self.prog}: error: {words}; see {self.prog} --help\n")
 
 
 def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands, with the options of those that are wanted."""
-    made = _Parser(
+    """Return the parser of all commands, with the options of the wanted ones."""
+    root = _Parser(
         prog="sdv-plausible",
         description="Synthetic tables with plausible deniability and differential privacy.",
         epilog=EXIT_CODES,
     )
-    made.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    root.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         purpose = constant_of("command", name, "PURPOSE")
         command = commands.add_parser(name, help=purpose, description=purpose, epilog=EXIT_CODES)
@@ -98,14 +98,14 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
             action="store_true",
             help="show tracebacks of errors: they may quote cells of the table",
         )
-    return made
+    return root
 
 
 def _usage(command: argparse.ArgumentParser) -> str:
-    """What must be given; all that may be given is explained below it."""
-    needed = [
+    """Return the usage line, with required arguments only."""
+    required = [
         f"{action.option_strings[0]} {action.dest.upper()}" if action.option_strings else action.dest.upper()
         for action in command._actions
         if action.required
     ]
-    return " ".join([command.prog, *needed, "[options]"])
+    return " ".join([command.prog, *required, "[options]"])

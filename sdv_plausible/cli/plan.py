@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible plan``: what a release will cost, before any row is looked at."""
+"""The command ``sdv-plausible plan``: the cost of a release, before any row is read."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import UsageError, add_declarations, check_inputs, declared_types
-from sdv_plausible.cli.fit_options import add_parameters
-from sdv_plausible.cli.output import say
-from sdv_plausible.cli.run_fit import row_cap, synthesizer
-from sdv_plausible.cli.undeclared_columns import plan_blanks
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.cli.run_fit import add_parameters, make_synthesizer, row_cap
+from sdv_plausible.cli.undeclared_columns import columns_to_plan
 
 if TYPE_CHECKING:
     from sdv_plausible.fitting.plan import Plan
@@ -19,7 +18,7 @@ PURPOSE = "what a release will cost, before any row is looked at"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What is planned: declarations and parameters, and no table."""
+    """Add the options of ``plan``: declarations and parameters, without a table."""
     add = command.add_argument
     add_declarations(command)
     add("-n", "--rows", type=int, help="synthetic rows that you want")
@@ -43,33 +42,35 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plan, and print it."""
+    """Plan a release and print the plan."""
     from sdv_plausible.sdv.metadata import load_metadata, metadata_of
 
     check_inputs(options)
-    voted = plan_blanks(options)
+    inferred = columns_to_plan(options)
     types = declared_types(options)
-    if not types and voted is None:
+    if not types and inferred is None:
         raise UsageError("no column is declared: say what each is, with --domain or --metadata")
     if options.public is not None or options.budget is not None:
         raise UsageError("plan reads no table and draws from no budget: leave --public and --budget to fit")
-    if voted is None:
+    if inferred is None:
         metadata = metadata_of(types) if options.metadata is None else load_metadata(options.metadata, {})
-        synth = synthesizer(options, metadata, **row_cap(options, options.rows))
+        synth = make_synthesizer(options, metadata, **row_cap(options, options.rows))
     else:
-        synth = synthesizer(options, voted.metadata, **row_cap(options, options.rows), **voted.arguments)
-    found = synth.plan(
+        synth = make_synthesizer(
+            options, inferred.metadata, **row_cap(options, options.rows), **inferred.arguments
+        )
+    plan = synth.plan(
         options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage, total=options.total
     )
-    say(options, str(found), document(found))
+    print_result(options, str(plan), document(plan))
 
 
-def document(found: Plan) -> dict[str, Any]:
-    """A plan for programs."""
+def document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as a JSON document."""
     return {
-        "epsilon": found.epsilon,
-        "rows_needed": found.rows_needed,
-        "forecast": None if found.forecast is None else asdict(found.forecast),
-        "warnings": found.warnings,
-        "ledger": found.ledger.to_dict(),
+        "epsilon": plan.epsilon,
+        "rows_needed": plan.rows_needed,
+        "forecast": None if plan.forecast is None else asdict(plan.forecast),
+        "warnings": plan.warnings,
+        "ledger": plan.ledger.to_dict(),
     }

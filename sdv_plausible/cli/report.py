@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible report``: synthetic rows beside real ones, on a page."""
+"""The command ``sdv-plausible report``: a page that compares synthetic with real rows."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.access_records import note_rows_shown
-from sdv_plausible.cli.output import say, steps
+from sdv_plausible.cli.files import record_shown_rows
+from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import allow_no_claim
-from sdv_plausible.cli.undeclared_columns import filled_in
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.cli.undeclared_columns import without_blank_columns
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 PURPOSE = "compare synthetic with real rows on a page: not private unless --publishable"
 
-FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
+OWNER_NOTICE = "NOT private: it shows real rows; for your eyes alone"
 NO_GUARANTEE = "It names no guarantee: give --release, the file of the release, or --ledger"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What is compared, what is known of it, and where the page goes."""
+    """Add the options of ``report``."""
     add = command.add_argument
     add("data", type=Path, help="the real table (CSV or Parquet)")
     add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
     add("-o", "--output", type=Path, required=True, help="HTML page to write")
     files.add_declarations(command)
-    files.add_spelling(command, "data", "synthetic", "holdout")
+    files.add_format_options(command, "data", "synthetic", "holdout")
     add("--release", type=Path, help="the release file: its guarantee and network")
     add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
     add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
@@ -49,62 +49,71 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.evaluation.page.report_page import UNPROTECTED
 
     _check(options)
-    with steps("reading", "columns", "pairs", "classifiers", "game", "summary", "writing") as begin:
+    with progress_steps("reading", "columns", "pairs", "classifiers", "game", "summary", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
         claimed = _claimed(options, ledger)
-        noted, options.domain = options.domain, filled_in(options.domain)
+        domain_file, options.domain = options.domain, without_blank_columns(options.domain)
         types = files.declared_types(options)
-        shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
-        metadata, detected = files.metadata_and_detected(options, types, shown)
-        known = {**types, **detected}
-        real, synthetic = files.read(options, known), files.read_beside(options, known, options.synthetic)
-        holdout = None if options.holdout is None else files.read_beside(options, known, options.holdout)
+        # Else a single real cell could change the page.
+        type_source = options.synthetic if options.publishable else None
+        metadata, detected = files.metadata_and_detected(options, types, type_source)
+        all_types = {**types, **detected}
+        real, synthetic = (
+            files.read_table(options, all_types),
+            files.read_comparison_table(options, all_types, options.synthetic),
+        )
+        holdout = (
+            None
+            if options.holdout is None
+            else files.read_comparison_table(options, all_types, options.holdout)
+        )
         compared = {options.synthetic: synthetic} | ({} if options.publishable else {options.data: real})
-        if empty := [path for path, rows in compared.items() if rows.empty]:
-            raise files.UsageError(f"{empty[0]} has no rows: there is nothing to compare")
+        if empty_paths := [path for path, rows in compared.items() if rows.empty]:
+            raise files.UsageError(f"{empty_paths[0]} has no rows: there is nothing to compare")
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )
         report.generate(real, synthetic, metadata, verbose=False, begin=begin)
         begin()
-        notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
+        notes = (
+            [] if options.publishable else record_shown_rows(domain_file, options.rules, list(real.columns))
+        )
         if ledger is None:
             notes.insert(0, NO_GUARANTEE)
         report.to_html(options.output, publishable=options.publishable)
-    is_own = not (options.publishable and claimed)
-    words = FOR_HOLDER if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
-    say(
+    for_owner = not (options.publishable and claimed)
+    words = OWNER_NOTICE if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
+    print_result(
         options,
         [f"Wrote {options.output}. {words}", *notes],
-        {"output": options.output, "for_the_holder_alone": is_own, "notes": notes},
+        {"output": options.output, "for_the_holder_alone": for_owner, "notes": notes},
     )
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that are not there, hold no rules or cannot be written, before anything is compared."""
+    """Raise UsageError for missing or invalid files, before anything is compared."""
     from sdv_plausible.rules.rule_files import read_rules
 
     files.check_inputs(options)
-    files.check_there(options, "synthetic", "holdout", "release", "ledger")
+    files.check_files_exist(options, "synthetic", "holdout", "release", "ledger")
     if options.release is not None and options.ledger is not None:
         raise files.UsageError("--release and --ledger both say what the guarantee is: give one of them")
-    if options.publishable and files.is_same(options.data, options.synthetic):
+    if options.publishable and files.is_same_file(options.data, options.synthetic):
         raise files.UsageError(
             f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
             "the file that sample or synthesize wrote"
         )
     files.check_output(options, "output", (".html",))
-    read_rules(
-        options.rules or ()
-    )  # whose words are noted beside the page: refused now, not once all is compared
+    # The access record needs valid rules: fail now rather than after the comparison.
+    read_rules(options.rules or ())
 
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
-    """Whether a guarantee protects the synthetic rows; a page to be published without one must be allowed."""
-    from sdv_plausible.evaluation.page.guarantee import Guarantee
+    """Return whether a guarantee covers the synthetic rows; publishing without one must be allowed."""
+    from sdv_plausible.evaluation.page.sections import GuaranteeSection
 
-    guarantee = Guarantee.of(ledger)
+    guarantee = GuaranteeSection.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise files.UsageError(
             f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
@@ -114,18 +123,18 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
 
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Ledger and network of what was released."""
+    """Return the ledger and the network of the release."""
     from sdv_plausible.models.bayesian_network import HasStructure
     from sdv_plausible.release.file.release import Release
 
     if options.release is not None:
         release = Release.load(options.release)
-        found = release.structure() if isinstance(release.model, HasStructure) else {}
-        columns = {column.name for column in release.schema.columns}  # rules put others in their place
-        return release.ledger, found if set(found) <= columns else None
+        structure = release.structure() if isinstance(release.model, HasStructure) else {}
+        columns = {column.name for column in release.schema.columns}  # rules may have replaced columns
+        return release.ledger, structure if set(structure) <= columns else None
     if options.ledger is None:
         return None, None
-    data = read_given(options.ledger, "ledger")
+    data = read_regular_file(options.ledger, "ledger")
     try:
         ledger = strict_json(data.decode("utf-8"))
     except ValueError:
@@ -134,13 +143,13 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _quoted(path: Path, ledger: Any) -> Any:
-    """A ledger that a file held, its texts in quotation marks; one that contradicts itself is refused."""
-    from sdv_plausible.evaluation.page.guarantee import Guarantee
-    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+    """Return a ledger from a file with its texts quoted; raise if it contradicts itself."""
+    from sdv_plausible.evaluation.page.sections import GuaranteeSection
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, quote_record
 
-    if Guarantee.of(ledger).claimed:
+    if GuaranteeSection.of(ledger).claimed:
         LedgerRecord.of(ledger)
     try:
-        return from_file(ledger)
+        return quote_record(ledger)
     except (TypeError, AttributeError, KeyError):
         raise files.UsageError(f"{path} is no ledger: give what --ledger wrote") from None

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.cli.files import UsageError, check_output, write
-from sdv_plausible.cli.output import rows_bar, say, to_holder
-from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret
+from sdv_plausible.cli.files import UsageError, check_output, write_output
+from sdv_plausible.cli.output import print_result, print_to_stderr, rows_bar
+from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import locked, write_whole
+from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.file_paths import read_regular_file
 
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute
@@ -31,7 +31,7 @@ PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``sample`` is told."""
+    """Add the options of ``sample``."""
     add = command.add_argument
     add("release", type=Path, help="what fit or describe wrote, or any release file")
     add(
@@ -73,54 +73,54 @@ def run(options: argparse.Namespace) -> None:
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"
         )
     release = Release.load(options.release, options.expect_sha256)
-    rows = drawn(options, release)
-    write(options, options.output, lambda path: write_table(rows, path))
-    say(
+    rows = draw_rows(options, release)
+    write_output(options, options.output, lambda path: write_table(rows, path))
+    print_result(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
         {"output": options.output, "rows": len(rows), "sha256": release.digest},
     )
 
 
-def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
-    """The rows that were asked for; many of them in parts, with progress."""
-    known: dict[str, Any] = {
-        "given": conditions(options.where, release),
+def draw_rows(options: argparse.Namespace, release: Release) -> pd.DataFrame:
+    """Draw the requested rows; many rows in parts, with a progress bar."""
+    arguments: dict[str, Any] = {
+        "given": parse_conditions(options.where, release),
         "uniform": options.uniform,
         "recipient": options.recipient,
         "secret": None if options.secret is None else _secret(options.secret),
         "random_state": options.random_state,
     }
-    wanted = options.rows
-    if wanted is None:
-        wanted = release.answers.number_of_rows()
-    if wanted <= PART_ROWS or any(value not in (None, [], {}) for value in known.values()):
-        return release.sample(wanted, **known)
-    release.check_memory(wanted)
+    num_rows = options.rows
+    if num_rows is None:
+        num_rows = release.answers.number_of_rows()
+    if num_rows <= PART_ROWS or any(value not in (None, [], {}) for value in arguments.values()):
+        return release.sample(num_rows, **arguments)
+    release.check_memory(num_rows)
     parts = []
-    with rows_bar(wanted) as done:
-        for part in release.sample_parts(wanted, rows=PART_ROWS):
+    with rows_bar(num_rows) as advance:
+        for part in release.sample_parts(num_rows, rows=PART_ROWS):
             parts.append(part)
-            done(len(part))
+            advance(len(part))
     return pd.concat(parts, ignore_index=True)
 
 
-def conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
-    """Values by column, from texts such as ``age=34``; the release's domain says what a text stands for."""
+def parse_conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
+    """Parse conditions such as ``age=34`` to values by column, using the release's domain."""
     domain = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
-    found: dict[str, Any] = {}
+    conditions: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name in found:
+        if not equals or name in conditions:
             raise UsageError(
                 f"--where ({word!r}) must be COLUMN=VALUE, each column once: try --where age=34 sex=f"
             )
-        found[name] = value_of(text, domain[name]) if name in domain else text
-    return found
+        conditions[name] = parse_value(text, domain[name]) if name in domain else text
+    return conditions
 
 
-def value_of(text: str, attribute: Attribute) -> Any:
-    """What a text stands for in a column; a value that it may not hold is refused when rows are drawn."""
+def parse_value(text: str, attribute: Attribute) -> Any:
+    """Parse a value of a column; invalid values are rejected when rows are drawn."""
     named = {str(value): value for value in attribute.values}
     named |= {str(value).lower(): value for value in attribute.values if isinstance(value, bool)}
     if text in named:
@@ -137,15 +137,15 @@ def value_of(text: str, attribute: Attribute) -> Any:
 
 
 def _secret(path: Path) -> bytes:
-    """The secret in a file of the holder's own; a new one where there is none."""
-    with locked(path.resolve()):  # of two first uses at once one makes it, whole or not at all
+    """Read the secret from a file; create the file if it does not exist."""
+    with locked(path.resolve()):  # of two concurrent first uses, one creates it
         if not path.exists():
-            write_whole(path, new_secret().hex() + "\n", owner_only=True)
+            write_atomically(path, new_secret().hex() + "\n", owner_only=True)
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
-        to_holder(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
+        print_to_stderr(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
     with suppress(ValueError):
-        secret = bytes.fromhex(read_given(path, "secret").decode("ascii").strip())
+        secret = bytes.fromhex(read_regular_file(path, "secret").decode("ascii").strip())
         if len(secret) == SECRET_BYTES:
             return secret
     raise ValueError(f"{path} holds no secret: it must be the file that --secret made")

@@ -1,20 +1,20 @@
-"""The command ``sdv-plausible synthesize``: rows like those of a table."""
+"""The command ``sdv-plausible synthesize``: a synthetic copy of a table."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from sdv_plausible.cli.files import UsageError, check_outputs, write
-from sdv_plausible.cli.output import say, steps
-from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.cli.files import UsageError, check_outputs, write_output
+from sdv_plausible.cli.output import print_result, progress_steps
+from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fit_synthesizer, row_cap, save_on_failure
+from sdv_plausible.table.files.table_file import write_table
 
 PURPOSE = "make a synthetic copy of a CSV or Parquet table"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What of a table is learned, how, and where rows and ledger go."""
+    """Add the options of ``synthesize``."""
     add = command.add_argument
     add_fitting(command)
     add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
@@ -37,19 +37,19 @@ def run(options: argparse.Namespace) -> None:
     if options.processes > 1 and getattr(options, "test", None) not in ROW_BY_ROW:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
-    with steps("reading", "fitting", "drawing rows", "writing") as begin:
-        synth, found = fitted(options, begin, known=row_cap(options, options.rows))
+    with progress_steps("reading", "fitting", "drawing rows", "writing") as begin:
+        synth, inferred = fit_synthesizer(options, begin, defaults=row_cap(options, options.rows))
         begin()
         ledger = synth.privacy_ledger()
-        with kept_if_lost(synth, options.output) as drawn:
+        with save_on_failure(synth, options.output) as drawn:
             synthetic = synth.sample(options.rows, processes=options.processes)
             drawn.append(synthetic)
             begin()
-            write(options, options.output, lambda path: write_table(synthetic, path))
+            write_output(options, options.output, lambda path: write_table(synthetic, path))
             if options.ledger is not None:
-                write(options, options.ledger, ledger.to_json())
-    say(
+                write_output(options, options.ledger, ledger.to_json())
+    print_result(
         options,
-        f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
-        {"output": options.output, "rows": len(synthetic), **found.to_dict(), "ledger": ledger.to_dict()},
+        f"{ledger}{inferred.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        {"output": options.output, "rows": len(synthetic), **inferred.to_dict(), "ledger": ledger.to_dict()},
     )

@@ -6,8 +6,8 @@ import argparse
 import warnings
 from pathlib import Path
 
-from sdv_plausible.cli.files import check_output, check_there
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.files import check_files_exist, check_output
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "whether a release file holds types of columns that were read off the rows"
 
@@ -15,7 +15,7 @@ CLEAN = "No type of a column was read off the rows without noise."
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Which file, and where one without such types may go."""
+    """Add the options of ``types``."""
     add = command.add_argument
     add("release", type=Path, help="the release file")
     add("-o", "--output", type=Path, help="write the release without values of real columns")
@@ -23,17 +23,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Name the columns, and what their types tell."""
+    """Print the columns with such types, and the values that the types reveal."""
     from sdv_plausible.release.file.release import Release
 
-    check_there(options, "release")
+    check_files_exist(options, "release")
     if options.output is not None:
         check_output(options, "output", (".release",))
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = Release.load(options.release)
-    found = [str(warning.message) for warning in said]
+    findings = [str(warning.message) for warning in caught]
     if options.output is not None:
         release.save(options.output)
-    written = [] if options.output is None else [f"Wrote {options.output}"]
-    say(options, [*(found or [CLEAN]), *written], {"found": found, "output": options.output})
+    notes = [] if options.output is None else [f"Wrote {options.output}"]
+    print_result(options, [*(findings or [CLEAN]), *notes], {"found": findings, "output": options.output})

@@ -1,4 +1,4 @@
-"""Simulated tables to try the package on, and the public domain they are declared with."""
+"""Simulated tables to try the package with, and their public domains."""
 
 from __future__ import annotations
 

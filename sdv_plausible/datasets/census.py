@@ -1,10 +1,11 @@
 """A simulator of a census table with the schema of the paper's Table 1; see :func:`census_like`.
 
-The simulator is a Bayesian network. ``census_tables.json`` holds its conditional tables, as whole-number
-weights of rows that each add up to the table's ``scale``; ``benchmarks/estimate_census_tables.py`` made it. A
-table conditions on its parents one after the other and backs off: level ``j`` lists the configurations of the
-first ``j`` parents that many records support, and any other configuration keeps the row of the level before.
-The last column, the income class, depends on all others by points that add up (:class:`PointsTable`).
+The simulator is a Bayesian network. ``benchmarks/estimate_census_tables.py`` estimated its conditional
+tables. ``census_tables.json`` holds them as integer weights; the weights of each row add up to the table's
+``scale``. A table conditions on one parent after the other and backs off: level ``j`` lists the
+configurations of the first ``j`` parents that many records support, and any other configuration uses the row
+of the previous level. The last column, the income class, depends on all others through a sum of points
+(:class:`PointsTable`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ def _configurations(
     parents: tuple[tuple[int, NDArray[np.int32]], ...], codes: NDArray[np.int16]
 ) -> NDArray[np.int32]:
     """Number each record's groups of its parents' codes; the last parent varies fastest."""
-    found = np.zeros(len(codes), np.int32)
+    configurations = np.zeros(len(codes), np.int32)
     for parent, groups in parents:
-        found *= groups.max() + 1
-        found += groups[codes[:, parent]]
-    return found
+        configurations *= groups.max() + 1
+        configurations += groups[codes[:, parent]]
+    return configurations
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +47,7 @@ class CensusConditional:
     """The conditional distribution of one column given coarse groups of its parents' codes."""
 
     column: int  # position of the column that the table draws
-    # of each its position and the group (0, 1, ...) of each of its codes; the last varies fastest
+    # position of each parent, and the group (0, 1, ...) of each of its codes; the last parent varies fastest
     parents: tuple[tuple[int, NDArray[np.int32]], ...]
     row_of: NDArray[np.int32]  # the row of ``ends`` that each configuration of the parents uses
     # cumulative weights (rows, cardinality), row r shifted by r * scale: the flat array is sorted
@@ -55,7 +56,7 @@ class CensusConditional:
 
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> CensusConditional:
-        """Unfold a stored table; its rows leave out the last weight, the rest of ``scale``."""
+        """Read a stored table, whose rows omit the last weight."""
         position = {c.name: i for i, c in enumerate(COLUMNS)}
         parents = tuple((position[n], np.array(g, np.int32)) for n, g in document["parents"].items())
         scale = int(document["scale"])
@@ -73,7 +74,7 @@ class CensusConditional:
         return cls(column=column, parents=parents, row_of=row_of, ends=ends, scale=scale)
 
     def rows(self, codes: NDArray[np.int16]) -> NDArray[np.int32]:
-        """Return the table row (int32) that each record's parents select; ``codes`` has shape (n, 11)."""
+        """The table row (int32) that each record's parents select; ``codes`` has shape (n, 11)."""
         return self.row_of[_configurations(self.parents, codes)]
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -90,8 +91,8 @@ class PointsTable:
     """The distribution of a column of two codes given all others: logistic in points that add up."""
 
     column: int
-    # of each its parents (position, group of each code), and the points of each configuration of these
-    # groups, the last parent varying fastest
+    # parents (position, group of each code) and the points of each configuration of these groups, the last
+    # parent varying fastest
     terms: tuple[tuple[tuple[tuple[int, NDArray[np.int32]], ...], NDArray[np.int32]], ...]
     start: int  # points of every record
     unit: float  # what one point adds to the log odds of code 1
@@ -99,7 +100,7 @@ class PointsTable:
 
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> PointsTable:
-        """Unfold stored points."""
+        """Read stored points."""
         at = {c.name: i for i, c in enumerate(COLUMNS)}
         terms = tuple(
             (
@@ -112,10 +113,10 @@ class PointsTable:
         return cls(column=column, terms=terms, start=start, unit=unit, scale=scale)
 
     def weights(self, codes: NDArray[np.int16]) -> NDArray[np.int32]:
-        """Return the weight of code 1, out of ``scale``, for every record; ``codes`` has shape (n, 11)."""
+        """The weight of code 1, out of ``scale``, of each record; ``codes`` has shape (n, 11)."""
         points = np.full(len(codes), self.start, np.int32)
-        for parents, given in self.terms:
-            points += given[_configurations(parents, codes)]
+        for parents, points_of in self.terms:
+            points += points_of[_configurations(parents, codes)]
         return np.rint(self.scale / (1 + np.exp(-self.unit * points))).astype(np.int32)
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.int32]:
@@ -179,12 +180,11 @@ def census_like(
 ) -> pd.DataFrame:
     """Simulate a census table: 11 columns on working people in the United States in 2013.
 
-    The table is **simulated**. Every row is drawn from a Bayesian network whose conditional tables were
-    estimated from 100,000 person records of a public survey, smoothed and rounded, each number of them over
-    many records; no row is a real person,
-    and a row that equals a record of the survey does so by chance. The survey is the American Community
-    Survey 2013 Public Use Microdata Sample (US Census Bureau, public domain), in the columns and coding of
-    the paper's Table 1.
+    The table is **simulated**. Each row is drawn from a Bayesian network. Its conditional tables were
+    estimated from 100,000 person records of a public survey, smoothed and rounded; each number summarises
+    many records. No row is a real person, and a row that equals a record of the survey does so by chance.
+    The survey is the American Community Survey 2013 Public Use Microdata Sample (US Census Bureau, public
+    domain), in the columns and coding of the paper's Table 1.
 
     Parameters
     ----------
@@ -193,8 +193,8 @@ def census_like(
     random_state : int or None
         Seed, at least 0, of the NumPy generator; None for a fresh one. Equal arguments give equal tables.
     categorical_dtype : bool
-        Whether labels come as pandas ``category`` (small and fast at millions of rows, categories are the
-        declared domain) instead of plain strings, which is what reading a CSV file gives.
+        Whether labels are of the pandas type ``category`` (small and fast at millions of rows, with the
+        declared domain as categories) instead of strings, as in a CSV file.
 
     Returns
     -------
@@ -211,9 +211,10 @@ def census_like(
 
     Notes
     -----
-    The declared domain (:func:`census_like_metadata`) is wider than what occurs: Table 1 counts 0 hours,
-    which the survey does not ask of people who worked, and "Foster child" is too rare among the records to be
-    estimated. The income threshold is inferred, not documented: 31% lie above it, which fits 50,000 dollars.
+    The declared domain (:func:`census_like_metadata`) is wider than the values that occur. Table 1 includes
+    0 hours, which the survey does not record for people who worked. "Foster child" is too rare among the
+    records to be estimated. The income threshold is inferred, not documented: 31% lie above it, which fits
+    50,000 dollars.
 
     References
     ----------
@@ -236,15 +237,15 @@ def census_like(
 
 
 def census_like_metadata() -> dict[str, dict[str, Any]]:
-    """Return the public domain of :func:`census_like`, in the words of SDV 2.0's column metadata.
+    """Return the public domain of :func:`census_like`, with the keys of SDV 2.0's column metadata.
 
     Returns
     -------
     dict
-        Per column ``sdtype`` ("numerical" or "categorical") and ``range_is_nullable`` (False), with
-        ``range_min``, ``range_max`` and ``decimal_places`` for numbers and ``range_values`` for labels. It is
-        fixed by the survey's questionnaire and Table 1, never by rows, so it may be declared without any
-        privacy cost. A new dictionary on every call. SDV 1.38 knows only the ``sdtype`` of each entry.
+        By column: ``sdtype`` ("numerical" or "categorical") and ``range_is_nullable`` (False), with
+        ``range_min``, ``range_max`` and ``decimal_places`` for numbers and ``range_values`` for labels. The
+        survey's questionnaire and Table 1 determine it, not the rows, so declaring it costs no privacy. Each
+        call returns a new dictionary. SDV 1.38 knows only the ``sdtype`` of each entry.
     """
     return {column.name: _described(column.values) for column in COLUMNS}
 
@@ -263,13 +264,13 @@ def _decoded(
         return codes.astype(np.int64) + values[0]
     if categorical_dtype:
         return pd.Categorical.from_codes(codes, categories=pd.Index(values))
-    # Taking from a Series' array keeps the string dtype of the pandas at hand, for empty tables too.
+    # ``take`` keeps the string dtype of the installed pandas, for empty tables, too.
     labels: ExtensionArray = pd.Series(list(values)).array.take(codes)
     return labels
 
 
 def whole_number(name: str, value: int, way_out: str) -> int:
-    """Check an integer argument of at least 0 (NumPy's integers count, booleans do not)."""
+    """Check that an argument is an integer of at least 0, of Python or NumPy, and no boolean."""
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:

@@ -3,24 +3,24 @@
 Table 1 of the paper, with labels after the ACS 2013 PUMS data dictionary.
 
 Source of the labels: US Census Bureau, American Community Survey 2013 Public Use Microdata Sample, data
-dictionary (public domain), shortened. A label's position is the column's code; it is also the code of the
-public extract less one, for every column but the hours.
+dictionary (public domain), shortened. A label's position is the column's code. For every column but the hours
+it is also the code of the public extract minus one.
 
-How the codes were read where the extract does not say (each agrees with the extract's own shares and
-dependences):
+Codes that the extract does not document were interpreted as follows; each interpretation agrees with the
+extract's shares and associations:
 
-* ``age``: extract code 1 is 17 years: most of code 1 have finished grade 11, most of code 2 high school.
-  The extract ends at 95, Table 1 at 96.
+* ``age``: extract code 1 is 17 years. Most people of code 1 have finished grade 11, most of code 2 high
+  school. The extract ends at 95, Table 1 at 96.
 * ``hours_per_week``: the extract's codes 1..99 are the hours themselves (43% have code 40; 99 means 99 or
-  more). Table 1 has 0..99: the survey leaves the hours of those who did not work blank, so 0 is declared
-  and never occurs.
+  more). Table 1 has 0..99. The survey leaves the hours of people who did not work blank, so 0 is declared
+  but never occurs.
 * ``occupation``: the 25 three-letter groups of the OCCP dictionary in alphabetical order of their
   abbreviations: BUS, CLN, CMM, CMS, CON, EAT, EDU, ENG, ENT, EXT, FFF, FIN, HLS, LGL, MED, MGR, MIL, OFF,
   PRD, PRS, PRT, RPR, SAL, SCI, TRN.
 * ``race``: RAC1P in five groups, in alphabetical order; "Other" holds some other race and two or more
   races.
-* ``income_class``: WAGP (wages or salary in the past 12 months) cut in two. The threshold is not stated
-  with the extract; 50,000 dollars, as in UCI Adult, which Table 1 follows, fits its 31% above the cut.
+* ``income_class``: WAGP (wages or salary in the past 12 months) in two classes. The extract does not state
+  the threshold. 50,000 dollars, as in UCI Adult, which Table 1 follows, fits the 31% above it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CensusColumn:
 
     name: str
     survey_variable: str  # name in the ACS 2013 PUMS
-    values: range | tuple[str, ...]  # what each code 0, 1, ... stands for
+    values: range | tuple[str, ...]  # the value of each code 0, 1, ...
 
 
 WORKCLASS = (

@@ -1,7 +1,7 @@
-"""A simulator of households and their people, with links that are written down: :func:`families_like`.
+"""A simulator of households and their people, with known associations; see :func:`families_like`.
 
-Nothing here was estimated: every number is the author's. What a synthesizer of related tables must keep is
-therefore known: what people share with their household, and with one another.
+No number was estimated from data. So the associations that a synthesizer of related tables must keep, between
+people and their household and among its people, are known.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ REGIONS, TENURES = ("north", "south", "east", "west"), ("own", "rent")
 HEAD, SPOUSE, CHILD, OTHER = range(4)
 RELATIONS, SEXES = ("head", "spouse", "child", "other"), ("f", "m")
 EDUCATIONS, EMPLOYED = ("none", "school", "college", "degree"), ("yes", "no")
-SINGLE, COUPLE, FAMILY, SHARED = range(4)  # kinds of households, which no column shows
+SINGLE, COUPLE, FAMILY, SHARED = range(4)  # latent kinds of households
 MOST_INCOME, OLDEST, ADULT, GROWN, PENSION = 400_000, 95, 18, 16, 67
-MOST_HOUSEHOLDS = 10**7  # what the ids have digits for
+MOST_HOUSEHOLDS = 10**7  # limited by the digits of the ids
 
 
 def families_like(num_households: int = 5_000, random_state: int | None = 0) -> dict[str, pd.DataFrame]:
-    """Simulate households and the people in them: two tables, a person's row naming its household's.
+    """Simulate two related tables: households, and the people in them.
 
-    Every row is **invented**: the simulator's numbers were made up, and estimated from nobody.
+    All rows are **artificial**: the simulator's parameters were chosen, not estimated from data.
 
     Parameters
     ----------
     num_households : int
-        Number of households, 0 to 10,000,000; 20,000 of them, with 47,500 people, take less than a second.
+        Number of households, 0 to 10,000,000. 20,000 households, with 47,500 people, take less than a second.
     random_state : int or None
         Seed, at least 0, of the NumPy generator; None for a fresh one. Equal arguments give equal tables.
 
@@ -42,9 +42,9 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
     -------
     dict of DataFrame
         ``households``: ``household_id``, ``region`` (4 labels), ``tenure`` (own or rent), ``rooms`` (1..9),
-        ``income`` (a year's, in hundreds, 0..400,000). ``persons``, in a random order: ``person_id``,
+        ``income`` (per year, rounded to hundreds, 0..400,000). ``persons``, in random order: ``person_id``,
         ``household_id``, ``relation`` (head, spouse, child, other), ``age`` (years, 0..95), ``sex``,
-        ``education`` (4), ``employed``. No value is missing; a household has one to eleven people,
+        ``education`` (4 labels), ``employed``. No value is missing. A household has one to eleven people,
         exactly one head and at most one spouse.
 
     Raises
@@ -54,10 +54,11 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
 
     Notes
     -----
-    Links within a household: couples are of about one age, mostly of two sexes, and often of one education; a
-    second child is about three years younger than the first; people who share are of one age. Between a
-    household and its people: owners are older, families have more rooms, income grows with the head's
-    education and with the people who work, and the north has more degrees and fewer owners.
+    Associations within a household: partners have similar ages, mostly different sexes and often the same
+    education; each child is about three years younger than the one before; people who share a household have
+    similar ages. Associations between a household and its people: owners are older, families have more rooms,
+    income increases with the head's education and with the number of employed adults, and the north has more
+    degrees and fewer owners.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
 def _people(
     kind: NDArray[np.int64], owned: NDArray[np.bool_], north: NDArray[np.bool_], rng: np.random.Generator
 ) -> dict[str, NDArray[np.int64]]:
-    """Codes of all people and the number of each one's household: heads, spouses, children, others."""
+    """Codes of all people (heads, spouses, children, others), and the number of their household."""
     n = len(kind)
     middle = np.select([kind == COUPLE, kind == SINGLE], [55, 42], 39) + 10 * (owned & (kind == SINGLE))
     age = np.clip(rng.normal(middle, 13), ADULT, OLDEST)
@@ -132,7 +133,7 @@ def _people(
     alike = rng.random(len(with_whom)) < 0.5
     other_education = np.where(alike, education[with_whom], _educations(len(with_whom), 0, rng))
 
-    found = {
+    people = {
         "home": np.concatenate([np.arange(n), wed, parent, with_whom]),
         "relation": np.repeat([HEAD, SPOUSE, CHILD, OTHER], [n, len(wed), len(parent), len(with_whom)]),
         "age": np.concatenate([age, spouse_age, child_age, other_age]).astype(np.int64),
@@ -141,37 +142,38 @@ def _people(
         ),
         "education": np.concatenate([education, spouse_education, child_education, other_education]),
     }
-    may_work = (found["age"] >= ADULT) & (found["age"] < PENSION)
-    chance = 0.6 + 0.08 * found["education"] + 0.15 * (rng.random(n)[found["home"]] < 0.5)
-    found["employed"] = 1 - (may_work & (rng.random(len(may_work)) < chance - 0.1))
-    return found
+    may_work = (people["age"] >= ADULT) & (people["age"] < PENSION)
+    chance = 0.6 + 0.08 * people["education"] + 0.15 * (rng.random(n)[people["home"]] < 0.5)
+    people["employed"] = 1 - (may_work & (rng.random(len(may_work)) < chance - 0.1))
+    return people
 
 
-def _educations(n: int, up: float | NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Codes of educations, so much further up the scale of four."""
-    return np.searchsorted([0.15, 0.55, 0.82], np.clip(rng.random(n) + up, 0, 1)).astype(np.int64)
+def _educations(n: int, shift: float | NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Random codes of education; ``shift`` is added to the quantiles."""
+    return np.searchsorted([0.15, 0.55, 0.82], np.clip(rng.random(n) + shift, 0, 1)).astype(np.int64)
 
 
 def _labels(codes: NDArray[Any], values: tuple[str, ...]) -> ExtensionArray:
-    """Labels of codes, of the string dtype of the pandas at hand, for empty tables too."""
+    """Labels of codes, in the string dtype of the installed pandas, for empty tables, too."""
     labels: ExtensionArray = pd.Series(list(values)).array.take(codes.astype(np.int64))
     return labels
 
 
 def _ids(letter: str, n: int, digits: int) -> ExtensionArray:
-    """Ids in order: a letter, and so many digits."""
+    """Ids in order: a letter and digits."""
     ids: ExtensionArray = pd.Series([f"{letter}{i:0{digits}d}" for i in range(n)], dtype=object).array
     return ids
 
 
 def families_like_domain() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the public domain of :func:`families_like`: for each table the declarations of its columns.
+    """Return the public domain of :func:`families_like`.
 
     Returns
     -------
     dict
-        By table and column, in the words of :func:`~sdv_plausible.datasets.census_like_metadata`; keys are
-        not declared. A new dictionary on every call.
+        Declarations by table and column, with the keys of
+        :func:`~sdv_plausible.datasets.census_like_metadata`. Key columns are not declared. Each call returns
+        a new dictionary.
     """
 
     def number(least: int, most: int) -> dict[str, Any]:
@@ -199,13 +201,13 @@ def families_like_domain() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def families_like_metadata() -> dict[str, Any]:
-    """Return SDV's metadata of both tables of :func:`families_like`, as a document.
+    """Return SDV metadata of both tables of :func:`families_like`, as a document.
 
     Returns
     -------
     dict
-        What ``sdv.metadata.Metadata.load_from_dict`` reads: types of all columns, formats of the ids, and the
-        relationship between the tables. A new dictionary on every call.
+        Input of ``sdv.metadata.Metadata.load_from_dict``: types of all columns, formats of the ids, and the
+        relationship between the tables. Each call returns a new dictionary.
     """
     household = {"sdtype": "id", "regex_format": "H[0-9]{8}"}
     keys = {

@@ -1,18 +1,16 @@
-"""Evaluation: the measures of section 6 of the paper as SDMetrics metrics, and a report that shows them.
+"""Utility measures of [PD] section 6 as SDMetrics metrics, and an evaluation report.
 
-The paper is Bindschaedler, Shokri and Gunter, *Plausible Deniability for Privacy-Preserving Data Synthesis*
-(PVLDB 10(5), 2017), called [PD] in this package. The names below load on first use.
+[PD] is Bindschaedler, Shokri and Gunter, *Plausible Deniability for Privacy-Preserving Data Synthesis*
+(PVLDB 10(5), 2017). The names below load on first use.
 
-Nothing here is a privacy measure: distances between tables say how useful a release is, never how safe it is.
-They are computed from real rows without noise, so the results themselves are private unless a function says
-otherwise.
+These are not privacy measures: a distance between tables shows how useful a release is, not how safe. Results
+are computed from real rows without noise and are private unless a function says otherwise.
 """
 
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)
 
-# SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside
-# `metrics`, it would find that module half made; imported here, last, it finds this package whole and loads
-# `metrics` itself.
+# SDMetrics loads its add-ons (the names above) while it is being imported. Import it last, so that it finds
+# this package initialised.
 import sdmetrics  # noqa: E402, F401

@@ -1,12 +1,13 @@
-"""What classifiers learn from synthetic rows, judged on real rows they have not seen: [PD] section 6.3.
+"""Classifiers trained on real and on synthetic rows, compared on unseen real rows: [PD] section 6.3.
 
-*Accuracy* is the share of unseen real rows whose class a classifier names; *agreement* is the share on which
-a classifier trained on synthetic rows and its twin trained on real rows say the same, right or wrong.
+*Accuracy* is the share of test rows that are classified correctly. *Agreement* is the share of test rows on
+which two classifiers, one trained on real and one on synthetic rows, predict the same class.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +18,18 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.features import (
+from sdv_plausible.evaluation.table_codes import (
+    Codes,
     FeatureEncoder,
     Features,
+    category_codes,
+    quantile_edges,
     shuffle,
     split_rows,
     split_sizes,
     stack_rows,
 )
-from sdv_plausible.evaluation.table_codes import Codes, category_codes, quantile_edges
-from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair, to_numbers
 
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
@@ -37,10 +40,9 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A mean over runs and its 95 % interval: Student's t, cut to [0, 1]; NaN for a single run."""
+    """Mean over runs with its 95 % interval: Student's t, clipped to [0, 1]; NaN for a single run."""
 
-    # Runs share rows, so the interval covers the randomness of splits and classifiers, not that of another
-    # release.
+    # Runs share rows. The interval covers the randomness of splits and classifiers, not of the release.
     mean: float
     low: float
     high: float
@@ -53,35 +55,35 @@ class Estimate:
 
         mean, low, high = float(np.mean(values)), np.nan, np.nan
         if len(values) > 1:
-            half = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
-            low, high = max(0.0, mean - half), min(1.0, mean + half)
+            half_width = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+            low, high = max(0.0, mean - half_width), min(1.0, mean + half_width)
         return cls(mean=mean, low=low, high=high, values=tuple(float(v) for v in values))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierResult:
-    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two."""
+    """Accuracy of a classifier trained on real or on synthetic rows, and the agreement of the two."""
 
     real_accuracy: Estimate
     synthetic_accuracy: Estimate
     agreement: Estimate
-    ceiling: Estimate | None = None  # agreement of two trained on different real rows, if asked for
+    ceiling: Estimate | None = None  # agreement of two classifiers trained on different real rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierComparison:
-    """Outcome of :func:`compare_classifiers`, by classifier."""
+    """Result of :func:`compare_classifiers`."""
 
-    target: str  # the column that was predicted
+    target: str  # predicted column
     results: dict[str, ClassifierResult]
-    majority_accuracy: float  # of always naming the commonest class of the real training rows
-    num_train: int  # rows of one run that either trains on (the synthetic one on fewer if there are fewer)
+    majority_accuracy: float  # accuracy of the most common class of the real training rows
+    num_train: int  # training rows per run (fewer synthetic rows if there are fewer)
     num_test: int
     subsampled: bool  # whether ``max_rows`` left rows unused
 
 
 def make_classifier(name: str, random_state: int) -> Any:
-    """Return an unfitted scikit-learn classifier: default settings, 100 trees in the forest."""
+    """Return an unfitted scikit-learn classifier with default settings (100 trees in the forest)."""
     from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
@@ -101,7 +103,7 @@ def make_classifier(name: str, random_state: int) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A classifier, the rows and labels that it learns from, and the rows that it is asked about."""
+    """A classifier, its training rows and labels, and its test rows."""
 
     name: str
     train: Features
@@ -110,7 +112,7 @@ class Training:
     random_state: int
 
     def predict(self) -> Labels:
-        """Train and ask; a single class is predicted throughout."""
+        """Fit the classifier and predict the test rows; a constant label is predicted as is."""
         if (self.labels == self.labels[0]).all():
             return np.full(len(self.test.trees), self.labels[0])
         model = make_classifier(self.name, self.random_state)
@@ -119,28 +121,28 @@ class Training:
 
 
 def predict_all(trainings: Sequence[Training], tick: Callable[[], object] | None = None) -> Iterator[Labels]:
-    """Return what each says, in order, trained side by side on all cores: each has a seed of its own."""
+    """Fit the classifiers in parallel threads; return their predictions in order."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils.parallel import Parallel, delayed
 
     with warnings.catch_warnings():
-        # A linear model that stops short of its optimum is still the model the user would have got.
+        # A linear model may stop before convergence.
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
-        # A target of many values is the user's choice.
+        # The user may choose a target with many classes.
         warnings.filterwarnings("ignore", message="The number of unique classes")
-        # A forest in one thread finds no filters for a moment while one in another thread sets them.
+        # Warning filters are not thread-safe: forests in other threads may briefly see none.
         warnings.filterwarnings("ignore", message="`sklearn.utils.parallel.delayed` should be used")
         threads = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
-        said = []
-        for one in threads(delayed(Training.predict)(training) for training in trainings):
-            said.append(one)
+        predictions = []
+        for prediction in threads(delayed(Training.predict)(training) for training in trainings):
+            predictions.append(prediction)
             if tick is not None:
                 tick()
-    return iter(said)
+    return iter(predictions)
 
 
 def choose_target(pair: TablePair, target: str | None = None) -> str:
-    """Return ``target``, or the last categorical column with 2 to 50 real values, or the last column."""
+    """Return ``target``; by default the last categorical column with 2 to 50 values, else the last column."""
     if target is not None:
         if target not in pair.kinds:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {list(pair.kinds)}")
@@ -152,26 +154,29 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
 
 
 def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[Codes]:
-    """Return class labels of several row sets; the first one is real."""
-    # A categorical target has its values as classes; a number is above the first set's median or not. Missing
-    # is a class, and so is what is no number.
+    """Return the class labels of several row sets; the first set is real."""
+    # The classes of a categorical target are its values. A number is classified as above the first set's
+    # median or not. Missing and unreadable values are classes of their own.
     columns = [part[target] for part in parts]
     kind = pair.kinds[target]
     if kind == "categorical":
         return category_codes(columns)[0]
-    read = [as_numbers(column, kind, pair.formats.get(target)) for column in columns]
-    edges = quantile_edges(read[0][0], 2)
-    above = [np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers)) for numbers, _ in read]
-    return [np.where(odd, 3, classes).astype(np.int32) for classes, (_, odd) in zip(above, read, strict=True)]
+    parsed = [to_numbers(column, kind, pair.formats.get(target)) for column in columns]
+    edges = quantile_edges(parsed[0][0], 2)
+    above = [np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers)) for numbers, _ in parsed]
+    return [
+        np.where(unreadable, 3, classes).astype(np.int32)
+        for classes, (_, unreadable) in zip(above, parsed, strict=True)
+    ]
 
 
-def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of classifiers, of which one may be given by itself."""
-    found = (names,) if isinstance(names, str) else tuple(names)
-    unknown = [name for name in found if name not in CLASSIFIERS]
-    if unknown or not found:
+def check_classifier_names(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return classifier names as a tuple; a single name may be given as a string."""
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    unknown = [name for name in listed if name not in CLASSIFIERS]
+    if unknown or not listed:
         raise ValueError(f"{argument} ({names!r}) must name at least one of {CLASSIFIERS}, and nothing else")
-    return found
+    return listed
 
 
 def compare_classifiers(
@@ -187,11 +192,11 @@ def compare_classifiers(
     ceiling: bool = False,
     tick: Callable[[], object] | None = None,
 ) -> ClassifierComparison:
-    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3)."""
+    """Train classifiers on real and on synthetic rows; test both on unseen real rows ([PD] 6.3)."""
     # Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows
-    # (None: no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may
-    # train and they test. With ``ceiling`` twins train on other real rows, too; then there are at most half
-    # as many for each. ``tick`` is called once per training.
+    # (None: no limit). With ``holdout`` (real rows unseen by the synthesizer), all real rows may train and
+    # the holdout tests. With ``ceiling``, further classifiers train on other real rows; each then gets at
+    # most half of the rows. ``tick`` is called once per training.
     target = choose_target(pair, target)
     features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
     if not features:
@@ -200,7 +205,7 @@ def compare_classifiers(
         )
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
-    classifiers = names_of("classifiers", classifiers)
+    classifiers = check_classifier_names("classifiers", classifiers)
     num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows, 2 if ceiling else 1)
     trainings: list[Training] = []
     truths, majority = [], []
@@ -210,21 +215,23 @@ def compare_classifiers(
         labels = target_classes(pair, target, parts)
         truths.append(labels[2])
         majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
-        # shuffled, so that the order in which categories appear does not tell the two tables apart
-        learned = shuffle(stack_rows([*parts[:2], *parts[3:]]), rng)
-        encoder = FeatureEncoder(features, pair.formats).fit(learned)
+        # Shuffle: the order in which categories appear must not distinguish the tables.
+        training_rows = shuffle(stack_rows([*parts[:2], *parts[3:]]), rng)
+        encoder = FeatureEncoder(features, pair.formats).fit(training_rows)
         rows = [Features.of_rows(encoder, part, classifiers) for part in parts]
-        test, known = rows[2], [(rows[i], labels[i]) for i in (0, 1, *range(3, len(rows)))]
+        test, training_sets = rows[2], [(rows[i], labels[i]) for i in (0, 1, *range(3, len(rows)))]
         for name in classifiers:
             seed = int(rng.integers(2**31))
             trainings += [
                 Training(name=name, train=train, labels=classes, test=test, random_state=seed)
-                for train, classes in known
+                for train, classes in training_sets
             ]
-    said = predict_all(trainings, tick)
+    predictions = predict_all(trainings, tick)
     outcomes: dict[str, list[tuple[float, ...]]] = {name: [] for name in classifiers}
     for truth, name in itertools.product(truths, classifiers):
-        outcomes[name].append(_hits(truth, [next(said) for _ in range(3 if ceiling else 2)]))
+        outcomes[name].append(
+            _accuracies_and_agreements(truth, [next(predictions) for _ in range(3 if ceiling else 2)])
+        )
     return ClassifierComparison(
         target=target,
         results={name: _result(rows) for name, rows in outcomes.items()},
@@ -235,12 +242,12 @@ def compare_classifiers(
     )
 
 
-def _hits(truth: Labels, said: Sequence[Labels]) -> tuple[float, ...]:
-    """Return accuracies of a classifier trained on real and on synthetic rows, and agreement of the first."""
-    # Those trained on synthetic rows and, for a ceiling, on other real ones.
-    by_real, *others = said
-    agreements = [float((by_real == other).mean()) for other in others]
-    return float((by_real == truth).mean()), float((others[0] == truth).mean()), *agreements
+def _accuracies_and_agreements(truth: Labels, predictions: Sequence[Labels]) -> tuple[float, ...]:
+    """Return real and synthetic accuracy, then the agreement of the first with each of the others."""
+    # Predictions: trained on real rows, on synthetic rows, and (for the ceiling) on other real rows.
+    real, *others = predictions
+    agreements = [float((real == other).mean()) for other in others]
+    return float((real == truth).mean()), float((others[0] == truth).mean()), *agreements
 
 
 def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:
@@ -251,3 +258,113 @@ def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:
         agreement=agreement,
         ceiling=ceiling[0] if ceiling else None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameResult:
+    """Result of :func:`distinguishing_game`."""
+
+    # Sampling alone moves the accuracy of a run from 0.5 by about ``0.5 / sqrt(num_test)``. A value clearly
+    # below 0.5 means that synthetic rows copy real ones: the copy of a training row is in the test mix with
+    # the other label. Held-out real rows remove that effect.
+    accuracy: dict[str, Estimate]  # by classifier, in [0, 1]
+    num_train: int  # rows of the training mix, half of them synthetic
+    num_test: int
+    held_out: bool  # whether the real rows were held out from the synthesizer
+    subsampled: bool  # whether ``max_rows`` left rows unused (surplus rows of the longer table always are)
+
+    @property
+    def score(self) -> float:
+        """Mean accuracy over the classifiers, each at least 0.5, in [0.5, 1]."""
+        return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
+
+
+def _mix_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
+    """Return the rows per origin in the training and test mix, and whether rows are left unused."""
+    max_rows = sys.maxsize if max_rows is None else max_rows
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both mixes need rows")
+    if max_rows < 4:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 4: a mix needs rows of both kinds")
+    if num_rows < 4:
+        raise IncomputableMetricError(
+            f"{num_rows} rows in the shorter table: the game needs at least 4 of each kind"
+        )
+    num_test = min(max(1, round(test_fraction * num_rows)), num_rows - 1)
+    num_train, max_per_origin = num_rows - num_test, max_rows // 2
+    return (
+        min(num_train, max_per_origin),
+        min(num_test, max_per_origin),
+        max(num_train, num_test) > max_per_origin,
+    )
+
+
+def distinguishing_game(
+    pair: TablePair,
+    *,
+    classifiers: str | Sequence[str] = DISTINGUISHERS,
+    num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3,
+    max_rows: int | None = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None,
+    random_state: int = 0,
+    tick: Callable[[], object] | None = None,
+) -> GameResult:
+    """Play the game ``num_runs`` times with each classifier, with fresh mixes per run."""
+    # The test mix has ``test_fraction`` of the shorter table's rows, and no row is in both mixes. A mix has
+    # at most ``max_rows`` rows (None: no limit). ``holdout`` rows, unseen by the synthesizer, replace the
+    # real rows in both mixes. ``tick`` is called once per run and classifier.
+    if num_runs < 1:
+        raise ValueError(f"num_runs ({num_runs}) must be at least 1")
+    classifiers = check_classifier_names("classifiers", classifiers)
+    real = pair.real if holdout is None else holdout[list(pair.kinds)]
+    num_train, num_test, subsampled = _mix_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
+    trainings, true_origins = [], []
+    for run in range(num_runs):
+        rng = np.random.default_rng([random_state, run])
+        train, test = _mixes(real, pair.synthetic, (num_train, num_test), rng)
+        true_origins.append(test[1])
+        # Fit on the training mix only. If the real table's categories were known in advance, a category that
+        # only the synthetic table has would stand out, but not the reverse.
+        encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
+        train_features, test_features = (
+            Features.of_rows(encoder, rows, classifiers) for rows, _ in (train, test)
+        )
+        for name in classifiers:
+            seed = int(rng.integers(2**31))
+            trainings.append(
+                Training(
+                    name=name, train=train_features, labels=train[1], test=test_features, random_state=seed
+                )
+            )
+    predictions = predict_all(trainings, tick)
+    values: dict[str, list[float]] = {name: [] for name in classifiers}
+    for origin, name in itertools.product(true_origins, classifiers):
+        values[name].append(float((next(predictions) == origin).mean()))
+    return GameResult(
+        accuracy={name: Estimate.of(v) for name, v in values.items()},
+        num_train=2 * num_train,
+        num_test=2 * num_test,
+        held_out=holdout is not None,
+        subsampled=subsampled,
+    )
+
+
+Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
+
+
+def _mixes(
+    real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator
+) -> tuple[Mix, Mix]:
+    """Draw disjoint training and test mixes of real and synthetic rows, with origin labels."""
+    shuffled = [(table, rng.permutation(len(table))) for table in (real, synthetic)]
+    cut, end = sizes[0], sum(sizes)
+    train = _mix([table.iloc[order[:cut]] for table, order in shuffled], rng)
+    return train, _mix([table.iloc[order[cut:end]] for table, order in shuffled], rng)
+
+
+def _mix(parts: Sequence[pd.DataFrame], rng: np.random.Generator) -> Mix:
+    """Shuffle rows of both origins together; the labels are True for synthetic rows."""
+    order = rng.permutation(sum(len(part) for part in parts))
+    is_synthetic = np.repeat([False, True], [len(part) for part in parts])
+    return stack_rows(parts).iloc[order], is_synthetic[order]

@@ -1,8 +1,7 @@
-"""Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 5.
+"""Distances between tables of integer codes, and dependence within a table: [PD] section 6.2 and Eq. 5.
 
-Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0,
-1]. All functions here take codes (:mod:`sdv_plausible.evaluation.table_codes`), know nothing of frames, and are
-symmetric in the two tables.
+Total variation distance of distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0, 1].
+The functions take codes (:mod:`sdv_plausible.evaluation.table_codes`) and are symmetric in the two tables.
 """
 
 from __future__ import annotations
@@ -19,17 +18,16 @@ from sdv_plausible.evaluation.table_pair import Floats
 from sdv_plausible.utils.counting import Counts, entropy, joint_counts, mixed_radix
 
 MAX_DENSE_CELLS = 1 << 22
-"""Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur.
-"""
+"""Largest dense joint table (32 MB); larger ones are counted over observed cells only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairStatistics:
-    """What all pairs of columns (i, j), i < j, of two tables look like."""
+    """Distance and dependence of all pairs of columns (i, j), i < j, of two tables."""
 
     pairs: tuple[tuple[int, int], ...]
-    distances: Floats  # of the joint distributions, shape (m (m - 1) / 2,)
-    real_dependence: Floats  # symmetrical uncertainty inside a table, shape (m, m), diagonal 1
+    distances: Floats  # distances of the joint distributions, shape (m (m - 1) / 2,)
+    real_dependence: Floats  # symmetrical uncertainty, shape (m, m), diagonal 1
     synthetic_dependence: Floats
 
 
@@ -38,7 +36,7 @@ def total_variation(first: Counts, second: Counts) -> float:
     n_first, n_second = first.sum(), second.sum()
     if n_first == 0 or n_second == 0:
         raise ValueError(f"histograms of {n_first} and {n_second} rows: each must count at least one row")
-    # min: rounding may carry the sum of disjoint histograms one bit past 1
+    # Rounding may push the sum of disjoint histograms just above 1.
     return float(min(1.0, np.abs(first / n_first - second / n_second).sum() / 2))
 
 
@@ -52,25 +50,27 @@ def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) 
     )
 
 
-def pair_counts(
+def paired_histograms(
     first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]
 ) -> tuple[Counts, Counts]:
-    """Count the cells of one pair of columns, of that shape, in two tables: histograms over the same cells.
+    """Return joint histograms, over the same cells, of one pair of columns in two tables.
 
-    Above ``MAX_DENSE_CELLS`` only cells that occur in a table are counted: memory is bounded by the rows.
+    Above ``MAX_DENSE_CELLS``, only observed cells are counted, which bounds memory by the number of rows.
     """
-    one, other = ([table[:, j] for j in pair] for table in (first, second))
+    first_digits, second_digits = ([table[:, j] for j in pair] for table in (first, second))
     if prod(shape) <= MAX_DENSE_CELLS:
-        return joint_counts(one, shape), joint_counts(other, shape)
-    keys = np.concatenate([mixed_radix(one, shape), mixed_radix(other, shape)])
-    occurring, cells = np.unique(keys, return_inverse=True)
-    size = occurring.size
+        return joint_counts(first_digits, shape), joint_counts(second_digits, shape)
+    keys = np.concatenate([mixed_radix(first_digits, shape), mixed_radix(second_digits, shape)])
+    observed, cells = np.unique(keys, return_inverse=True)
+    size = observed.size
     return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
-def _pair_tables(one: Codes, other: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
+def _pair_tables(
+    first: Codes, second: Codes, cards: Sequence[int]
+) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *pair_counts(one, other, (i, j), (cards[i], cards[j]))
+        yield i, j, *paired_histograms(first, second, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -79,31 +79,33 @@ def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) ->
 
 
 def symmetrical_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
-    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale."""
-    # Two columns that are both constant tell nothing of each other: 0.
+    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: normalised mutual information."""
+    # Two constant columns have no dependence.
     if h_x + h_y == 0:
         return 0.0
     return float(np.clip(2 * (h_x + h_y - h_xy) / (h_x + h_y), 0.0, 1.0))
 
 
 def dependence_matrix(codes: Codes, cardinalities: Sequence[int]) -> Floats:
-    """Return the symmetrical uncertainty of every pair of columns of one table, shape (m, m), diagonal 1."""
+    """Return the symmetrical uncertainty of all pairs of columns of a table, shape (m, m), diagonal 1."""
     return pair_statistics(codes, codes[:0], cardinalities).real_dependence
 
 
 def pair_statistics(
     real: Codes, synthetic: Codes, cardinalities: Sequence[int], tick: Callable[[], object] | None = None
 ) -> PairStatistics:
-    """Return distances and dependences of all pairs of columns, counting each pair once."""
-    # A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
+    """Return distance and dependence of all pairs of columns, counting each pair once."""
+    # An empty table gives dependence 0 and distance NaN. ``tick`` is called after each pair.
     m = len(cardinalities)
     each = list(enumerate(cardinalities))
-    singles = [[entropy(np.bincount(t[:, j], minlength=c)) for j, c in each] for t in (real, synthetic)]
+    marginal_entropies = [
+        [entropy(np.bincount(t[:, j], minlength=c)) for j, c in each] for t in (real, synthetic)
+    ]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):
         pairs.append((i, j))
         distances.append(total_variation(p, q) if len(real) and len(synthetic) else np.nan)
-        for matrix, h, counts in zip(matrices, singles, (p, q), strict=True):
+        for matrix, h, counts in zip(matrices, marginal_entropies, (p, q), strict=True):
             matrix[i, j] = matrix[j, i] = symmetrical_uncertainty(h[i], h[j], entropy(counts))
         if tick is not None:
             tick()

@@ -1,16 +1,15 @@
 """The measures of [PD] section 6 as SDMetrics single-table metrics.
 
-Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``, with frames or
-one-table dicts and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score,
-``compute_breakdown`` a dict with ``"score"``, the parts, and the rows that were used (``"subsampled"`` says
-whether ``max_rows`` left rows out). Importing this module makes the metrics known to SDMetrics and SDGym by
-name.
+All metrics take ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``. Tables are frames
+or one-table dicts; metadata is a dict or an SDV ``Metadata`` object. ``compute`` returns the score.
+``compute_breakdown`` returns a dict with ``"score"``, its parts, and the numbers of rows used
+(``"subsampled"`` is true if ``max_rows`` left rows out). Importing this module registers the metrics with
+SDMetrics and SDGym.
 
-Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
-``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in
-that a missing value is a category here (TVComplement drops it), numbers are binned on the real data's
-quantiles (ContingencySimilarity: ten equal widths), and no pair is dropped for weak association (SDMetrics'
-quality report does).
+Related SDMetrics metrics: on complete categorical columns ``TotalVariationDistance`` is ``1 - TVComplement``
+and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. The differences: a missing value is a
+category here (TVComplement drops it), numbers are binned on the real data's quantiles (ContingencySimilarity:
+ten equal widths), and no pair is dropped for weak association (SDMetrics' quality report drops some).
 """
 
 from __future__ import annotations
@@ -28,21 +27,20 @@ from sdv_plausible.evaluation.table_pair import (
     DEFAULT_MAX_ROWS,
     DEFAULT_NUM_BINS,
     TablePair,
-    prepare,
     prepare_holdout,
+    prepare_pair,
 )
 
 if TYPE_CHECKING:
-    from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate
-    from sdv_plausible.evaluation.game import GameResult
+    from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate, GameResult
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
-    """What the metrics share: a score in [min_value, max_value] that is part of the breakdown."""
+    """Base class: a score in [min_value, max_value], taken from the breakdown."""
 
     min_value = 0.0
     max_value = 1.0
-    _breakdown: ClassVar[Callable[..., dict[str, Any]]]  # of a pair of tables, and the options
+    _breakdown: ClassVar[Callable[..., dict[str, Any]]]  # (pair of tables, **options) -> breakdown
 
     @classmethod
     def compute(
@@ -66,22 +64,22 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         table_name: str | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Return the score, its parts, and the rows that were used."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        """Return the score, its parts, and the numbers of rows used."""
+        pair = prepare_pair(real_data, synthetic_data, metadata, table_name)
         if "holdout" in options:
             options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)
         return cls._breakdown(pair, **options)
 
 
 class TotalVariationDistance(_SectionSixMetric):
-    """Mean over columns of the total variation distance of real and synthetic values, in [0, 1]; 0 is ideal.
+    """Mean total variation distance of real and synthetic columns, in [0, 1]; 0 is ideal.
 
     [PD] section 6.2, figure 3. Options of ``compute`` and ``compute_breakdown``:
 
     num_bins : int, default 20
         Quantile bins of a numerical or datetime column, at least 1.
     max_rows : int or None, default None
-        Rows of each table that are used, at most. Fewer rows raise the distance by chance.
+        Maximum number of rows used of each table. With fewer rows the distance is larger by chance.
     random_state : int, default 0
         Seed of the subsample.
 
@@ -103,18 +101,18 @@ class TotalVariationDistance(_SectionSixMetric):
     ) -> dict[str, Any]:
         from sdv_plausible.evaluation import distances, table_codes
 
-        coded, used = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
+        coded, row_counts = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         columns = {name: {"score": float(value)} for name, value in zip(coded.columns, values, strict=True)}
-        return {"score": float(values.mean()), "columns": columns, **used}
+        return {"score": float(values.mean()), "columns": columns, **row_counts}
 
 
 class PairwiseTotalVariationDistance(_SectionSixMetric):
-    """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1].
+    """Mean total variation distance of the joint distributions of all pairs of columns, in [0, 1].
 
-    0 is ideal. [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint
-    tables. Options: as :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"``
+    0 is ideal. [PD] section 6.2, figure 4. Memory grows with the number of rows, not with the size of the
+    joint tables. Options: as :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"``
     (``{(column, column): {"score": distance}}``) and the row counts.
     """
 
@@ -134,33 +132,37 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
         from sdv_plausible.evaluation import distances, table_codes
 
-        coded, used = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
+        coded, row_counts = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.pair_distances(real, synthetic, coded.cardinalities)
         pairs = {(coded.columns[i], coded.columns[j]): {"score": value} for (i, j), value in values.items()}
-        return {"score": float(np.mean(list(values.values()))), "pairs": pairs, **used}
+        return {"score": float(np.mean(list(values.values()))), "pairs": pairs, **row_counts}
 
 
 class ModelAccuracy(_SectionSixMetric):
-    """Mean over columns of how often the most likely value given all other columns is the true one.
+    """Mean accuracy of predicting each column from all other columns, in [0, 1]; 1 is ideal.
 
-    1 is ideal. [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows
-    and tested on unseen real rows; values are codes (numbers: quantile bins). Options:
+    [PD] section 6.2, figures 1 and 2. For each column, a model trained on synthetic rows predicts the most
+    likely value. Its accuracy is measured on unseen real rows. Values are codes (numbers: quantile bins).
+    Options:
 
     structure : dict of str to list of str, optional
-        ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows,
-        then give the most likely value exactly, as in the paper. By default a random forest per column learns
-        it.
+        ``{column: parents}`` of a Bayesian network. Its conditional tables are counted on the synthetic rows
+        and give the exact most likely value, as in the paper. By default, one random forest per column
+        predicts it.
     num_bins : int, default 20
+        Quantile bins of numerical columns, at least 1.
     holdout : DataFrame or dict, optional
-        Real rows the synthesizer never saw, to test on; else ``test_fraction`` of the real rows.
+        Real rows unseen by the synthesizer, used as test rows; otherwise ``test_fraction`` of the real rows.
     test_fraction : float, default 0.3
+        Share of real rows used as test rows, in (0, 1).
     max_rows : int or None, default 10,000
-        Rows learned from, and tested on, at most; None for all.
+        Maximum number of training rows and of test rows; None for all.
     random_state : int, default 0
+        Seed of the split and of the forests.
 
-    Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (the same learned from real
-    rows), ``"majority"`` (the paper's marginals: the commonest synthetic value) and ``"random_guess"``;
+    Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (trained on real rows),
+    ``"majority"`` (the paper's marginals: the most common synthetic value) and ``"random_guess"``;
     ``"num_rows_train"``, ``"num_rows_test"``, ``"subsampled"``.
     """
 
@@ -180,17 +182,19 @@ class ModelAccuracy(_SectionSixMetric):
         random_state: int = 0,
     ) -> dict[str, Any]:
         from sdv_plausible.evaluation import prediction, table_codes
-        from sdv_plausible.evaluation.features import split_rows, split_sizes
+        from sdv_plausible.evaluation.table_codes import split_rows, split_sizes
 
         *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
-        parts = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
-        coded = table_codes.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
+        row_sets = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
+        coded = table_codes.encode(row_sets, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
         if structure is not None:
-            predictor = prediction.network_predictor(_places(structure, coded.columns), coded.cardinalities)
-        table = pd.DataFrame(
+            predictor = prediction.network_predictor(
+                _column_indices(structure, coded.columns), coded.cardinalities
+            )
+        accuracies = pd.DataFrame(
             {
                 "score": prediction.model_accuracy(synthetic, test, predictor),
                 "real": prediction.model_accuracy(real, test, predictor),
@@ -200,23 +204,25 @@ class ModelAccuracy(_SectionSixMetric):
             index=list(coded.columns),
         )
         return {
-            "score": float(table["score"].mean()),
-            "columns": table.to_dict(orient="index"),
+            "score": float(accuracies["score"].mean()),
+            "columns": accuracies.to_dict(orient="index"),
             "num_rows_train": len(synthetic),
             "num_rows_test": len(test),
             "subsampled": subsampled,
         }
 
 
-def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
-    place = {name: j for j, name in enumerate(columns)}
+def _column_indices(
+    structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]
+) -> dict[int, list[int]]:
+    index = {name: j for j, name in enumerate(columns)}
     from sdv_plausible.evaluation.network_layout import as_structure
 
     network = as_structure(structure)
-    unknown = set(network).union(*network.values()) - set(place)
+    unknown = set(network).union(*network.values()) - set(index)
     if unknown:
-        raise ValueError(f"structure names {sorted(unknown)}, which are not compared columns: {list(place)}")
-    return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
+        raise ValueError(f"structure names {sorted(unknown)}, which are not compared columns: {list(index)}")
+    return {index[child]: [index[parent] for parent in parents] for child, parents in network.items()}
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
@@ -246,18 +252,19 @@ class ClassifierAccuracy(_SectionSixMetric):
     classifiers : str or sequence of str, default all
         Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
     num_runs : int, default 5
-        Runs with fresh splits.
+        Number of runs, each with a fresh split, at least 1.
     test_fraction : float, default 0.3
-        Share of real rows to test on.
+        Share of real rows used as test rows, in (0, 1).
     max_rows : int or None, default 10,000
-        Rows trained on, and tested on, at most; None for all.
+        Maximum number of training rows and of test rows; None for all.
     holdout : DataFrame or dict, optional
-        Real rows the synthesizer never saw, to test on.
+        Real rows unseen by the synthesizer, used as test rows.
     random_state : int, default 0
+        Seed of splits and classifiers.
 
     Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, the 95 % interval ``"low"``, ``"high"``
-    over the ``"runs"``, and ``"real"``, the same trained on real rows), ``"majority"`` (always naming the
-    commonest class), ``"target"`` and the row counts.
+    over the ``"runs"``, and ``"real"``, the same trained on real rows), ``"majority"`` (the accuracy of
+    always predicting the most common class), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAccuracy"
@@ -282,12 +289,13 @@ class ClassifierAccuracy(_SectionSixMetric):
 
 
 class ClassifierAgreement(_SectionSixMetric):
-    """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1].
+    """Share of unseen real rows on which classifiers trained on real and on synthetic rows agree.
 
-    1 is ideal. [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``,
-    which also lets twins trained on different real rows agree as they can; then all train on at most half of
-    the real rows that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``,
-    ``"low"``, ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
+    In [0, 1]; 1 is ideal. [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and
+    ``ceiling=True`` to also compute the agreement of two classifiers trained on different real rows. Then
+    each classifier trains on at most half of the real training rows. Parts of the breakdown:
+    ``"classifiers"`` (each with ``"score"``, ``"low"``, ``"high"``, ``"runs"`` and, with ``ceiling=True``,
+    ``"ceiling"``), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAgreement"
@@ -306,21 +314,23 @@ class ClassifierAgreement(_SectionSixMetric):
 
 
 class DistinguishingGame(_SectionSixMetric):
-    """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1].
+    """Accuracy of classifiers that distinguish synthetic rows from real ones, in [0.5, 1].
 
-    0.5 is ideal. [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as
-    guessing; the breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
+    0.5 is ideal. [PD] section 6.4, table 5. In the score, an accuracy below 0.5 counts as 0.5; the breakdown
+    has the raw accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
 
     classifiers : str or sequence of str, default ``("random_forest", "tree")``
+        Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
     num_runs : int, default 5
-        Runs with fresh mixes.
+        Number of runs, each with fresh mixes, at least 1.
     test_fraction : float, default 0.3
-        Share of the shorter table in the test mix.
+        Share of the shorter table in the test mix, in (0, 1).
     max_rows : int or None, default 10,000
-        Rows of the training mix, and of the test mix, at most; None for all.
+        Maximum number of rows of the training mix and of the test mix; None for all.
     holdout : DataFrame or dict, optional
-        Real rows the synthesizer never saw; given, they are the real rows of the game.
+        Real rows unseen by the synthesizer; they replace the real rows in both mixes.
     random_state : int, default 0
+        Seed of mixes and classifiers.
 
     Parts of the breakdown: ``"classifiers"`` (each with the mean accuracy as ``"score"``, ``"low"``,
     ``"high"``, ``"runs"``), ``"held_out"`` and the row counts.
@@ -333,7 +343,7 @@ class DistinguishingGame(_SectionSixMetric):
 
     @classmethod
     def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
-        from sdv_plausible.evaluation.game import distinguishing_game
+        from sdv_plausible.evaluation.classifiers import distinguishing_game
 
         outcome = distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}

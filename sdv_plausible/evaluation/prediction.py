@@ -1,11 +1,10 @@
-"""How well the most likely value of each attribute, given all others, is the true one ([PD] section 6.2).
+"""Accuracy of predicting each attribute from all others ([PD] section 6.2, figures 1 and 2).
 
-The paper (figures 1, 2) asks its generative model for that value and compares with random forests, with the
-marginals (the commonest value whatever the others say) and with random guessing. A metric sees tables, not
-the model, so there are two stand-ins learned from the synthetic rows: a random forest per attribute (works
-for any synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a
-Bayesian network). Anything else that predicts, such as the fitted model itself, can be passed to
-:func:`model_accuracy` as a function.
+The paper predicts with its generative model and compares with random forests, the marginals (the most common
+value) and random guessing. A metric sees tables instead of the model, so two predictors are learned from the
+synthetic rows: a random forest per attribute (for any synthesizer), and conditional tables counted on a given
+network structure (the paper's own method for a Bayesian network). :func:`model_accuracy` accepts any other
+predictor function.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ Predictor = Callable[[Codes, Codes, int], Codes]
 
 
 def model_accuracy(train: Codes, test: Codes, predictor: Predictor) -> Floats:
-    """Return, for each attribute, the share of unseen real rows whose value is the predicted one, shape (m,).
+    """Return the accuracy of the predictor for each attribute on unseen real rows, shape (m,).
 
-    The predictor must not look at column ``attribute`` of the test rows.
+    The predictor must not use column ``attribute`` of the test rows.
     """
     return np.array([(predictor(train, test, j) == test[:, j]).mean() for j in range(train.shape[1])])
 
 
 def majority_predictor(train: Codes, test: Codes, attribute: int) -> Codes:
-    """Predict the commonest value: the paper's "marginals" baseline."""
+    """Predict the most common value: the paper's "marginals" baseline."""
     return np.full(len(test), np.bincount(train[:, attribute]).argmax(), dtype=np.int32)
 
 
 def forest_predictor(random_state: int = 0) -> Predictor:
     """Return a predictor that trains a random forest on the other attributes' codes."""
-    # Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
+    # Leaves hold at least 5 rows, which bounds memory for attributes with hundreds of values.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         from sklearn.ensemble import RandomForestClassifier
@@ -50,7 +49,7 @@ def forest_predictor(random_state: int = 0) -> Predictor:
             return majority_predictor(train, test, attribute)
         forest = RandomForestClassifier(n_estimators=20, min_samples_leaf=5, random_state=random_state)
         with warnings.catch_warnings():
-            # attributes of many values are meant to be classes here
+            # Attributes with many values are treated as classes on purpose.
             warnings.filterwarnings("ignore", message="The number of unique classes")
             forest.fit(np.delete(train, attribute, axis=1), labels)
         return np.asarray(forest.predict(np.delete(test, attribute, axis=1)), dtype=np.int32)
@@ -61,12 +60,11 @@ def forest_predictor(random_state: int = 0) -> Predictor:
 def _log_conditional(
     train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]
 ) -> Callable[[Codes], Floats]:
-    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows."""
-    # A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
-    # distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only
-    # configurations that occur are kept: the dense tables of a fitted model
-    # (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a
-    # given structure and unbucketed parents need not fit into memory.
+    """Return ``log P(child | parents)`` as a function of rows, estimated on the training rows."""
+    # A parent configuration with N rows is smoothed with one pseudo-row of the child's marginal (weight 1 /
+    # (N + 1)); an unseen configuration falls back on the marginal. Only observed configurations are stored:
+    # the dense tables of a fitted model (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`)
+    # have a cell for each, which for unbucketed parents may not fit into memory.
     family = (*parents, child)
     bases = [cards[j] for j in family]
     if prod(bases) > 2**62:
@@ -79,7 +77,9 @@ def _log_conditional(
         cells = mixed_radix([rows[:, j] for j in family], bases)
         return cells, cells // cards[child]
 
-    alone = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
+    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (
+        len(train) + 0.5 * cards[child]
+    )
     cells, configurations = (pd.Series(key).value_counts() for key in keys(train))
 
     def log_probability(rows: Codes) -> Floats:
@@ -87,24 +87,24 @@ def _log_conditional(
             counted.reindex(key, fill_value=0).to_numpy()
             for counted, key in zip((cells, configurations), keys(rows), strict=True)
         )
-        return np.asarray(np.log((joint + alone[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
+        return np.asarray(np.log((joint + marginal[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
 
     return log_probability
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
-    """Return a predictor that counts tables on ``{position: parents}`` and takes the most likely value."""
-    # For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``:
-    # the other factors of the joint distribution do not contain x.
+    """Return a predictor for a network ``{child: parents}`` of column indices."""
+    # The prediction for attribute x maximises ``P(x | parents(x)) * prod over children c of P(c |
+    # parents(c))``; the other factors of the joint distribution do not contain x.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         family = [attribute, *(child for child, above in parents.items() if attribute in above)]
         factors = [_log_conditional(train, j, parents.get(j, ()), cardinalities) for j in family]
-        asked = test.copy()
+        candidate_rows = test.copy()
         scores = np.empty((len(test), cardinalities[attribute]))
         for value in range(cardinalities[attribute]):
-            asked[:, attribute] = value
-            scores[:, value] = sum(factor(asked) for factor in factors)
+            candidate_rows[:, attribute] = value
+            scores[:, value] = sum(factor(candidate_rows) for factor in factors)
         return np.asarray(scores.argmax(axis=1), dtype=np.int32)
 
     return predict

@@ -1,13 +1,13 @@
-"""Tables to numbers, for evaluation: integer codes for distances, feature matrices for classifiers.
+"""Integer codes of tables, for distances.
 
-This is not the synthesizer's codec: it looks at the real rows freely and promises no privacy. A missing value
-is a category of its own everywhere; a category that only one table has keeps its own code; a value that
-cannot be read as its column's type (the text ``"n/a"`` in a numerical column) is one more category, not a
-missing value.
+This is not the synthesizer's codec: it reads real rows without noise and gives no privacy guarantee. A
+missing value is a category in every column, and so is a value that cannot be read as its column's type (the
+text ``"n/a"`` in a numerical column). A category that occurs in one table only has its own code.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,73 +15,82 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, Floats, Kind, TablePair, as_numbers
+from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, Floats, Kind, TablePair, to_numbers
 
 Codes = npt.NDArray[np.int32]
 
-MISSING = 0  # the code of a missing value, in every column
+MISSING = 0  # code of a missing value in every column
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTables:
-    """Several tables in the same integer codes: arrays of shape (n_i, m), 0 for a missing value."""
+    """Several tables in shared integer codes: arrays of shape (n_i, m); 0 is a missing value."""
 
     columns: tuple[str, ...]
     tables: tuple[Codes, ...]
-    cardinalities: tuple[int, ...]  # number of codes of each column, that of missing values included
+    cardinalities: tuple[int, ...]  # number of codes of each column, including the missing code
 
 
 def quantile_edges(values: Floats, num_bins: int) -> Floats:
-    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``."""
-    # A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
-    # that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
-    # column with at most ``num_bins`` distinct values gets one bin for each. NaN is ignored.
+    """Return the inner edges of at most ``num_bins`` quantile bins."""
+    # Bins are ``(edge[i-1], edge[i]]``; the first and last are unbounded. Every edge is an observed value, so
+    # a frequent value (such as zero in a mostly-zero column) gets its own bin, and a column with at most
+    # ``num_bins`` distinct values gets one bin per value. NaN is ignored.
     present: Floats = np.sort(values[~np.isnan(values)])
     if present.size == 0:
         return present
     distinct: Floats = present[np.concatenate([[True], present[1:] != present[:-1]])]
     if distinct.size <= num_bins:
         return np.asarray(distinct[:-1], dtype=np.float64)
-    position = np.ceil(np.arange(1, num_bins) / num_bins * present.size).astype(int) - 1
-    edges: Floats = np.unique(present[position])
+    positions = np.ceil(np.arange(1, num_bins) / num_bins * present.size).astype(int) - 1
+    edges: Floats = np.unique(present[positions])
     return np.asarray(edges[edges < present[-1]], dtype=np.float64)
 
 
 def _number_codes(
-    columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None, bins: int
+    columns: Sequence[pd.Series[Any]], kind: Kind, number_format: str | None, num_bins: int
 ) -> tuple[list[Codes], int]:
-    read = [as_numbers(column, kind, fmt) for column in columns]
-    reference = read[0][0]
-    edges = quantile_edges(reference, bins)
-    place = np.searchsorted(edges, reference)
+    parsed = [to_numbers(column, kind, number_format) for column in columns]
+    reference = parsed[0][0]
+    edges = quantile_edges(reference, num_bins)
+    bin_index = np.searchsorted(edges, reference)
     low, high = np.full(edges.size + 1, np.inf), np.full(edges.size + 1, -np.inf)
-    np.fmin.at(low, place, reference)
-    np.fmax.at(high, place, reference)
+    np.fmin.at(low, bin_index, reference)
+    np.fmax.at(high, bin_index, reference)
     codes = []
-    for values, unreadable in read:
-        place = np.searchsorted(edges, values)
-        # a bin of one value holds that value only, and nothing holds what lies beyond the reference
-        odd = (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
-        code = np.where(np.isnan(values), MISSING, np.where(odd, edges.size + 2, 1 + place)).astype(np.int32)
-        code[unreadable] = edges.size + 3
-        codes.append(code)
+    for values, unreadable in parsed:
+        bin_index = np.searchsorted(edges, values)
+        # A single-value bin matches that value only. Values outside the reference range match no bin.
+        out_of_range = (
+            (values < low.min())
+            | (values > high.max())
+            | ((low == high)[bin_index] & (values != low[bin_index]))
+        )
+        column_codes = np.where(
+            np.isnan(values), MISSING, np.where(out_of_range, edges.size + 2, 1 + bin_index)
+        ).astype(np.int32)
+        column_codes[unreadable] = edges.size + 3
+        codes.append(column_codes)
     return codes, int(edges.size) + 4
 
 
 def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list[Any]]:
-    """Return one code per distinct value over all columns, and the values in code order (code 1 comes first).
+    """Return one code per distinct value over all columns, starting at 1, and the values in code order.
 
     Equal values get equal codes whatever their dtype (1, 1.0 and True are equal; 1 and "1" are not).
     """
-    book: dict[Any, int] = {}
-    coded = []
+    code_of: dict[Any, int] = {}
+    coded_columns = []
     for column in columns:
-        local, values = pd.factorize(column)
-        # as objects, so that 1 and 1.0 are one key whatever the columns' dtypes
-        table = np.array([book.setdefault(v, len(book) + 1) for v in np.asarray(values, dtype=object)] + [0])
-        coded.append(table[local].astype(np.int32))
-    return coded, list(book)
+        local_codes, values = pd.factorize(column)
+        # Use objects, so that 1 and 1.0 are the same key whatever the dtype.
+        lookup = np.array(
+            [code_of.setdefault(v, len(code_of) + 1) for v in np.asarray(values, dtype=object)] + [0]
+        )
+        coded_columns.append(lookup[local_codes].astype(np.int32))
+    return coded_columns, list(code_of)
 
 
 def encode(
@@ -91,10 +100,9 @@ def encode(
     formats: Mapping[str, str] | None = None,
     num_bins: int = DEFAULT_NUM_BINS,
 ) -> CodedTables:
-    """Give several tables the same integer codes; numbers are binned on quantiles of the first, the real one.
+    """Encode several tables with shared codes; bin numbers on quantiles of the first (real) table.
 
-    A number outside its range, or between two values of which each has a bin of its own, has a code that none
-    of its values has.
+    A number outside the first table's range, or between two single-value bins, gets a code of its own.
     """
     if num_bins < 1:
         raise ValueError(f"num_bins ({num_bins}) must be at least 1: a column needs a bin to fall into")
@@ -114,7 +122,7 @@ def encode(
 
 
 def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return the positions of at most ``max_rows`` rows, drawn without replacement, in increasing order."""
+    """Return at most ``max_rows`` row positions, drawn without replacement and sorted."""
     if max_rows is None or num_rows <= max_rows:
         return np.arange(num_rows)
     return np.sort(rng.permutation(num_rows)[:max_rows])
@@ -123,14 +131,164 @@ def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generat
 def encode_pair(
     pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
 ) -> tuple[CodedTables, dict[str, Any]]:
-    """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used."""
+    """Encode at most ``max_rows`` rows of each table (None: all); also return the row counts."""
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows ({max_rows}) must be at least 1, or None for all rows")
     tables = []
-    for part, table in enumerate((pair.real, pair.synthetic)):
-        # one generator per table: which synthetic rows are drawn must not depend on the number of real ones
-        rng = np.random.default_rng([random_state, part])
+    for table_index, table in enumerate((pair.real, pair.synthetic)):
+        # One generator per table: the sampled synthetic rows must not depend on the number of real rows.
+        rng = np.random.default_rng([random_state, table_index])
         tables.append(table.iloc[sample_positions(len(table), max_rows, rng)])
-    used: dict[str, Any] = {"num_rows_real": len(tables[0]), "num_rows_synthetic": len(tables[1])}
-    used["subsampled"] = len(tables[0]) < len(pair.real) or len(tables[1]) < len(pair.synthetic)
-    return encode(tables, pair.kinds, formats=pair.formats, num_bins=num_bins), used
+    row_counts: dict[str, Any] = {"num_rows_real": len(tables[0]), "num_rows_synthetic": len(tables[1])}
+    row_counts["subsampled"] = len(tables[0]) < len(pair.real) or len(tables[1]) < len(pair.synthetic)
+    return encode(tables, pair.kinds, formats=pair.formats, num_bins=num_bins), row_counts
+
+
+LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that use one-hot features
+_MAX_ONE_HOT = 50
+_HUGE = 1e300
+
+
+class FeatureEncoder:
+    """Feature encoder, fitted on training rows without their labels."""
+
+    # Numbers are centred on the median and scaled by the inter-quartile range; a missing number becomes the
+    # median and sets an indicator. Categories become frequency ranks for trees, or one-hot indicators for
+    # linear models (the 50 most common, and one for the rest). Missing and unseen categories have their own
+    # rank or indicator.
+    def __init__(self, kinds: Mapping[str, Kind], formats: Mapping[str, str] | None = None) -> None:
+        self.kinds = dict(kinds)
+        self.formats = dict(formats or {})
+        self._centres: dict[str, tuple[float, float]] = {}
+        self._ranks: dict[str, dict[Any, int]] = {}
+
+    def fit(self, frame: pd.DataFrame) -> FeatureEncoder:
+        """Learn centres, scales and category ranks; return self."""
+        for name, kind in self.kinds.items():
+            if kind == "categorical":
+                codes, values = category_codes([frame[name]])
+                counts = np.bincount(codes[0], minlength=len(values) + 1)[1:]
+                # Stable sort: ties keep their order of appearance, which does not depend on labels.
+                order = np.argsort(-counts, kind="stable")
+                self._ranks[name] = {values[i]: rank for rank, i in enumerate(order)}
+            else:
+                self._centres[name] = _centre_scale(to_numbers(frame[name], kind, self.formats.get(name))[0])
+        return self
+
+    def transform(self, frame: pd.DataFrame, *, one_hot: bool) -> npt.NDArray[np.float32]:
+        """Return the features, shape (n, num_features); ``one_hot`` is for linear models."""
+        parts: list[Floats] = []
+        for name, kind in self.kinds.items():
+            if kind == "categorical":
+                codes, values = category_codes([frame[name]])
+                ranks = self._ranks[name]
+                rank = np.array([-1] + [ranks.get(value, -2) for value in values])[codes[0]]
+                parts.append(_indicators(rank, len(ranks)) if one_hot else rank[:, None].astype(np.float64))
+            else:
+                parts.append(self._number_features(frame[name], name, kind, clip=10.0 if one_hot else 1e30))
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def _number_features(self, column: pd.Series[Any], name: str, kind: Kind, *, clip: float) -> Floats:
+        values, unreadable = to_numbers(column, kind, self.formats.get(name))
+        centre, scale = self._centres[name]
+        # Halve first: the difference of two numbers near the largest float would overflow.
+        scaled = np.clip((np.clip(values, -_HUGE, _HUGE) / 2 - centre / 2) / (scale / 2), -clip, clip)
+        missing = np.isnan(values)
+        return np.column_stack([np.where(missing, 0.0, scaled), missing + unreadable.astype(np.float64)])
+
+
+def _centre_scale(values: Floats) -> tuple[float, float]:
+    present = np.clip(values[~np.isnan(values)], -_HUGE, _HUGE)
+    if present.size == 0:
+        return 0.0, 1.0
+    low, centre, high = np.quantile(present, [0.25, 0.5, 0.75], method="lower")
+    scale = (high - low) or (present.max() / 2 - present.min() / 2)
+    return float(centre), float(scale) or 1.0
+
+
+def _indicators(rank: npt.NDArray[Any], num_known: int) -> Floats:
+    width = min(num_known, _MAX_ONE_HOT)
+    # Column 0: missing; 1: unseen; 2: known but rare; 3 and up: common categories.
+    indicator = np.where(rank < 0, -1 - rank, np.where(rank < width, 3 + rank, 2))
+    matrix = np.zeros((rank.size, width + 3))
+    matrix[np.arange(rank.size), indicator] = 1.0
+    return matrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """Features of the same rows for trees and for linear models, each of shape (n, num_features)."""
+
+    trees: npt.NDArray[np.float32]
+    linear: npt.NDArray[np.float32] | None
+
+    @classmethod
+    def of_rows(cls, encoder: FeatureEncoder, rows: pd.DataFrame, classifiers: Sequence[str]) -> Features:
+        """Encode ``rows`` for the named classifiers."""
+        linear = encoder.transform(rows, one_hot=True) if LINEAR & set(classifiers) else None
+        return cls(trees=encoder.transform(rows, one_hot=False), linear=linear)
+
+    def of(self, name: str) -> npt.NDArray[np.float32]:
+        """Return the features for a classifier."""
+        return self.linear if name in LINEAR and self.linear is not None else self.trees
+
+
+def stack_rows(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate rows as object columns, so that mixed dtypes change no value."""
+    names = list(parts[0].columns)
+    columns = {name: np.concatenate([part[name].to_numpy(dtype=object) for part in parts]) for name in names}
+    rows: pd.DataFrame = pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in columns.items()})
+    return rows
+
+
+def shuffle(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the rows in random order."""
+    shuffled: pd.DataFrame = rows.iloc[rng.permutation(len(rows))]
+    return shuffled
+
+
+def split_sizes(
+    pair: TablePair,
+    holdout: pd.DataFrame | None,
+    test_fraction: float,
+    max_rows: int | None,
+    num_trainings: int = 1,
+) -> tuple[int, int, bool]:
+    """Return the numbers of training and test rows, and whether ``max_rows`` leaves rows unused."""
+    # The real rows are divided among ``num_trainings`` classifiers without overlap.
+    max_rows = sys.maxsize if max_rows is None else max_rows
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
+    if max_rows < 2:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 2: a classifier needs rows to learn from")
+    n = len(pair.real)
+    num_test = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
+    num_train = (n if holdout is not None else n - num_test) // num_trainings
+    if num_train < 1 or num_test < 1:
+        raise IncomputableMetricError(
+            f"{n} real rows: classifiers need at least {num_trainings + 1}, to train on and to be tested on"
+        )
+    return min(num_train, max_rows), min(num_test, max_rows), num_train > max_rows or num_test > max_rows
+
+
+def split_rows(
+    pair: TablePair,
+    holdout: pd.DataFrame | None,
+    sizes: tuple[int, int],
+    rng: np.random.Generator,
+    twin: bool = False,
+) -> tuple[pd.DataFrame, ...]:
+    """Draw real and synthetic training rows, real test rows and, with ``twin``, more real training rows."""
+    # ``sizes`` are from :func:`split_sizes`.
+    num_train, num_test = sizes
+    order = rng.permutation(len(pair.real))
+    train, test, rest = np.split(order, [num_train, num_train + (num_test if holdout is None else 0)])
+    # Tables of equal length: use the same positions of both, so that a copy of the real table trains the same
+    # classifier and no synthetic row shares its position with a test row. Otherwise positions are arbitrary.
+    same_length = len(pair.synthetic) == len(pair.real)
+    synthetic_train = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
+    test_rows = pair.real.iloc[test]
+    if holdout is not None:
+        test_rows = holdout.iloc[sample_positions(len(holdout), num_test, rng)]
+    twin_rows = (pair.real.iloc[rest[:num_train]],) if twin else ()
+    return pair.real.iloc[train], pair.synthetic.iloc[synthetic_train], test_rows, *twin_rows

@@ -1,1 +1,1 @@
-"""Parts beside the core: each meets it through the entry points in pyproject.toml, as another package would."""
+"""Extensions of the core, found through entry points like those of any other package."""

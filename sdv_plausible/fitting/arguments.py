@@ -10,26 +10,32 @@ import pandas as pd
 
 from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.public_table import check_public
 from sdv_plausible.fitting.release_budget import check_budget
-from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
-from sdv_plausible.fitting.zero_cost_entries import check_types
+from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learner_checks import check_number_of_columns
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed, truth
-from sdv_plausible.release.file.fake_columns import check_invented, check_locales
+from sdv_plausible.release.file.fake_columns import check_locales, check_placeholder_types
+from sdv_plausible.rules.rule import has_row_constraints
 from sdv_plausible.rules.rule_files import read_rules
-from sdv_plausible.table.columns.cell_reader import PLAIN, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, Spelling
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.declared.column_types import (
     check_released,
     metadata_columns,
     types_of_unknown_origin,
 )
-from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
+from sdv_plausible.table.declared.declarations import (
+    Types,
+    Undeclared,
+    explicit_domain_file,
+    uses_metadata_values,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 VOTED = "_types_were_voted_for"
@@ -74,8 +80,8 @@ class FitArguments:
         check_types(types)
         known_locales = check_locales(locales)
         check_released(metadata)
-        declarations = domain if says_written(domain) else given_file(domain)
-        earlier = earlier_losses(declarations, unit)
+        declarations = domain if uses_metadata_values(domain) else explicit_domain_file(domain)
+        earlier = read_reused_domain(declarations, unit)
         assumed: tuple[str, ...] = ()
         if types in (None, "declared"):
             _check_not_inferred(metadata, declarations)
@@ -87,7 +93,7 @@ class FitArguments:
             earlier = earlier.vouched()
         return cls(
             settings=settings, learner=learner, domain=declarations, assumed=assumed,
-            types=stated_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
+            types=released_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
         )  # fmt: skip
 
     def read(
@@ -99,16 +105,16 @@ class FitArguments:
         undeclared: Undeclared = "private",
         public: pd.DataFrame | None = None,
         anyway: bool = False,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
         name: str = "table",
     ) -> Fit:
         """The fit of a table with these columns; if types are inferred, only declared ones count."""
         domain, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
         if self.types == "voted":
-            from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
+            from sdv_plausible.fitting.column_specs import split_undeclared  # only if types are inferred
 
             columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
-        check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
+        check_placeholder_types({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         column_specs = ColumnSpecs(
             columns=columns,
             rules=rules,
@@ -120,7 +126,7 @@ class FitArguments:
             spelling=spelling,
         )
         if open_:
-            from sdv_plausible.fitting.undeclared_types import check_inference
+            from sdv_plausible.fitting.column_specs import check_inference
 
             check_inference(column_specs, self.settings, self.learner)
         declared, rule_set, specs = column_specs.read()
@@ -133,7 +139,7 @@ class FitArguments:
         )  # fmt: skip
 
 
-def stated_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
+def released_types(types: Types | None, assumed: Sequence[str], earlier: ReusedDomain) -> Types | None:
     """Source of the types as a release states it: declared if no type is assumed."""
     return "declared" if types is None and not (assumed or earlier.assumes) else types
 
@@ -155,3 +161,17 @@ def _check_not_inferred(metadata: Any, domain: Any) -> None:
             "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
             'or types="voted", or declare these columns (domain={...})',
         )
+
+
+def paid_row_cap(rows: int, rules: Any, row_cap: int | None) -> int:
+    """The ``row_cap`` of a row-by-row test: the rows wanted, unless a larger one is given."""
+    if row_cap is None and has_row_constraints(read_rules(rules)):
+        raise Refused.saying(
+            "test",
+            "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
+            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
+        )
+    if row_cap is not None and row_cap < rows:
+        rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"
+        raise Refused("row_cap", row_cap, rule)
+    return max(rows, 1) if row_cap is None else row_cap

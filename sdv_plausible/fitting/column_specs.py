@@ -6,25 +6,35 @@ with the inferred types (docs/explanation/proofs/type_votes.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE
+from sdv_plausible.fitting.options import TYPES_SHARE, VOTE_TAKES
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.parameter_checks import listed
+from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.queryable import Queryable
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.rules_and_declarations import rules_with_declarations
-from sdv_plausible.table.cells.date_texts import FORMATS
-from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.cells.dates import FORMATS, shows_time
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import Declarations, Specs, Undeclared, read_declarations
+from sdv_plausible.table.declared.declarations import (
+    Declarations,
+    Specs,
+    Undeclared,
+    explicit_domain_file,
+    read_declarations,
+    uses_metadata_values,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
 # Date formats with a time of day, one per resolution: such a column becomes two columns of the model.
@@ -63,9 +73,9 @@ class ColumnSpecs:
         """Charge of type inference; none if every type is declared."""
         if not self.open:
             return ()
-        from sdv_plausible.table.learned.type_inference import vote_entry  # only if types are open
+        from sdv_plausible.table.learned.type_inference import type_inference_entry  # only if types are open
 
-        return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
+        return (type_inference_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
     def warnings(self) -> list[str]:
         """Warning of a plan whose types are open."""
@@ -78,10 +88,10 @@ class ColumnSpecs:
 
     def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Infer the open types under differential privacy; at least one column is left to the model."""
-        from sdv_plausible.table.learned.type_inference import vote_failure, vote_types
+        from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure
 
-        failure = vote_failure(TYPES_SHARE * s.model_delta)
-        return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
+        failure = threshold_failure(TYPES_SHARE * s.model_delta)
+        return self._with_a_column(infer_types(cells, self.open, self.spelling, failure))
 
     @property
     def types(self) -> dict[str, ColumnType]:
@@ -101,3 +111,53 @@ class ColumnSpecs:
 
 def _is_modelled(spec: Mapping[str, Any]) -> bool:
     return spec.get("sdtype") in MODELLED_SDTYPES
+
+
+def split_undeclared(
+    names: Iterable[str], domain: Any, person: str | None
+) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
+    """Specifications of all columns in order, the declarations, and the columns without a type."""
+    if uses_metadata_values(domain):
+        raise Refused.saying(
+            "types",
+            'types ("voted") does not go with domain="written", which is your word for types and values '
+            "alike: declare what you know in domain={...}, or leave types out",
+        )
+    file = (explicit_domain_file(domain) or DomainFile(columns={})).without_blanks()
+    known = {name: column.words for name, column in column_types(file, person=person).items()}
+    names = list(names)
+    is_open = tuple(name for name in names if name not in known)
+    # An earlier look at a column does not matter if its type is inferred within the budget, nor a look at the
+    # two columns that a date with a time becomes.
+    voted = tuple(f"{name}: " for name in is_open)
+    looked = {
+        n: look for n, look in file.looked.items() if n in known or not (n in is_open or n.startswith(voted))
+    }
+    file = replace(file, looked=looked)
+    return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
+
+
+def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
+    """Reject rules and structures that name columns with open types, and type inference without noise."""
+    if not math.isfinite(s.epsilon):
+        raise Refused.saying(
+            "types",
+            f'types ("voted") needs a finite epsilon, as the vote takes {VOTE_TAKES}: give one, or say '
+            'types="detected"',
+        )
+    if learner.names_columns and learner.arcs is None:
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
+            "to be voted for: declare them (domain=...)",
+        )
+    arcs = learner.arcs or {}
+    structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
+    rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
+    for parameter, named in (("rules", rules), ("structure", structure)):
+        if both := [name for name in told.open if name in named]:
+            raise Refused.saying(
+                parameter,
+                f"{parameter}: {listed(both)} must have a declared type, as whoever says this knows it: try "
+                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
+            )

@@ -19,17 +19,22 @@ from sdv_plausible.fitting.public_table import starts
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import OneFamily
+from sdv_plausible.privacy.neighbours import RelatedTablesUnit
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.parameter_checks import all_there, listed
+from sdv_plausible.privacy.parameter_checks import listed, require_columns
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.rules.rule_violations import check_rows
+from sdv_plausible.rules.rules_and_declarations import check_rows
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.data_checks import Check, mostly_outside, often_cut, often_missing
+from sdv_plausible.table.data_checks import (
+    Check,
+    columns_mostly_outside,
+    columns_often_missing,
+    columns_often_truncated,
+)
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.learned.raw_queries import PrecisionCounts
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that usually mark a missing value."""
@@ -39,7 +44,7 @@ GONE_ROWS = 2000  # rows sampled from the model to estimate that share
 HIDDEN = 0.10  # warn if noise may hide digits of more than this share of the cells
 CLEARLY = 3.0  # standard deviations of noise: a larger count of missing cells is significant
 SURELY = 2.0  # standard deviations of noise in the upper bound on cells with hidden digits
-Note = Callable[[Collection[str], Collection[str] | None], list[str]]
+LookRecorder = Callable[[Collection[str], Collection[str] | None], list[str]]
 """Records a look at the rows: column names and rule digests -> sentences on the record."""
 
 
@@ -47,7 +52,7 @@ class FitWarning(UserWarning):
     """A warning of a fit; ``for_holder`` if it depends on the rows, and so is for the data owner alone."""
 
     def __init__(self, text: str, *, for_holder: bool = False) -> None:
-        super().__init__(visible(text, keep=""))
+        super().__init__(escape_controls(text, keep=""))
         self.for_holder = for_holder
 
 
@@ -60,7 +65,7 @@ def warn_of_assumed_types(planned: PrivacyLedger) -> None:
         "the metadata does not say where they are from, and detection reads types off the rows. If they were "
         'known, say types="declared", or declare these columns (domain=...)'
     )
-    if not isinstance(planned.neighbours, OneFamily):
+    if not isinstance(planned.neighbours, RelatedTablesUnit):
         text += '. Otherwise types="voted" learns them within the budget'
     warnings.warn(FitWarning(text), stacklevel=3)
 
@@ -69,7 +74,7 @@ def warn_of_assumed_types(planned: PrivacyLedger) -> None:
 class HolderDiagnostics:
     """Collects warnings for the data owner."""
 
-    note: Note | None = None  # records a comparison with the rows; without it none is made
+    note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
     told: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
 
     def warn(self) -> None:
@@ -138,8 +143,10 @@ class HolderDiagnostics:
             head = rules.fold(head) if rules else head
             present = [name for name in declared.names if name in head and name in specs]
             attributes = {name: declared_attribute(declared, name, specs) for name in present}
-            outside, cut = mostly_outside(head, attributes), often_cut(head, attributes)
-            missing = often_missing(head, [name for name in present if declared.says_missing(name) is False])
+            outside, cut = columns_mostly_outside(head, attributes), columns_often_truncated(head, attributes)
+            missing = columns_often_missing(
+                head, [name for name in present if declared.allows_missing(name) is False]
+            )
         for names, problem in (
             (outside, "{}: most cells are outside the declared values and are lost"),
             (cut, "{}: digits after the point are cut off, because whole numbers were declared"),
@@ -163,7 +170,7 @@ class HolderDiagnostics:
                 "2262"
             )
 
-    def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
+    def report_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
         """Warn of inferred domains and lost values. Uses public facts and noisy answers only."""
         missing = missing_in(domain, answers)
         if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
@@ -202,7 +209,7 @@ class HolderDiagnostics:
                 f"{', '.join(texts)}: these texts usually mean that a value is missing, and were learned as "
                 "values. If they mean missing, list them (na_values, --na-values)"
             )
-        if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
+        if rare := [f"{a.name} ({a.unlearned_share:.0%})" for a in domain if a.unlearned_share >= RARE]:
             self._add(
                 f"{', '.join(rare)}: these shares of the cells held values too rare to learn, and more "
                 "common values replace them. Declare the values (domain=...), or give more epsilon"
@@ -275,7 +282,7 @@ def missing_shares(
     """Share of missing cells by number or date column of the table, in rows sampled from the model."""
     if not isinstance(model, PrefixModel):
         return {}
-    tables_column = {name: rule.made[0] for rule in rules.making for name in rule.added}
+    tables_column = {name: rule.made[0] for rule in rules.deriving_rules for name in rule.added}
     codes, answered = model.sample(GONE_ROWS, coins), missing_in(domain, answers)
     shares: dict[str, float] = {}
     for j, attribute in enumerate(domain):
@@ -309,14 +316,14 @@ def hidden_digits(
     return hidden
 
 
-def compared(
+def compare_with_declarations(
     declared: Declarations, rules: RuleSet, specs: Specs, frame: pd.DataFrame
 ) -> tuple[Check, set[str], list[str]]:
     """Compare a table with declarations and rules: check, columns, lines that quote cells. Not private."""
     needed = {name for rule in rules.rules for name in rule.columns} | set(declared.names)
-    all_there("data", sorted(needed - set(rules.added)), list(frame.columns))
+    require_columns("data", sorted(needed - set(rules.added)), list(frame.columns))
     known = {
-        name: (declared_attribute(declared, name, specs), declared.says_missing(name))
+        name: (declared_attribute(declared, name, specs), declared.allows_missing(name))
         for name in declared.names
     }
     lines: list[str] = []

@@ -15,7 +15,7 @@ from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_in
 from sdv_plausible.fitting.fit import PaidFit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.release_budget import Budget, check_budget, check_texts, draw_all
-from sdv_plausible.fitting.reused_domain import write_learned
+from sdv_plausible.fitting.reused_domain import cost_document
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -26,7 +26,7 @@ from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
 from sdv_plausible.release.file.ledger_section import check_ledger_fits
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.contribution_bounding import person_entry
@@ -34,8 +34,8 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.domain_building import build_domain
-from sdv_plausible.table.files.storage_types import PERSON, check_storage, with_texts
-from sdv_plausible.table.learned.lost_mass import of_mass
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage, mask_invalid_utf8
+from sdv_plausible.table.learned.lost_mass import lost_mass_warnings
 from sdv_plausible.table.learned.private_domain import LearningBudget, check_bins
 
 
@@ -61,8 +61,8 @@ def learned_file(
     check_budget(budget)
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
-    stored = table = with_texts(table.set_axis(table.columns.astype(str), axis=1))
-    table = plain_cells(table)
+    stored = table = mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1))
+    table = normalize_cells(table)
     document = file.to_dict()
     types = column_types(document, person=neighbours.person)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
@@ -107,10 +107,10 @@ def learned_file(
     )
     diagnostics = HolderDiagnostics()
     diagnostics.report_unidentified_persons(neighbours.person, rows)
-    diagnostics.tell_of_domain(domain, transcript.answers)
+    diagnostics.report_domain(domain, transcript.answers)
     diagnostics.report_missing_cells(missing_in(domain, transcript.answers))
     diagnostics.report_hidden_digits(domain, plan.digits, transcript.answers)
-    diagnostics.report(of_mass(domain, transcript.answers))
+    diagnostics.report(lost_mass_warnings(domain, transcript.answers))
     diagnostics.warn()
     paid.close().charge(*person_entry(neighbours))
     return _with_learned(file, domain, paid)
@@ -124,7 +124,7 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
-    check_storage(table, learned if person is None else {**learned, person: PERSON})
+    check_storage(table, learned if person is None else {**learned, person: PERSON_SDTYPE})
 
 
 def _with_learned(file: DomainFile, domain: Domain, paid: PaidFit) -> DomainFile:
@@ -134,5 +134,5 @@ def _with_learned(file: DomainFile, domain: Domain, paid: PaidFit) -> DomainFile
         if attribute.provenance == "private":
             columns[attribute.name] = write_attribute(attribute)
             del columns[attribute.name]["name"]
-    learned = write_learned(paid.ledger, domain, paid.charge)
+    learned = cost_document(paid.ledger, domain, paid.charge)
     return replace(file, columns={**file.columns, **columns}, learned=learned).paid_for(columns)

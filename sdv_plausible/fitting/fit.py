@@ -15,7 +15,6 @@ import pandas as pd
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, ColumnSpecs
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_shares, warn_of_assumed_types
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.fitting.ledger_notes import (
     inferred_type_notes,
@@ -23,15 +22,15 @@ from sdv_plausible.fitting.ledger_notes import (
     other_type_notes,
     other_type_shares,
     personal_data_notes,
+    sentences,
     type_entries,
 )
-from sdv_plausible.fitting.model_learning import fit_release
-from sdv_plausible.fitting.plan import Plan, plan
+from sdv_plausible.fitting.plan import ExpectedNoise, Plan, plan
 from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
 from sdv_plausible.fitting.worst_case_charge import (
-    check_even,
+    check_uniform_cost,
     delta_too_small,
     open_after_inference,
     padded_domain,
@@ -42,20 +41,27 @@ from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models import is_builtin
-from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import check_blind
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.learner_checks import (
+    check_plan_independence,
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
+from sdv_plausible.queries.count_queries import ExactCounts
 from sdv_plausible.queries.queryable import Queryable
-from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
+from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer, Transcript
 from sdv_plausible.release.file.all_sections import check_sections
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.table.columns.cell_reader import read_again
+from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs
@@ -210,9 +216,9 @@ class Fit:
             ledger = settings.empty_ledger()
             ledger.charge(*entries)
             for possible in (domain, *possible_domains(domain)):
-                check_blind(self.learner, possible, settings.model_budget(ledger))
+                check_plan_independence(self.learner, possible, settings.model_budget(ledger))
         if self.earlier.voted:
-            check_even(settings, self.learner, domain)
+            check_uniform_cost(settings, self.learner, domain)
 
     # --- undeclared types -------------------------------------------------------------------------
 
@@ -259,7 +265,7 @@ class Fit:
         declared, rules, specs = self.told.read(types)
         public = self.public
         if public is not None:
-            public = read_again(public.rename(columns=str), column_types(types), self.told.spelling)
+            public = reparse_columns(public.rename(columns=str), column_types(types), self.told.spelling)
         settings = self.settings.among(len(specs))
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
 
@@ -388,7 +394,7 @@ class Fit:
         if types:
             diagnostics.report(type_notes)
             diagnostics.report_reduced_omega(self.settings.test.user_omega, len(fit.specs))
-        diagnostics.tell_of_domain(own_domain, sampler.answers)
+        diagnostics.report_domain(own_domain, sampler.answers)
         if fit.public is not None:
             diagnostics.report_unmatched_public(fit.public, learner.public.codes, domain)
         diagnostics.report_mismatches(fit.declared, fit.rules, fit.specs, rows)
@@ -447,7 +453,7 @@ class Fit:
         rules = self.rules.fitted(domain, rows.schema())
         domain = replace(domain, possible={})
         if self.rules:
-            from sdv_plausible.rules.structural_zeros import possible_pairs  # which knows every kind of rule
+            from sdv_plausible.rules.structural_zeros import possible_pairs
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
@@ -469,12 +475,96 @@ class Fit:
         with suppress(Exception):  # a custom learner's forecast may fail; the fit has been paid for
             notes = [*expected.warnings(noisy_rows), *notes]
         if any(attribute.provenance == "private" for attribute in domain):
-            from sdv_plausible.table.learned.lost_mass import of_mass  # where a domain was learned
+            from sdv_plausible.table.learned.lost_mass import lost_mass_warnings  # where a domain was learned
 
-            notes = [*notes, *of_mass(domain, answers)]
+            notes = [*notes, *lost_mass_warnings(domain, answers)]
         return notes
 
 
 def _charged_losses(entries: Sequence[LedgerEntry]) -> tuple[Loss, ...]:
     """Losses of the entries that are charged."""
     return tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
+
+
+def fit_release(
+    rows: ExactCounts,
+    domain: Domain,
+    settings: Settings,
+    learner: Learner,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> Sampler:
+    """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
+    if settings.neighbours != ledger.neighbours:
+        raise ValueError(
+            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
+            f"(the {settings.neighbours.relation}): make it with the same neighbours"
+        )
+    test, factor = settings.test, settings.test.likelihood_factor
+    settings.check_model(model_class(learner))
+    parts = split_rows(rows, settings.split, coins)
+    budget = settings.model_budget(ledger)
+    charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    transcript = transcript or Transcript()
+    seeds = Queryable(
+        parts["seeds"],
+        ledger,
+        charge,
+        coins.spawn("release"),
+        transcript=transcript,
+        name=_name(parts, "seeds"),
+    )
+    test.confirm(seeds)  # before anything else is spent
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
+    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
+    ledger.charge(*sentences(settings, learner, domain))
+    omega = settings.omega_for(model, domain.cardinalities)
+    omega.among(len(domain))  # raises before anything is drawn
+    sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler.answers = transcript.answers
+    return sampler
+
+
+def learn_model(
+    parts: Mapping[str, ExactCounts],
+    domain: Domain,
+    learner: Learner,
+    budget: ModelBudget,
+    ledger: PrivacyLedger,
+    coins: KeyedRNG,
+    transcript: Transcript | None = None,
+) -> SeedModel:
+    """Charge the learner's plan, and let it query the parts for learning, structure and parameters."""
+    rows = Queryable(
+        parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
+        parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
+        name=_name(parts, "learning"),
+    )  # fmt: skip
+    model, made = learner.fit(rows, domain, budget, coins), model_class(learner)
+    if not isinstance(model, made):
+        raise TypeError(
+            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+        )
+    return model
+
+
+def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
+    """Name of a part in the transcript: ALL_ROWS if the rows are not split."""
+    return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
+
+
+def split_rows(
+    rows: ExactCounts, split: tuple[float, float, float] | None, coins: KeyedRNG
+) -> dict[str, ExactCounts]:
+    """Parts by purpose: all rows for each, or disjoint parts by secret independent draws."""
+    if split is None:
+        return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
+    named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
+    return {
+        "learning": rows.part(0, second, named),
+        "structure": rows.part(0, first, named),
+        "parameters": rows.part(first, second, named),
+        "seeds": rows.part(second, second + split[2], named),
+    }

@@ -10,12 +10,12 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts, HoldsRows
+from sdv_plausible.queries.count_queries import ExactCounts, UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, read_again
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.contribution_bounding import choose_rows, identities, without_names
+from sdv_plausible.table.contribution_bounding import choose_rows, has_unidentified_rows, person_keys
 from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
 
 LOOKED_AT = 5000  # first rows that diagnostics read
@@ -58,7 +58,7 @@ class FitRows(Protocol):
         ...
 
 
-class InMemoryRows(HoldsRows):
+class InMemoryRows(UnpicklableRows):
     """A table in memory.
 
     Parameters
@@ -99,12 +99,12 @@ class InMemoryRows(HoldsRows):
         if neighbours.person is None or self._persons is None:
             return self
         chosen, first = choose_rows(self._persons, neighbours.rows, coins), self._persons.iloc[:LOOKED_AT]
-        unnamed = without_names(first, identities(first))
+        unnamed = has_unidentified_rows(first, person_keys(first))
         return InMemoryRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> InMemoryRows:
         """The rows with some columns parsed again as these types, and with other rules."""
-        table = read_again(self._table, types, spelling)
+        table = reparse_columns(self._table, types, spelling)
         return InMemoryRows(table, rules, unnamed=self._unnamed, given=self._given)
 
     def __len__(self) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
-from sdv_plausible.fitting.options import refuse_moved
-from sdv_plausible.fitting.partitioned_table import refuse_whole, shown_in_parts, spelling_of
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.options import check_no_moved
+from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
-from sdv_plausible.fitting.zero_cost_entries import side_entries
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -25,20 +25,19 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
-from sdv_plausible.release.file.settings_section import said, versions_of
+from sdv_plausible.release.file.settings_section import release_settings, versions_of
 from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
-from sdv_plausible.table.columns.output_types import invented_type, output_type
-from sdv_plausible.table.columns.stored_types import keeps_storage
+from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
 from sdv_plausible.table.contribution_bounding import person_entry
-from sdv_plausible.table.declared.access_log import told_of_look
+from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import Types, says_written
-from sdv_plausible.table.declared.spec_words import check_table_name
+from sdv_plausible.table.declared.declarations import Types, uses_metadata_values
+from sdv_plausible.table.declared.specifications import check_table_name
 
 
 def fit_source(
@@ -126,13 +125,13 @@ def fit_source(
     >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
-    refuse_moved("fit_source", moved, model=model, test=test)
+    check_no_moved("fit_source", moved, model=model, test=test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
     WorkerPool.of(workers)
     check.truth("progress", progress)
     check.truth("allow_no_claim", allow_no_claim)
-    if says_written(domain):
+    if uses_metadata_values(domain):
         raise check.Refused.saying(
             "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
         )
@@ -141,7 +140,7 @@ def fit_source(
         neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
     settings, learner = arguments.settings, arguments.learner
-    refuse_whole(settings.test, learner)
+    check_partitionable(settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
@@ -152,17 +151,17 @@ def fit_source(
         raise ValueError(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
-    words = said(
+    words = release_settings(
         settings, model, fit.told.open, max_bins=max_bins, types=arguments.types, locales=arguments.locales,
         enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
     )  # fmt: skip
-    side = side_entries(random_state, has_constraints=False, types=types, assumed=fit.assumed)
+    side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
     coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    diagnostics = HolderDiagnostics(partial(told_of_look, domain))
+    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
-        shown_in_parts(
+        open_in_parts(
             source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
             tell=tell, workers=workers,
         ) as parts,
@@ -171,11 +170,11 @@ def fit_source(
         paid = fit.opened(budget)  # before the first row
         result = fit.run(parts.rows(fit.rules, modelled), paid, coins, diagnostics)
     columns = {**columns, **column_types(result.types)}
-    release = release_of(
+    release = make_release(
         result, fit, columns, table_name, storage={
             name: stored
             for name, stored in parts.source.storage.items()
-            if name in columns and keeps_storage(columns[name].words, voted=name in result.types)
+            if name in columns and uses_storage(columns[name].words, voted=name in result.types)
         },
     )  # fmt: skip
     diagnostics.warn()
@@ -186,7 +185,7 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
     """Specifications of the columns to read: the named ones, or all if types are inferred."""
     person = arguments.settings.neighbours.person
     if arguments.types == "voted":
-        from sdv_plausible.fitting.undeclared_types import split_undeclared  # only if types are inferred
+        from sdv_plausible.fitting.column_specs import split_undeclared  # only if types are inferred
 
         if metadata is not None:
             raise check.Refused.saying(
@@ -213,7 +212,7 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
     return {name: kind.words for name, kind in known.items()}
 
 
-def release_of(
+def make_release(
     result: FitResult,
     fit: Fit,
     types: Mapping[str, ColumnType],
@@ -226,7 +225,9 @@ def release_of(
     sampler = result.sampler
     assert isinstance(sampler, PrefixSampler)  # by the release test
     return Release(
-        schema=replace(schema_of(types, result.rules.whole(result.domain), name, storage), primary_key=key),
+        schema=replace(
+            release_schema(types, result.rules.whole(result.domain), name, storage), primary_key=key
+        ),
         domain=result.domain, rules=result.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=AnswersSection(sampler.answers, result.domain.names), ledger=result.ledger,
@@ -235,7 +236,7 @@ def release_of(
     )  # fmt: skip
 
 
-def schema_of(
+def release_schema(
     types: Mapping[str, ColumnType],
     domain: Domain,
     name: str,
@@ -249,7 +250,7 @@ def schema_of(
                 name=column,
                 label=column,
                 spec=spec.words,
-                dtype=output_type(domain[column]) if column in domain else invented_type(spec.words),
+                dtype=output_type(domain[column]) if column in domain else generated_type(spec.words),
                 storage=storage.get(column),
             )
             for column, spec in types.items()

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_plausible.mechanism.privacy_tests.parameter_search import cheapest
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.privacy_test import PREFIX_CELLS
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest, cheapest
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
+from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learner_checks import makes
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.models.learner_checks import model_class
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
+from sdv_plausible.privacy.parameter_checks import listed, one_of
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.declared.personal_names import personal_sdtype
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.column_types import personal_sdtype
+from sdv_plausible.table.declared.declarations import Declarations, Specs, Types
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 FOR_SURE = 6.0  # standard deviations; among 100 columns with 1000 types noise exceeds it once in 10,000 fits
 RARE = 0.01  # smallest share of a column's cells whose loss is reported
@@ -47,29 +50,37 @@ MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released a
 
 def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[LedgerEntry, ...]:
     """The notes on plausible deniability, and on the paper's accounting where it applies."""
-    entries = [_entry(SAID[0], deniability(settings, latent=settings.tests_latent_points(makes(learner))))]
+    entries = [
+        _entry(
+            SENTENCE_ENTRIES[0],
+            deniability(settings, latent=settings.tests_latent_points(model_class(learner))),
+        )
+    ]
     budget = settings.model_budget(settings.empty_ledger())
     if is_builtin(learner) and (printed := learner.as_printed(domain, budget)):
-        entries.append(_entry(SAID[1], as_printed(settings, *printed)))
+        entries.append(_entry(SENTENCE_ENTRIES[1], as_printed(settings, *printed)))
     return tuple(entries)
 
 
 def noise_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """Entry on the effects of noise; none without notes."""
-    return _entries(SAID[2], notes)
+    return _entries(SENTENCE_ENTRIES[2], notes)
 
 
 def type_entries(notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """Entry on inferred types; none without notes."""
-    return _entries(SAID[3], notes)
+    return _entries(SENTENCE_ENTRIES[3], notes)
 
 
 def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
     """Notes on what type inference left out, from its noisy answers alone."""
-    from sdv_plausible.table.learned.type_inference import OTHERS, others_of  # only if types are inferred
+    from sdv_plausible.table.learned.type_inference import (  # only if types are inferred
+        OTHERS,
+        other_kind_shares,
+    )
 
     hidden, others = [], []
-    for name, (decided, share) in others_of(answers, spelling).items():
+    for name, (decided, share) in other_kind_shares(answers, spelling).items():
         if not decided:
             hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
             continue
@@ -92,9 +103,9 @@ def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: 
 
 def other_type_shares(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
     """Upper 95 % bound on the share of cells of another type, by column with an inferred type."""
-    from sdv_plausible.table.learned.type_inference import others_of  # only if types are inferred
+    from sdv_plausible.table.learned.type_inference import other_kind_shares  # only if types are inferred
 
-    shares = others_of(answers, spelling)
+    shares = other_kind_shares(answers, spelling)
     return {
         name: round(share.most, 4) for name, (decided, share) in shares.items() if decided and name in types
     }
@@ -177,3 +188,67 @@ def as_printed(settings: Settings, model: str, missed: str) -> str:
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
     return f"{text}; it misses {missed}"
+
+
+def check_types(types: Any) -> None:
+    """Reject an unknown ``types``: a typo must not give a guarantee for types read off the rows."""
+    if types is not None:
+        one_of("types", types, get_args(Types), ", or None")
+
+
+def entries_without_cost(
+    random_state: int | None,
+    *,
+    has_constraints: bool,
+    transformers: Sequence[str] = (),
+    types: Types | None = "declared",
+    assumed: Sequence[str] = (),
+) -> list[LedgerEntry]:
+    """One entry for each thing that reads the rows without noise or reveals the noise.
+
+    ``types`` is the source of semantic types and date formats; ``transformers`` and ``assumed`` are columns.
+    """
+    reasons = {}
+    if types == "detected":
+        reasons["types"] = (
+            "semantic types and date formats detected in the rows",
+            "semantic types were detected in the rows, where one row can change what a column is taken for; "
+            "declare them: give "
+            "every column its sdtype, in the domain file or in metadata that you wrote, and say "
+            'types="declared", or have the cells vote (types="voted")',
+        )
+    if random_state is not None:
+        reasons["coins"] = (
+            f"random_state = {random_state}",
+            "the coins come from random_state and can be guessed; leave random_state out",
+        )
+    if has_constraints:
+        reasons["constraints"] = (
+            "SDV constraints",
+            "SDV constraints learn from the rows without noise; drop them",
+        )
+    if transformers:
+        reasons["transformers"] = (
+            f"transformers of {', '.join(transformers)}",
+            "your own transformers learn from the rows without noise; leave the default ones",
+        )
+    no_claim = [
+        LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+        for name, (how, note) in reasons.items()
+    ]
+    return [*assumed_types_entry(assumed), *no_claim]
+
+
+def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
+    """Entry of column types of unknown origin, on which the guarantee depends; none without columns."""
+    if not columns:
+        return []
+    how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"
+    note = (
+        'the total holds if they were known without the data: types="declared" is your word that they were; '
+        'types="voted" learns those of a single table within the budget'
+    )
+    entry = LedgerEntry(
+        name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
+    )
+    return [entry]

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from sdv_plausible.models import is_builtin
-from sdv_plausible.table.columns.column_document import schema_of
+from sdv_plausible.table.columns.column_document import type_words_by_column
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "watch_passes", "record",  # paths and rows
@@ -60,7 +60,7 @@ def without_details(metadata: Any) -> Any:
 def _schema_document(document: Mapping[str, Any]) -> dict[str, Any]:
     schema = deepcopy(dict(document))
     for table in schema.get("tables", {"table": schema}).values():
-        table["columns"] = schema_of(table.get("columns", {}))
+        table["columns"] = type_words_by_column(table.get("columns", {}))
     return schema
 
 

@@ -2,7 +2,7 @@
 
 An option belongs to the constructor, or to a value object of one of its arguments: a test, a model, a person
 or a published table. On the command line and in release files all options are flat. This module imports
-nothing, so that ``--help`` works without SDV.
+little, so that ``--help`` works without SDV.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from sdv_plausible.utils.entry_points import extension_names
 
 MODELS = {
     "bayesian_network": "Bayesian network, adaptive (default)",
@@ -21,6 +23,7 @@ MODELS = {
     "latent": "autoencoder",
     "uniform": "the same as random",
 }
+MODELS |= {name: name for name in extension_names("learner") if name not in MODELS}  # of other packages
 TESTS = {
     "release": "one guarantee for any number of rows (default)",
     "randomized": "row by row, randomised: every row costs",
@@ -166,7 +169,7 @@ def moved_to(name: str, value: Any) -> str | None:
     return f"give {VALUES[of[0]]}={of[0]}({name}={shown})" if of else None
 
 
-def refuse_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
+def check_no_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
     """Raise TypeError for an unknown keyword argument of ``where``, naming the replacement of those of 0.1.
 
     ``beside`` has the arguments that take value objects, as they were given.
@@ -182,18 +185,18 @@ def refuse_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
         raise TypeError(f"{name}: {way}")
 
 
-def misplaced(argument: str, chosen: str, given: Iterable[str]) -> str | None:
+def unused_option(argument: str, chosen: str, given: Iterable[str]) -> str | None:
     """The first of some flat options that the chosen test or model does not use; None if all are used."""
     held = {name: OPTIONS[name].of for name in given if name != argument and _argument(name) == argument}
     return next((name for name, of in held.items() if NAMED[argument].get(chosen) not in of), None)
 
 
-def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
+def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Constructor arguments from flat options and "model_parameters", with value objects built."""
     from sdv_plausible.fitting.public_table import PublicTable
     from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
-    from sdv_plausible.privacy.neighbours import person_of
+    from sdv_plausible.privacy.neighbours import person_from_fields
     from sdv_plausible.privacy.parameter_checks import Refused
 
     arguments: dict[str, Any] = {}
@@ -206,7 +209,7 @@ def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
     if of["model"] or more is not None:
         arguments["model"] = named_learner(arguments.get("model", default_of("model")), more, **of["model"])
     if of["person"]:
-        arguments["person"] = person_of(arguments.get("person"), *of["person"].values())
+        arguments["person"] = person_from_fields(arguments.get("person"), *of["person"].values())
     if of["public"]:
         if arguments.get("public") is None:
             given = next(iter(of["public"].values()))

@@ -15,14 +15,14 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded_rows import check_person
-from sdv_plausible.sources.progress import Progress, Tell
+from sdv_plausible.sources.progress import Progress, ReportProgress
 from sdv_plausible.sources.source import PART_ROWS, Source
-from sdv_plausible.sources.source_counts import check_places
+from sdv_plausible.sources.source_counts import check_row_order
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.cells.dates import check_dates
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.atomic_files import part_folder, remove_leftovers
 
@@ -41,7 +41,7 @@ class PartitionedTable(NamedTuple):
 
 
 @contextmanager
-def shown_in_parts(
+def open_in_parts(
     source: Any,
     types: Mapping[str, ColumnType],
     settings: Settings,
@@ -52,7 +52,7 @@ def shown_in_parts(
     infers: bool = False,
     sdv_sees_rows: bool = False,
     rows: int = PART_ROWS,
-    tell: Tell | None = None,
+    tell: ReportProgress | None = None,
     workers: int | None = None,
 ) -> Iterator[PartitionedTable]:
     """Open a table in parts for one fit; if it is paid for, the form of text files is checked, too."""
@@ -67,15 +67,15 @@ def shown_in_parts(
             'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
             'read_parquet), declare every column, or take "private"',
         )
-    refuse_whole(settings.test, learner)
+    check_partitionable(settings.test, learner)
     table = open_source(source, types, rows)
-    table.crew, table.progress = WorkerPool.of(workers), Progress(tell)
+    table.worker_pool, table.progress = WorkerPool.of(workers), Progress(tell)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)
     _check_scratch(table, scratch)
     if settings.splits_rows and scratch is None and not table.on_cluster:  # cached codes have fixed places
-        check_places(table)
+        check_row_order(table)
     if is_paid:
         table.check_form()
     with (
@@ -103,7 +103,7 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
     remove_leftovers(Path(scratch))
 
 
-def refuse_whole(test: PrivacyTest, model: Any) -> None:
+def check_partitionable(test: PrivacyTest, model: Any) -> None:
     """Reject a test or a learner that needs all records in memory, before anything is paid."""
     if not isinstance(test, ReleaseTest):
         raise Refused.saying(
@@ -122,4 +122,4 @@ def refuse_whole(test: PrivacyTest, model: Any) -> None:
 
 def spelling_of(source: Any) -> Spelling:
     """How a source writes cells as text."""
-    return source.spelling if isinstance(source, Files) else PLAIN
+    return source.spelling if isinstance(source, Files) else PLAIN_SPELLING

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
+import numpy as np
+
 from sdv_plausible.fitting.ledger_notes import sentences
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.row_tests import DEFAULT_ROW_CAP
-from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
-from sdv_plausible.models.learner_checks import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.forecast import Forecast, numeric_category_warnings, rows_needed
+from sdv_plausible.models.learner_checks import (
+    impossible_seed_probability,
+    model_class,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.html_templates import fragment
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.fitting.frontier import Frontier
@@ -93,7 +102,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
-        return "\n".join([f"{_TITLE}\n{self.ledger}", *(visible(line, keep="") for line in lines)])
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
@@ -152,7 +161,7 @@ def plan(
     expected = ExpectedNoise(
         settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
     )
-    warnings = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
+    warnings = [*expected.warnings(table_rows, num_rows), *numeric_category_warnings(domain)]
     if settings.neighbours.bias:
         warnings.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()
@@ -204,11 +213,13 @@ def _planned_ledger(
     settings: Settings, learner: Any, domain: Domain, extra: tuple[LedgerEntry, ...]
 ) -> PrivacyLedger:
     """The ledger of a whole fit."""
-    settings.check_model(makes(learner))
+    settings.check_model(model_class(learner))
     ledger = _ledger_before_model(settings, learner, extra)
     budget = settings.model_budget(ledger)
     factor = settings.test.likelihood_factor
-    ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
+    ledger.charge(
+        *settings.test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    )
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     return ledger
@@ -230,7 +241,7 @@ def _frontier_of(
         settings,
         assumed.cardinalities,
         num_rows,
-        plausible_gamma(learner, factor) == 1 and not far_share(learner, factor),
+        plausible_gamma(learner, factor) == 1 and not impossible_seed_probability(learner, factor),
         lambda changed: _planned_ledger(changed, learner, domain, extra),
         ks,
     )
@@ -262,3 +273,68 @@ def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger
             "print(plan()) shows what else is charged, or why no claim is made"
         )
     return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)
+
+
+_OF_MODEL: set[Part] = {"structure", "parameters", "seeds"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExpectedNoise:
+    """Expected noise of a release, from public facts; its methods take a number of rows."""
+
+    settings: Settings
+    learner: Learner
+    domain: Domain
+    budget: ModelBudget
+    public: bool = False  # learning starts from a published table: there is no forecast
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        learner: Learner,
+        domain: Domain,
+        ledger: PrivacyLedger,
+        *,
+        public: bool = False,
+    ) -> ExpectedNoise:
+        """Expected noise of a finished fit, with the model budget that its ledger shows."""
+        before = settings.empty_ledger()
+        for entry in ledger.entries:
+            if not entry.envelope and entry.losses and _OF_MODEL & {*entry.parts}:
+                break
+            before.charge(entry)
+        budget = settings.model_budget(before)
+        return cls(settings=settings, learner=learner, domain=domain, budget=budget, public=public)
+
+    def forecast(self, rows: int) -> Forecast | None:
+        """Forecast at a number of rows; None if the learner has none."""
+        if self.public or not len(self.domain):
+            return None
+        share = sum(self.settings.split[:2]) if self.settings.split else 1.0  # of the rows, for learning
+        forecast = self.learner.forecast(self.domain, self.budget, max(round(share * rows), 1))
+        return replace(forecast, rows=rows) if forecast else None
+
+    def warnings(self, rows: int | None, wanted: int | None = None) -> list[str]:
+        """Warnings of output close to noise, or of none, for ``wanted`` synthetic rows."""
+        forecast = self.forecast(rows) if rows else None
+        return [*self.settings.test.warnings(wanted, rows), *(forecast.warnings() if forecast else [])]
+
+    def rows_of(self, answers: Sequence[NoisyAnswer]) -> int | None:
+        """The noisy number of rows, at least 1; None if no answer contains it."""
+        split = self.settings.split
+        if split is None:
+            is_counted = any(answer.rows == ALL_ROWS and _counts_rows(answer) for answer in answers)
+            return max(number_of_rows(answers, len(self.domain)), 1) if is_counted else None
+        shares = {
+            "structure": split[0],
+            "parameters": split[1],
+            "learning": sum(split[:2]),
+            "seeds": split[2],
+        }
+        sums = [a.values.sum() / shares[a.rows] for a in answers if _counts_rows(a) and shares.get(a.rows)]
+        return max(round(float(np.mean(sums))), 1) if sums else None
+
+
+def _counts_rows(answer: NoisyAnswer) -> bool:
+    return answer.asked.kind in ("counts", "number of rows")

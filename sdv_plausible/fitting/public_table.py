@@ -15,12 +15,12 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.canonical_forms import is_text
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
-from sdv_plausible.table.files.storage_types import check_storage, with_texts
-from sdv_plausible.utils.error_messages import unhashable_types
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
+from sdv_plausible.table.files.storage_types import check_storage, mask_invalid_utf8
+from sdv_plausible.utils.text_output import unhashable_types
 
 LONGEST_SOURCE = 200
 NOTE = (
@@ -90,7 +90,7 @@ def check_public(
     known = columns if isinstance(columns, Mapping) else {}
     sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
     read = {name: one for name, one in sdtypes.items() if one in MODELLED_SDTYPES}
-    check_storage(plain_cells(public.set_axis(names, axis=1)), read)
+    check_storage(normalize_cells(public.set_axis(names, axis=1)), read)
     nested = [name for name in public if unhashable_types(public[name])]
     if nested:
         raise Refused.saying(
@@ -121,7 +121,9 @@ def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
     return bool(first.equals(second) and first.notna().sum() == one.notna().sum() == other.notna().sum())
 
 
-def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:
+def check_public_given(
+    public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool
+) -> None:
     """Reject a published table that was not saved, is the table itself, or meets SDV transformers."""
     if public is None and said[0] is not None:
         raise Refused.saying(
@@ -152,13 +154,13 @@ def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
 
 def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleSet) -> Any:
     """A copy of the learner with the codes of the published table; cells outside the domain are -1."""
-    frame = plain_cells(with_texts(public.set_axis(public.columns.astype(str), axis=1))).reset_index(
-        drop=True
-    )
+    frame = normalize_cells(
+        mask_invalid_utf8(public.set_axis(public.columns.astype(str), axis=1))
+    ).reset_index(drop=True)
     # Rules apply if the table has their columns: of a column with an inferred type it may lack them.
-    making = tuple(rule for rule in rules.making if {*rule.columns} <= {*frame, *rules.added})
+    deriving_rules = tuple(rule for rule in rules.deriving_rules if {*rule.columns} <= {*frame, *rules.added})
     if rules:
-        frame = replace(rules, making=making).fold(frame)
+        frame = replace(rules, deriving_rules=deriving_rules).fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
     for j, attribute in enumerate(domain):
         if attribute.name in frame:

@@ -5,26 +5,38 @@ Proofs: ``docs/explanation/proofs/budget.md``.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, add_up
+from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter, add_up
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import CONDITION, PUBLIC, gain, right_by, rounded_up, total_of
-from sdv_plausible.privacy.noise.opendp import check_there
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_conclusions
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    PUBLIC,
+    attacker_accuracy,
+    attacker_sentence,
+    rounded_up,
+    total_sentence,
+)
+from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
-from sdv_plausible.utils.atomic_files import locked
-from sdv_plausible.utils.printable import visible
-
-if TYPE_CHECKING:
-    from sdv_plausible.fitting.budget_file import BudgetCharge, BudgetState
+from sdv_plausible.utils.atomic_files import locked, write_atomically
+from sdv_plausible.utils.file_paths import open_regular_file
+from sdv_plausible.utils.json_schema import strict_json
+from sdv_plausible.utils.text_output import escape_controls
 
 FilterName = Literal["sum", "rho"]
 
@@ -69,8 +81,6 @@ class Budget:
             if self._path.exists():
                 self._read()
             else:
-                from sdv_plausible.fitting.budget_file import BudgetState
-
                 BudgetState(filter=self._filter).write(self._path)
 
     @property
@@ -113,7 +123,7 @@ class Budget:
             filter cannot compose. Nothing is charged.
         """
         self.check_claim(planned)
-        check_there()
+        check_opendp()
         cost = self._filter.cost(planned.losses, planned.delta)
         later = [] if then is None else [self._filter.cost(then.losses, then.delta)]
         again = when is not None
@@ -128,8 +138,6 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost, *later]):
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
-            from sdv_plausible.fitting.budget_file import BudgetCharge
-
             assumes = any(ledger.assumed_types for ledger in (planned, then) if ledger is not None)
             charge = BudgetCharge(when=when, what=what, cost=cost, assumes_types=assumes)
             state.with_charge(charge, planned.neighbours).write(self._path)
@@ -185,13 +193,14 @@ class Budget:
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
-        source, right = "everything charged to this budget", right_by(epsilon, delta)
-        stated = total_of(epsilon, delta, unit.relation, is_conditional=is_conditional)
+        source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
+        stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
-            f"{gain(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
-            f"that anyone can draw from everything released by the {fits} charged to this budget, and by "
+            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: "
+            f"every conclusion that anyone can draw from everything released by the {fits} charged to this "
+            "budget, and by "
             "those still to come, each chosen in the light of earlier releases or not, "
-            f"{conclusions(unit, epsilon, delta)}. {PUBLIC}"
+            f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:
@@ -204,7 +213,7 @@ class Budget:
         for fit in state.fits:
             spent = ", ".join(f"{unit} {rounded_up(cost, 4)}" for unit, cost in fit.cost.items())
             lines.append(f"  {fit.when}  {spent}  {fit.what}{f', {CONDITION}' if fit.assumes_types else ''}")
-        return "\n".join(visible(line, keep="") for line in lines)
+        return "\n".join(escape_controls(line, keep="") for line in lines)
 
     def __repr__(self) -> str:
         try:
@@ -215,8 +224,6 @@ class Budget:
     # --- the file ---------------------------------------------------------------------------------------
 
     def _read(self) -> BudgetState:
-        from sdv_plausible.fitting.budget_file import BudgetState
-
         state = BudgetState.read(self._path)
         if state.filter != self._filter:
             there = state.filter
@@ -321,3 +328,124 @@ def _too_much(state: BudgetState, cost: Cost, *, again: bool) -> str:
         f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. "
         f"Nothing{' but its count of the rows' if again else ''} was charged"
     )
+
+
+FORMAT = "sdv-plausible budget 1"
+_MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetCharge:
+    """One charge, written before the fit reads a row.
+
+    It does not depend on the rows, nor on whether the fit succeeded. A fit with a row count makes two charges
+    with the same date and name; the second one depends on the noisy count.
+    """
+
+    when: str  # date and time of the charge, in UTC
+    what: str
+    cost: Cost  # amount by unit of the filter
+    assumes_types: bool = False  # whether the guarantee assumes column types of unknown origin
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; ``assumes_types`` is written only if true."""
+        plain = {name: value for name, value in asdict(self).items() if name != "assumes_types"}
+        return {**plain, "assumes_types": True} if self.assumes_types else plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetState:
+    """Content of a budget file."""
+
+    filter: PrivacyFilter  # the total, and how costs compose
+    neighbours: Neighbours | None = None  # privacy unit of all fits; None before the first
+    fits: tuple[BudgetCharge, ...] = ()  # in order
+
+    @property
+    def costs(self) -> list[Cost]:
+        """Costs of all charges."""
+        return [fit.cost for fit in self.fits]
+
+    def with_charge(self, charge: BudgetCharge, neighbours: Neighbours) -> BudgetState:
+        """The state with one more charge."""
+        return replace(self, fits=(*self.fits, charge), neighbours=neighbours)
+
+    def write(self, path: Path) -> None:
+        """Replace the file durably."""
+        content = {
+            "format": FORMAT,
+            "epsilon": self.filter.epsilon,
+            "delta": self.filter.delta,
+            "filter": self.filter.name,
+            "neighbours": None if self.neighbours is None else asdict(self.neighbours),
+            "fits": [fit.to_dict() for fit in self.fits],
+        }
+        text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+        write_atomically(path, text)
+
+    @classmethod
+    def read(cls, path: Path) -> BudgetState:
+        """Read a file."""
+        try:
+            with open_regular_file(path) as file:
+                _check_links(file.fileno(), path)
+                data = file.read(_MOST_BYTES + 1)
+        except FileNotFoundError:
+            raise ValueError(
+                f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
+            ) from None
+        try:
+            if len(data) > _MOST_BYTES:
+                raise ValueError("too large")
+            return _state(strict_json(data.decode("utf-8")))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(
+                f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
+                f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
+            ) from None
+
+
+def _check_links(file: int, path: Path) -> None:
+    """Reject a file with hard links: after a write, each name would be a budget of its own."""
+    if (names := os.fstat(file).st_nlink) > 1:
+        raise Refused.saying(
+            "path",
+            f"path ({str(path)!r}): this budget file has {names} names (hard links), and what is charged "
+            "under one would be left under the others: remove these, or take a symbolic link instead",
+        )
+
+
+def _state(content: Any) -> BudgetState:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"not of format {FORMAT!r}")
+    if content.pop("sha256", None) != _digest(content):
+        raise ValueError("its digest does not fit")
+    neighbours = content["neighbours"]
+    state = BudgetState(
+        filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
+        neighbours=None if neighbours is None else neighbours_from_fields(neighbours),
+        fits=tuple(
+            BudgetCharge(
+                when=f["when"],
+                what=f["what"],
+                cost=dict(f["cost"]),
+                assumes_types=f.get("assumes_types", False),
+            )
+            for f in content["fits"]
+        ),
+    )
+    if not all(isinstance(fit.assumes_types, bool) for fit in state.fits):
+        raise ValueError("assumes_types must be true or false")
+    units = set(state.filter.limits)
+    for cost in state.costs:
+        if set(cost) != units or not all(
+            isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
+        ):
+            raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
+    if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
+        raise ValueError("its charges contradict its limits")
+    return state
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8")).hexdigest()

@@ -12,10 +12,9 @@ from typing import Any
 
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.entries import EARLIER, LedgerEntry, counted
-from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
+from sdv_plausible.privacy.entries import REUSED_PREFIX, LedgerEntry, entries_in_total
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.ledger_record import entry_name, quoted, rounded_up, says
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.file.document_nodes import DocumentNode
@@ -23,12 +22,12 @@ from sdv_plausible.release.file.ledger_section import MOST_COLUMNS, read_ledger,
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.declared.declarations import given_file, looked_at
+from sdv_plausible.table.declared.declarations import explicit_domain_file, with_access_record
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.declared.specifications import origin_of
+from sdv_plausible.table.declared.specifications import declared_provenance
 from sdv_plausible.table.learned.private_domain import LearningBudget
 
-_CARRIED = rf'{EARLIER} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
+_CARRIED = rf'{REUSED_PREFIX} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +62,7 @@ class ReusedDomain:
         return rest
 
 
-def write_learned(
+def cost_document(
     ledger: PrivacyLedger, domain: Iterable[Attribute], charge: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The cost of learned columns as a domain file stores it; ``charge`` has ``when`` and ``what``."""
@@ -71,7 +70,7 @@ def write_learned(
     return {"charge": charge, "columns": paid, "ledger": write_ledger(ledger)}
 
 
-def with_charges(
+def with_cost(
     domain: Domain,
     ledger: PrivacyLedger,
     charge: Mapping[str, str] | None = None,
@@ -80,7 +79,7 @@ def with_charges(
     """The domain of a fit with its cost, for later fits; ``others`` are inferred types of other columns."""
     # An entry without a guarantee also ends that of the domain if a column was learned or a rule was changed
     # after a look.
-    charged = (e for e in counted(ledger.entries) if "domain" in e.parts and e.status == "charged")
+    charged = (e for e in entries_in_total(ledger.entries) if "domain" in e.parts and e.status == "charged")
     paid = [_of_domain(entry) for entry in charged]
     paid += [entry for entry in ledger.entries if entry.assumes]
     marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
@@ -89,13 +88,13 @@ def with_charges(
     ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
     cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
     cost.charge(*paid, *ended)
-    learned = write_learned(cost, domain, charge)
+    learned = cost_document(cost, domain, charge)
     if any(entry.name == "types" for entry in paid):
         learned["types"] = {name: type_words(words) for name, words in others.items()}
     return replace(domain, learned=learned)
 
 
-def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:
+def with_look_record(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:
     """The domain of a fit with the record of looks at its columns and rules, which have these ``digests``."""
     saw_rules = looks.looked_rules is not None
     seen = (
@@ -103,7 +102,7 @@ def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Colle
         for name in domain.names
         if not {name, *rules.behind(name)}.isdisjoint(looks.looked) or (saw_rules and name in rules.added)
     )
-    return looked_at(domain, {*looks.looked, *seen}, digests if saw_rules else None)
+    return with_access_record(domain, {*looks.looked, *seen}, digests if saw_rules else None)
 
 
 def without_assumed_format(attribute: Attribute, ledger: PrivacyLedger) -> Attribute:
@@ -123,18 +122,18 @@ def _of_domain(entry: LedgerEntry) -> LedgerEntry:
     return replace(entry, mechanism=how, losses=losses, scope="the domain", parts=("domain",), envelope=False)
 
 
-def was_voted(file: DomainFile | None) -> bool:
+def has_inferred_types(file: DomainFile | None) -> bool:
     """Whether the types of a learned domain were inferred, by its record of the cost."""
     return any(entry.get("name") == "types" and entry.get("losses") for entry in _recorded(file))
 
 
-def of_the_rows(file: DomainFile | None) -> set[str]:
+def columns_from_rows(file: DomainFile | None) -> set[str]:
     """Columns whose declared types may come from the rows, so that they declare nothing."""
     if file is None:
         return set()
     assumed = {name for entry in _recorded(file) for name in entry.get("assumes") or ()}
     origins = {
-        name: words.provenance if isinstance(words, Attribute) else origin_of(words)
+        name: words.provenance if isinstance(words, Attribute) else declared_provenance(words)
         for name, words in file.declarations().items()
     }
     return assumed | {name for name, origin in origins.items() if origin in ("inferred", "edited")}
@@ -145,9 +144,9 @@ def _recorded(file: DomainFile | None) -> Sequence[Mapping[str, Any]]:
     return (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
 
 
-def earlier_losses(domain: Any, neighbours: Neighbours) -> ReusedDomain:
+def read_reused_domain(domain: Any, neighbours: Neighbours) -> ReusedDomain:
     """The cost of the domain that a fit is given; ValueError if its record is damaged or for another unit."""
-    file = given_file(domain)
+    file = explicit_domain_file(domain)
     if file is None or file.learned is None:
         return ReusedDomain()
     learned = file.learned
@@ -203,7 +202,7 @@ def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
     entry = replace(entry, envelope=False, name=entry_name(entry.name), scope=scope)
     if re.fullmatch(_CARRIED, entry.mechanism) and not entry.note:
         return entry
-    how, note = f"{EARLIER} {at}: {quoted(entry.mechanism)}", entry.note and says(entry.note)
+    how, note = f"{REUSED_PREFIX} {at}: {quoted(entry.mechanism)}", entry.note and says(entry.note)
     if entry.status == "no claim":
         why = quoted(entry.note or entry.mechanism)
         note = f"the domain was learned in a fit without a claim: {why}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy.accounting.losses import PureDP
-from sdv_plausible.privacy.entries import COUNT, LedgerEntry
+from sdv_plausible.privacy.entries import ROW_COUNT_ENTRY, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.parameter_checks import listed
@@ -103,7 +103,7 @@ def rows_needed(of_model: Mapping[str, int], rules: RuleSet) -> dict[str, int]:
     return needed
 
 
-def goes_on(noisy: float, scale: float, needed: Mapping[str, int]) -> bool:
+def has_enough_rows(noisy: float, scale: float, needed: Mapping[str, int]) -> bool:
     """Whether a fit continues: the noisy count plus ``DEVIATIONS`` standard deviations is enough."""
     return not are_too_few(noisy + DEVIATIONS * math.sqrt(2) * scale, needed)
 
@@ -145,7 +145,7 @@ def count_entry(s: Settings) -> LedgerEntry:
     """Ledger entry of the count; ``s`` has the total epsilon."""
     epsilon = count_epsilon(s.epsilon)
     return LedgerEntry(
-        name=COUNT,
+        name=ROW_COUNT_ENTRY,
         mechanism=(
             f"a noisy number of rows (Laplace noise of scale {rounded_up(s.neighbours.rows / epsilon, 4)}), "
             "by which a fit ends where most undeclared columns would be lost"
@@ -173,7 +173,7 @@ def check_row_count(rows: Queryable, s: Settings, needed: Mapping[str, int], spe
     epsilon = count_epsilon(s.epsilon)
     answer = rows.ask_laplace(RowCountQuery(), epsilon)
     noisy = float(answer.values[0])
-    if not goes_on(noisy, answer.sigma, needed):
+    if not has_enough_rows(noisy, answer.sigma, needed):
         count = max(round(noisy), 0)
         raise TooFewRowsError.of(count, lost_at(count, needed), epsilon, specs)
 

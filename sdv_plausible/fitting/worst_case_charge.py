@@ -87,7 +87,7 @@ def possible_domains(domain: Domain) -> Iterator[Domain]:
         )
 
 
-def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
+def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:
     """Reject a learner whose kind of cost depends on the number of columns, which an earlier fit inferred."""
     arcs = learner.arcs or {}
     named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
-from sdv_plausible.utils.entry_points import extension, extension_names, extension_place
+from sdv_plausible.utils.entry_points import extension, extension_location, extension_names
 
 DEFAULT = "bayesian_network"
 NAMES = (DEFAULT, *extension_names("learner"))
-OF_PAPER = ("structure", "split", "noise", "accounting")
+PAPER_OPTIONS = ("structure", "split", "noise", "accounting")
 """Options of :class:`PaperNetwork` that release files and the command line list next to the model."""
 
 
@@ -34,7 +34,7 @@ def make_learner(model: Any) -> Any:
 
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **paper_options: Any) -> Any:
     """Create a learner from its name and parameters, as in files and on the command line."""
-    # With any option of ``OF_PAPER`` "bayesian_network" means PaperNetwork.
+    # With any option of ``PAPER_OPTIONS`` "bayesian_network" means PaperNetwork.
     one_of("model", model, NAMES, f", or a learner: derive your own from {__name__}.base.Learner")
     learner_class, defaults = _class_and_defaults(
         "paper" if paper_options and model == "bayesian_network" else model
@@ -66,8 +66,8 @@ def _class_and_defaults(name: str) -> tuple[Any, dict[str, Any]]:
     )
 
 
-def words_of(model: Any) -> dict[str, Any]:
-    """Describe a learner as plain values for a file: the inverse of :func:`learner_of`."""
+def learner_config(model: Any) -> dict[str, Any]:
+    """Describe a learner as plain values for a file: the inverse of :func:`learner_from_config`."""
     config: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
     config["accounting"] = "proved"
     if isinstance(model, str):
@@ -75,7 +75,7 @@ def words_of(model: Any) -> dict[str, Any]:
     if (name := _name_of(model)) is None:
         return config
     values = {f.name: getattr(model, f.name) for f in fields(model)}
-    paper_options = {name: values.pop(name) for name in OF_PAPER if name in values}
+    paper_options = {name: values.pop(name) for name in PAPER_OPTIONS if name in values}
     changed = {f.name: values[f.name] for f in fields(model) if values.get(f.name, f.default) != f.default}
     return {**config, **paper_options, "model": name, "model_parameters": changed or None}
 
@@ -92,15 +92,15 @@ def _name_of(learner: Any) -> str | None:
     if import_path == "sdv_plausible.models.adaptive.adaptive_network:AdaptiveNetwork":
         return DEFAULT
     is_own = import_path.startswith("sdv_plausible.")
-    names = [name for name in NAMES[1:] if is_own and extension_place("learner", name) == import_path]
+    names = [name for name in NAMES[1:] if is_own and extension_location("learner", name) == import_path]
     return next((name for name in names if learner_class is _class_and_defaults(name)[0]), None)
 
 
-def learner_of(config: Mapping[str, Any]) -> Any:
-    """Create the learner of :func:`words_of`, or of an earlier release file."""
+def learner_from_config(config: Mapping[str, Any]) -> Any:
+    """Create the learner of :func:`learner_config`, or of an earlier release file."""
     # Earlier files had no name for PaperNetwork: "bayesian_network" with a structure or with its noise meant
     # it. They may also hold options that had no effect.
-    paper_options = {name: config[name] for name in OF_PAPER if config.get(name) is not None}
+    paper_options = {name: config[name] for name in PAPER_OPTIONS if config.get(name) is not None}
     is_paper = (
         paper_options.get("structure", "adaptive") != "adaptive" or paper_options.get("noise") == "paper"
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss, gaussian_noise
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
@@ -66,15 +66,15 @@ class ModelBudget:
         """Return the ledger entry of a learner that spends the whole budget on Gaussian noise."""
         mu = self.gaussian()
         if math.isinf(mu):
-            from sdv_plausible.models.budget_stages import stage_entry  # lazy: rarely needed
+            from sdv_plausible.models.count_learning import stage_entry  # lazy: rarely needed
 
-            return stage_entry("model", what, WHOLE_MODEL, (), "")
+            return stage_entry("model", what, MODEL_PARTS, (), "")
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell",
             losses=gaussian_noise(mu),
             scope="the model",
-            parts=WHOLE_MODEL,
+            parts=MODEL_PARTS,
         )
 
 
@@ -227,7 +227,7 @@ class PrefixModel(SeedModel):
             is_consistent &= codes[:, column] == code
         return codes, np.where(is_consistent, 0.0, -np.inf)
 
-    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:  # noqa: ARG002
+    def max_log_weight(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:  # noqa: ARG002
         """Return an upper bound on the log weight of :meth:`complete_given` for these fixed codes, (N,)."""
         return np.zeros(len(next(iter(known.values()))))
 

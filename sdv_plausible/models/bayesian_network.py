@@ -19,7 +19,7 @@ from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
-NETWORK = "bayesian_network"  # type name in release files
+NETWORK_TYPE = "bayesian_network"  # type name in release files
 MANY = 1 << 16  # number of records from which building alias tables pays off
 AT_ONCE = 1 << 17  # records per block
 Parents = tuple[tuple[int, ...], ...]
@@ -113,9 +113,9 @@ class BayesianNetwork(PrefixModel):
                 codes[:, table.child] = table.draw(codes, coins)
         return codes, log_weight
 
-    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
+    def max_log_weight(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
         """Return an upper bound on the log weight, from the largest probability of each fixed code."""
-        bound = super().most_given(known, kept)
+        bound = super().max_log_weight(known, kept)
         for table in self.tables[kept:]:
             if table.child in known:
                 bound += table.most_likely[known[table.child]]
@@ -191,7 +191,7 @@ class HasStructure(Protocol):
         """Return every column with its parents, in the resampling order."""
 
 
-def named_structure(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
+def structure_by_name(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the parents of every column by name, in the resampling order.
 
     Raises

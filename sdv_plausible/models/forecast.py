@@ -164,7 +164,7 @@ def pair_distances(domain: Domain, mu: float, rows: int) -> dict[str, float]:
     }
 
 
-def looks_numeric(domain: Domain) -> list[str]:
+def numeric_category_warnings(domain: Domain) -> list[str]:
     """Return a warning about categories whose values are numbers, from the declaration alone."""
     columns = [
         f"{a.name!r} ({len(a.values)} values)"

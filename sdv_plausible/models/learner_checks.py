@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -34,7 +34,7 @@ def check_number_of_columns(learner: Learner, number: int) -> None:
     warnings.warn(f"{reason}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
 
 
-def makes(learner: Learner) -> type[SeedModel]:
+def model_class(learner: Learner) -> type[SeedModel]:
     """Return the class of a learner's models, or SeedModel if it declares none."""
     declared = learner.makes
     return declared if isinstance(declared, type) and issubclass(declared, SeedModel) else SeedModel
@@ -42,10 +42,10 @@ def makes(learner: Learner) -> type[SeedModel]:
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
     """Return a learner's ledger entries, planned without learned value sets; no entries, no guarantee."""
-    return _entries(learner, without_learned(domain), budget)
+    return _entries(learner, without_learned_values(domain), budget)
 
 
-def check_blind(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
+def check_plan_independence(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
     """Raise if the plan depends on value sets that were learned from the rows."""
     if _losses(_entries(learner, domain, budget)) != _losses(planned_entries(learner, domain, budget)):
         raise Refused.saying(
@@ -55,7 +55,7 @@ def check_blind(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
         )
 
 
-def without_learned(domain: Domain) -> Domain:
+def without_learned_values(domain: Domain) -> Domain:
     """Return the domain with only the name of each column whose values were learned."""
     return Domain(tuple(Attribute.unknown(a.name) if a.provenance == "private" else a for a in domain))
 
@@ -68,7 +68,7 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
     # Entries without parts cover the whole model. Under ``split`` an entry for rows that a learner does not
     # receive would be counted for those rows, so it is rejected.
     planned = [
-        replace(entry, parts=WHOLE_MODEL) if entry.losses and not entry.parts else entry
+        replace(entry, parts=MODEL_PARTS) if entry.losses and not entry.parts else entry
         for entry in learner.plan(domain, budget) or ()
     ]
     for entry in planned:
@@ -78,11 +78,11 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
                 f"model ({type(learner).__name__}): its entry {entry.name!r} is an envelope, which stands "
                 "for others: a learner charges what it asks, once",
             )
-        if entry.losses and not {*entry.parts} <= {*WHOLE_MODEL}:
+        if entry.losses and not {*entry.parts} <= {*MODEL_PARTS}:
             raise Refused.saying(
                 "model",
                 f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
-                f"must be among {WHOLE_MODEL}: a learner is given no other rows",
+                f"must be among {MODEL_PARTS}: a learner is given no other rows",
             )
     return planned or [
         LedgerEntry(
@@ -94,7 +94,7 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
                 "the model's learner charged nothing for what it learned; let its plan say what it asks "
                 "of the rows"
             ),
-            parts=WHOLE_MODEL,
+            parts=MODEL_PARTS,
         )
     ]
 
@@ -104,12 +104,12 @@ def plausible_gamma(learner: Learner, gamma: float) -> float:
     # Plausible seeds of a :class:`PrefixModel` are prefix groups with equal likelihoods, so the bound is 1.
     # Other models use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md,
     # Theorem 2), widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    fitted_class = makes(learner)
+    fitted_class = model_class(learner)
     if fitted_class.in_latent_space:
         return gamma * GRID_EXCESS
     return 1.0 if issubclass(fitted_class, PrefixModel) else gamma
 
 
-def far_share(learner: Learner, gamma: float) -> float:
+def impossible_seed_probability(learner: Learner, gamma: float) -> float:
     """Return the probability that a proposal counts an impossible seed (latent_test.md, Lemma 3)."""
-    return gamma * GRID_EXCESS * FAR if makes(learner).in_latent_space else 0.0
+    return gamma * GRID_EXCESS * FAR if model_class(learner).in_latent_space else 0.0

@@ -14,8 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.models.alias_tables import BITS, MOST_CODES, AliasTable, Thresholds
-from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations, spread_uniforms
+from sdv_plausible.models.conditional_table import (
+    BITS,
+    MOST_CODES,
+    AliasTable,
+    ConditionalTable,
+    ParentConfigurations,
+    Thresholds,
+    spread_uniforms,
+)
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 FLOOR = 1e-6  # smallest weight in a factor, relative to the largest

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import chisquare
 
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel
-from sdv_plausible.models.learner_checks import makes, planned_entries
-from sdv_plausible.models.model_types import type_of
+from sdv_plausible.models.learner_checks import model_class, planned_entries
+from sdv_plausible.models.model_types import model_type_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -118,7 +118,7 @@ def check_learner(learner: Learner) -> None:
     check_model(_fit_and_check(learner, TINY, no_noise, 2000), TINY)
 
 
-def domain_of(cardinalities: Sequence[int]) -> Domain:
+def categorical_domain(cardinalities: Sequence[int]) -> Domain:
     """Return a domain of declared categorical columns c0, c1, ... with these cardinalities."""
     return Domain(
         tuple(
@@ -132,7 +132,7 @@ def _fit_and_check(
     learner: Learner, cardinalities: Sequence[int], budget: ModelBudget, num_rows: int
 ) -> SeedModel:
     """Fit as a release does, and check the effect on the ledger."""
-    domain = domain_of(cardinalities)
+    domain = categorical_domain(cardinalities)
     coins = KeyedRNG.from_seed(num_rows)
     codes = np.stack([coins.integers(c, num_rows) for c in cardinalities], axis=1).astype(np.int32)
     planned = planned_entries(learner, domain, budget)
@@ -151,8 +151,8 @@ def _fit_and_check(
         assert ledger.total() <= budget.epsilon * (1 + 1e-6), (
             f"the plan costs {rounded_up(ledger.total(), 4)}, above {budget.epsilon}"
         )
-    assert isinstance(model, makes(learner)), (
-        f"fit must give the {makes(learner).__name__} that makes promises"
+    assert isinstance(model, model_class(learner)), (
+        f"fit must give the {model_class(learner).__name__} that makes promises"
     )
     return model
 
@@ -257,7 +257,7 @@ def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: KeyedRNG)
 def _check_copies(model: SeedModel) -> None:
     """Check that a pickled model, and one rebuilt from its arrays, propose the same candidates."""
     _check_copy(model, pickle.loads(pickle.dumps(model)), "a saved and loaded model")
-    model_type = type_of(model)
+    model_type = model_type_of(model)
     if model_type is not None:
         copy = model_type.from_arrays(model_type.to_arrays(model))
         assert isinstance(copy, SeedModel), f"from_arrays gives a {type(copy).__name__}"

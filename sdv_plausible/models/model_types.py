@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
+from sdv_plausible.models.bayesian_network import NETWORK_TYPE, BayesianNetwork
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.utils.entry_points import extension, extension_place
+from sdv_plausible.utils.entry_points import extension, extension_location
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -66,8 +66,12 @@ def register_model_type(
         raise Refused("name", name, "must be a text: it is what files call the model type")
     if not (isinstance(made, type) and issubclass(made, PrefixModel)):
         raise Refused("made", made, "must be a class derived from PrefixModel: only they have release files")
-    existing = _TYPES.get(name) if made.__module__ == _registering_module(name) else type_named(name)
-    if name == NETWORK or made is BayesianNetwork or (existing is not None and existing.made is not made):
+    existing = _TYPES.get(name) if made.__module__ == _registering_module(name) else model_type_named(name)
+    if (
+        name == NETWORK_TYPE
+        or made is BayesianNetwork
+        or (existing is not None and existing.made is not made)
+    ):
         raise ValueError(
             f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name"
         )
@@ -78,15 +82,15 @@ def register_model_type(
 
 def _registering_module(name: str) -> str | None:
     """Return the module of an installed extension that registers this type."""
-    return extension_place("model", name)
+    return extension_location("model", name)
 
 
-def type_of(model: Any) -> ModelType | None:
+def model_type_of(model: Any) -> ModelType | None:
     """Return the registered type of a model, or None."""
     return next((entry for entry in _TYPES.values() if entry.made is type(model)), None)
 
 
-def type_named(name: str) -> ModelType | None:
+def model_type_named(name: str) -> ModelType | None:
     """Return the registered type of this name, or None."""
     if name not in _TYPES and _registering_module(name) is not None:
         extension("model", name)  # importing the module registers it

@@ -19,12 +19,12 @@ from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
 Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """Parts of a release that an entry may pay for."""
-WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
+MODEL_PARTS: tuple[Part, ...] = ("structure", "parameters")
 TOLERANCE = 1e-6
 """Relative tolerance between two totals of the same losses on different machines and library versions."""
 ROUNDING = 1e-9  # relative tolerance between sums of the same losses
-COUNT = "count"  # name of the entry for the row count that precedes the fit's plan
-EARLIER = "learned earlier"  # prefix of the mechanism of entries that an earlier fit charged
+ROW_COUNT_ENTRY = "count"  # name of the entry for the row count that precedes the fit's plan
+REUSED_PREFIX = "learned earlier"  # prefix of the mechanism of entries that an earlier fit charged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,27 +92,31 @@ class LedgerEntry:
         return math.inf if self.status == "no claim" else compose(self.losses, delta)
 
 
-def first_count(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
+def first_row_count(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
     """Return the row count that was charged before this fit's plan, if there is one."""
-    counts = (e for e in entries if e.name == COUNT and e.losses and not e.mechanism.startswith(EARLIER))
+    counts = (
+        e
+        for e in entries
+        if e.name == ROW_COUNT_ENTRY and e.losses and not e.mechanism.startswith(REUSED_PREFIX)
+    )
     return next(counts, None)
 
 
-def envelope_of(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
+def find_envelope(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
     """Return the envelope entry, if there is one."""
     return next((entry for entry in entries if entry.envelope), None)
 
 
 def covered_entries(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Charged entries that the envelope covers: later ones for its parts; never an infinite loss."""
-    envelope = envelope_of(entries)
+    envelope = find_envelope(entries)
     if envelope is None:
         return []
     later = entries[entries.index(envelope) + 1 :]
     return [e for e in later if e.status == "charged" and e.parts and {*e.parts} <= {*envelope.parts}]
 
 
-def counted(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+def entries_in_total(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Entries that make the total: all but those that an envelope covers."""
     covered = covered_entries(entries)
     return [entry for entry in entries if not any(entry is other for other in covered)]
@@ -120,7 +124,7 @@ def counted(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
 
 def check_envelope(entries: Sequence[LedgerEntry]) -> None:
     """Raise ValueError if the covered entries cost more than the envelope, or if there are two envelopes."""
-    envelope = envelope_of(entries)
+    envelope = find_envelope(entries)
     covered = [loss for entry in covered_entries(entries) for loss in entry.losses]
     if sum(entry.envelope for entry in entries) > 1:
         raise ValueError("entries: one envelope at most may stand for those after it")

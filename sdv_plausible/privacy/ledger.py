@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
-from sdv_plausible.privacy.accounting.attacker_bounds import Attackers, attackers
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.attacker_bounds import AttackerBounds, attackers
+from sdv_plausible.privacy.accounting.composition import RandomSplit, compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.entries import (
     TOLERANCE,
     LedgerEntry,
     Part,
     check_envelope,
-    counted,
     covered_entries,
-    envelope_of,
+    entries_in_total,
+    find_envelope,
 )
-from sdv_plausible.privacy.foreign_texts import says
-from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, LedgerText, rounded_up, total_of
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.parameter_checks import visible
-from sdv_plausible.privacy.quoting import in_own_words, with_quoted_names
+from sdv_plausible.privacy.ledger_record import (
+    NO_CLAIM,
+    NOISE,
+    PUBLIC,
+    LedgerText,
+    entry_name,
+    plain_or_quoted,
+    rounded_up,
+    says,
+    total_sentence,
+)
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, RelatedTablesUnit
+from sdv_plausible.privacy.parameter_checks import escape_controls
 
-SAID = ("plausible deniability", "as printed", "noise", "invented")
+SENTENCE_ENTRIES = ("plausible deniability", "as printed", "noise", "invented")
 """Entries without a loss that are shown as sentences rather than as lines of the table."""
 NOT_COVERED = (
     "how long the computation took and the memory it used",
@@ -101,7 +109,7 @@ class PrivacyLedger:
     @property
     def envelope(self) -> LedgerEntry | None:
         """The envelope entry, if there is one."""
-        return envelope_of(self._entries)
+        return find_envelope(self._entries)
 
     @property
     def within(self) -> tuple[Loss, ...]:
@@ -140,7 +148,9 @@ class PrivacyLedger:
         at = self.delta if delta is None else delta
         total = _total(self._entries, at)
         if self.split is not None and not math.isinf(total):
-            total = min(total, self.split.total([(e.parts, e.losses) for e in counted(self._entries)], at))
+            total = min(
+                total, self.split.total([(e.parts, e.losses) for e in entries_in_total(self._entries)], at)
+            )
         return max(total, self.stated) if at == self.delta else total
 
     @property
@@ -149,7 +159,7 @@ class PrivacyLedger:
         return self.total()
 
     def said(self, name: str) -> str:
-        """Return the sentence of an entry named in ``SAID``; empty without one."""
+        """Return the sentence of an entry named in ``SENTENCE_ENTRIES``; empty without one."""
         text = next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
         return says(text, name) if self.is_recorded and text else text
 
@@ -161,7 +171,7 @@ class PrivacyLedger:
     @property
     def _lines(self) -> tuple[LedgerEntry, ...]:
         """Entries that are lines of the table: all with a loss are."""
-        return tuple(e for e in self._entries if e.losses or e.name not in SAID)
+        return tuple(e for e in self._entries if e.losses or e.name not in SENTENCE_ENTRIES)
 
     @property
     def claims_privacy(self) -> bool:
@@ -197,13 +207,13 @@ class PrivacyLedger:
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
         unit = self.neighbours if as_written else self._unit
-        opening = total_of(total, self.delta, unit.relation, is_conditional=bool(self.assumed_types))
+        opening = total_sentence(total, self.delta, unit.relation, is_conditional=bool(self.assumed_types))
         return (
             f"{opening}: every conclusion that anyone can draw from this "
-            f"release ({self._scope()}) {conclusions(unit, total, self.delta)}. {PUBLIC}"
+            f"release ({self._scope()}) {bound_on_conclusions(unit, total, self.delta)}. {PUBLIC}"
         )
 
-    def attackers(self) -> Attackers:
+    def attackers(self) -> AttackerBounds:
         """Bounds on how well any attacker can tell from the release whether a unit was in the data."""
         return attackers(_losses(self._entries))
 
@@ -249,7 +259,7 @@ class PrivacyLedger:
         has_claim, total = self.claims_privacy, self.total()
         return {
             "headline": self.sentence(),
-            "said": [text for text in (*map(self.said, SAID), *self._annex()) if text],
+            "said": [text for text in (*map(self.said, SENTENCE_ENTRIES), *self._annex()) if text],
             "meaning": self.meaning(),
             "epsilon": total if has_claim else None,
             "delta": self.delta if has_claim else None,
@@ -314,19 +324,19 @@ class PrivacyLedger:
         lines += [f"    - {item}" for item in self.not_covered]
         if words.annex:
             lines += ["  Annex, for specialists:", *(f"    - {text}" for text in words.annex)]
-        return "\n".join(visible(line, keep="") for line in lines)
+        return "\n".join(escape_controls(line, keep="") for line in lines)
 
     __repr__ = __str__
 
 
 def _escaped(value: Any) -> Any:
     """Escape control characters of a template value; jinja then escapes HTML."""
-    return visible(value, keep="\n\r\t") if type(value) is str else value
+    return escape_controls(value, keep="\n\r\t") if type(value) is str else value
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
     """Losses that make the total."""
-    return [loss for entry in counted(entries) for loss in entry.losses]
+    return [loss for entry in entries_in_total(entries) for loss in entry.losses]
 
 
 def _total(entries: Sequence[LedgerEntry], delta: float) -> float:
@@ -341,7 +351,7 @@ def not_covered(person: str | None) -> tuple[str, ...]:
     return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
 
-def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
+def bound_on_conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
     """State the guarantee's bound on the probability of conclusions, to follow the words that name them."""
     return (
         f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
@@ -351,3 +361,47 @@ def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
 
 def _factor(epsilon: float) -> str:
     return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+
+
+WORDS: Mapping[str, str] = {
+    "GaussianLoss": "Gaussian noise", "SampledGaussianLoss": "Gaussian noise on sums over samples",
+    "DiscreteLaplaceLoss": "discrete Laplace noise", "PureDP": "pure differential privacy",
+    "ApproxDP": "approximate differential privacy",
+    "BoundedRangeLoss": "choices of the exponential mechanism",
+    "ReleaseLoss": "noisy sizes of large groups", "ZCDP": "zero-concentrated differential privacy",
+    "InfiniteLoss": "no privacy guarantee",
+}  # fmt: skip
+"""Mechanism of each kind of loss, in words."""
+_SCOPES = {("domain",): "the domain", ("seeds",): "the seeds", ("structure", "parameters"): "the model"}
+
+
+def in_own_words(entry: LedgerEntry) -> LedgerEntry:
+    """Describe an entry of a file by its losses, with the file's texts quoted."""
+    losses = "; ".join(map(loss_words, entry.losses))
+    text = says(entry.mechanism) if entry.mechanism else ""
+    return replace(
+        entry, name=entry_name(entry.name), mechanism="; ".join(filter(None, (losses, text))) or "free",
+        scope=_SCOPES.get(entry.parts, " and ".join(entry.parts) or "everything"),
+        note=says(entry.note) if entry.note else "",
+    )  # fmt: skip
+
+
+def loss_words(loss: Loss) -> str:
+    """Describe a loss: its mechanism, its parameters, and the number of uses."""
+    name, count = type(loss).__name__, loss.count
+    figures = [
+        f"{field.name.replace('_', ' ')} {rounded_up(float(getattr(loss, field.name)))}"
+        for field in fields(loss)  # type: ignore[arg-type]
+        if field.name != "count"
+    ]
+    times = [f"{count:,} times"] if count > 1 else []
+    return ", ".join([WORDS.get(name, name), *figures, *times])
+
+
+def with_quoted_names(unit: Neighbours) -> Neighbours:
+    """Return a privacy unit whose column and table names are quoted."""
+    person = None if unit.person is None else plain_or_quoted(unit.person)
+    if not isinstance(unit, RelatedTablesUnit):
+        return replace(unit, person=person)
+    hanging = tuple((*map(plain_or_quoted, names), max_rows) for *names, max_rows in unit.hanging)
+    return replace(unit, person=person, root=plain_or_quoted(unit.root), hanging=hanging)  # type: ignore[arg-type]

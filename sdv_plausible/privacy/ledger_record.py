@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 from sdv_plausible.privacy.parameter_checks import shown
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
@@ -72,11 +71,11 @@ class LedgerText:
         if not (has_total and isinstance(epsilon, (int, float)) and isinstance(delta, (int, float))):
             return cls(headline, further=others)
         case = "this one or another" if relation.startswith("replacement") else "in the data"
-        total = total_of(epsilon, delta, relation)
+        total = total_sentence(epsilon, delta, relation)
         is_conditional = headline.startswith(f"{total}, {CONDITION}")
-        total = total_of(epsilon, delta, relation, is_conditional=is_conditional)
-        lead = str(plain.get("meaning", "")) or gain(
-            right_by(epsilon, delta), f"{unit} is {case}", is_conditional=is_conditional
+        total = total_sentence(epsilon, delta, relation, is_conditional=is_conditional)
+        lead = str(plain.get("meaning", "")) or attacker_sentence(
+            attacker_accuracy(epsilon, delta), f"{unit} is {case}", is_conditional=is_conditional
         )
         if not headline.startswith(total):  # written by an older version
             return cls(lead, headline, "", others, annex)
@@ -89,7 +88,7 @@ class LedgerText:
         return f"{self.lead} {self.total}".rstrip()
 
 
-def from_file(plain: Mapping[str, Any]) -> dict[str, Any]:
+def quote_record(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain form of a ledger from a file, with its texts quoted.
 
     The headline is rebuilt from epsilon, delta and the neighbour relation; the rest of it is quoted.
@@ -98,9 +97,11 @@ def from_file(plain: Mapping[str, Any]) -> dict[str, Any]:
     relation = _quoted_inside(str(plain.get("neighbours", "")))
     if isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)):
         is_conditional = bool(plain.get("assumed_types"))
-        opening = total_of(epsilon, delta, str(plain.get("neighbours", "")), is_conditional=is_conditional)
+        opening = total_sentence(
+            epsilon, delta, str(plain.get("neighbours", "")), is_conditional=is_conditional
+        )
         rest = says(headline.removeprefix(opening).lstrip(":. "))
-        headline = f"{total_of(epsilon, delta, relation, is_conditional=is_conditional)}: {rest}"
+        headline = f"{total_sentence(epsilon, delta, relation, is_conditional=is_conditional)}: {rest}"
     else:
         headline = f"{NO_CLAIM} {says(headline)}" if "epsilon" in plain else says(headline)
     return {
@@ -133,13 +134,15 @@ def _quoted_inside(unit: str) -> str:
     return opening if not bracket else f"{opening} ({quoted(inside.removesuffix(')'))})"
 
 
-def total_of(epsilon: float, delta: float, relation: str, *, is_conditional: bool = False) -> str:
+def total_sentence(epsilon: float, delta: float, relation: str, *, is_conditional: bool = False) -> str:
     """First words of the headline: the total, and the condition under which it holds."""
     total = f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
     return f"{total}, {CONDITION}" if is_conditional else total
 
 
-def gain(right: float, question: str, source: str = "this release", *, is_conditional: bool = False) -> str:
+def attacker_sentence(
+    right: float, question: str, source: str = "this release", *, is_conditional: bool = False
+) -> str:
     """State an attacker's largest rate of correct guesses if both cases are equally likely beforehand."""
     figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
     return (
@@ -148,7 +151,7 @@ def gain(right: float, question: str, source: str = "this release", *, is_condit
     )
 
 
-def right_by(epsilon: float, delta: float) -> float:
+def attacker_accuracy(epsilon: float, delta: float) -> float:
     """Largest rate of correct guesses under (epsilon, delta) and equal prior odds."""
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
@@ -289,3 +292,38 @@ def _number(plain: Mapping[str, Any], name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         raise TypeError(f"{name} ({shown(value)}) must be a number of at least 0")
     return float(value)
+
+
+MAX_QUOTED = 2000  # longest quotation, in characters
+FILE_SAYS = "The file says"
+NAMES = (
+    "answers", "as printed", "coins", "column types", "constraints", "count", "domain", "invented",
+    "learning", "margins", "model", "noise", "persons", "plausible deniability",
+    "public table", "rules", "seeds", "size", "structure", "tables", "training", "transformers", "types",
+)  # fmt: skip
+"""Entry names that this package uses."""
+
+
+def quoted(text: str) -> str:
+    """Quote a text on one line; non-printable characters are escaped and long texts are cut."""
+    short = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
+    plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in short)
+    return '"' + plain.replace('"', "'") + '"'
+
+
+def plain_or_quoted(name: str) -> str:
+    """Return a name as it is if it is one word, else quoted."""
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else quoted(name)
+
+
+def says(text: str, what: str = "") -> str:
+    """Quote a text after the words "The file says"."""
+    return f"{FILE_SAYS}{what and f' of {what}'}: {quoted(text)}"
+
+
+def entry_name(name: str) -> str:
+    """Return an entry's name as it is if this package uses it, also after a table name; else quoted."""
+    table, _, own = name.rpartition(": ")
+    if own not in NAMES:
+        return quoted(name)
+    return f"{plain_or_quoted(table)}: {own}" if table else own

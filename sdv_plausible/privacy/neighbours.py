@@ -14,7 +14,7 @@ from sdv_plausible.privacy import parameter_checks as check
 
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
-MOST_ROWS = 10**6  # rows per person; with many more, verifying a release file takes minutes
+MAX_ROWS_PER_UNIT = 10**6  # rows per person; with many more, verifying a release file takes minutes
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Person:
                 "person", self.column, "must name the column that says whose a row is, or be None"
             )
         why = "it bounds the rows used of each person; try 5"
-        rows = check.whole("rows", self.rows, 1, why, most=MOST_ROWS)
+        rows = check.whole("rows", self.rows, 1, why, most=MAX_ROWS_PER_UNIT)
         object.__setattr__(self, "rows", rows)  # a Python int: release files hold no NumPy numbers
 
 
-def person_of(column: str | None, rows: int) -> Person | str | None:
+def person_from_fields(column: str | None, rows: int) -> Person | str | None:
     """Combine the two settings that files and the command line hold separately."""
     if column is None and rows != 1:
         raise check.Refused("rows_per_person", rows, "needs person, the column that says whose a row is")
@@ -163,7 +163,7 @@ def _count(rows: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneFamily(Neighbours):
+class RelatedTablesUnit(Neighbours):
     """The privacy unit of related tables: a root row with all its direct and indirect child rows.
 
     For each child table, ``hanging`` has its name, its parent's name, the foreign key column, and the maximum
@@ -214,11 +214,11 @@ class OneFamily(Neighbours):
         return f"a row of {self.root} with {', and '.join(children)}"
 
 
-def neighbours_of(words: Mapping[str, Any]) -> Neighbours:
+def neighbours_from_fields(words: Mapping[str, Any]) -> Neighbours:
     """Return the neighbour relation with these fields, as a release file holds them."""
     if "root" not in words:
         return Neighbours(**words)
-    return OneFamily(**{**words, "hanging": tuple(map(tuple, words["hanging"]))})
+    return RelatedTablesUnit(**{**words, "hanging": tuple(map(tuple, words["hanging"]))})
 
 
 ONE_ROW = Neighbours()

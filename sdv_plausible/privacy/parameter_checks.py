@@ -55,8 +55,10 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
 
     def __str__(self) -> str:
         if self.value is NotShown:
-            return visible(self.rule, keep="")
-        return visible(f"{self.field} ({shown(self.value)}) {self.rule}{_tail(self.way_out)}", keep="")
+            return escape_controls(self.rule, keep="")
+        return escape_controls(
+            f"{self.field} ({shown(self.value)}) {self.rule}{_tail(self.way_out)}", keep=""
+        )
 
 
 def shown(value: Any) -> str:
@@ -65,14 +67,16 @@ def shown(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else f"{value!r:.200}"
 
 
-def visible(text: str, keep: str = "\n\t") -> str:
+def escape_controls(text: str, keep: str = "\n\t") -> str:
     """Escape control characters, as ``utils.visible`` does outside the privacy core."""
     return _CONTROL.sub(lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text)
 
 
 def listed(names: Sequence[str]) -> str:
     """Join names, at most the first six."""
-    return visible(", ".join(names[:6]), keep="") + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return escape_controls(", ".join(names[:6]), keep="") + (
+        f" and {len(names) - 6} more" if len(names) > 6 else ""
+    )
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
@@ -105,7 +109,7 @@ def one_of(name: str, value: Any, known: Collection[str], also: str = "", *, of:
     raise Refused(name, value, f"must be {rule}{also}{hint}")
 
 
-def all_there(what: str, declared: Collection[str], names: Sequence[str]) -> None:
+def require_columns(what: str, declared: Collection[str], names: Sequence[str]) -> None:
     """Raise ValueError unless a table has every declared column."""
     if missing := [name for name in declared if name not in names]:
         hint = suggestion(missing[0], [*map(str, names)])

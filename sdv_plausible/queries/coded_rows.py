@@ -9,11 +9,11 @@ import numpy as np
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
-from sdv_plausible.queries.count_queries import Axes, Axis, HoldsRows, numbered, shape
+from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
 from sdv_plausible.utils.counting import Covering, is_worthwhile, joint_counts, pair_counts
 
 
-class CodeArray(HoldsRows):
+class CodeArray(UnpicklableRows):
     """Rows as integer codes in memory; an engine of exact counts.
 
     ``codes``, shape (n, m), is fastest in column-major order.
@@ -36,7 +36,7 @@ class CodeArray(HoldsRows):
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Count many tables at once: positions of sets of equal shape, and their tables."""
         # Many rows: count larger tables and take margins. Few rows: count pairs as products of 0/1 matrices.
-        axes, places = numbered(sets)
+        axes, places = number_axes(sets)
         if is_worthwhile(len(self._codes), len(sets), len(axes)):
             covering = Covering.of(places, shape(axes), len(self._codes))
             covered = covering.tables(self.counts(axes, covering))

@@ -69,7 +69,7 @@ def shape(axes: Axes) -> tuple[int, ...]:
     return tuple(axis.size for axis in axes)
 
 
-def numbered(sets: Sequence[Axes]) -> tuple[list[Axis], list[list[int]]]:
+def number_axes(sets: Sequence[Axes]) -> tuple[list[Axis], list[list[int]]]:
     """List the axes of some sets, a repeated one once per repetition, and the positions of the sets' axes."""
     numbers: dict[tuple[Axis, int], int] = {}
     positions = [  # the second part of a key counts earlier occurrences of the axis in its set
@@ -79,7 +79,7 @@ def numbered(sets: Sequence[Axes]) -> tuple[list[Axis], list[list[int]]]:
     return [axis for axis, _ in numbers], positions
 
 
-class HoldsRows:
+class UnpicklableRows:
     """Base of classes that hold rows: their objects cannot be pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Query(Protocol[Rows_contra]):
     A new kind of query is a class with these three members. Its parameters must come from public knowledge
     and earlier answers. Two members are optional: a method ``asked()`` describes the query for the release
     (:class:`~sdv_plausible.queries.transcript.QueryRecord`), and ``apart`` is the number of separate charges
-    (:func:`numbers_apart`).
+    (:func:`num_charges`).
     """
 
     @property
@@ -154,7 +154,7 @@ class Query(Protocol[Rows_contra]):
         """Return an upper bound on the L2 distance between the exact answers of two neighbouring tables."""
 
 
-def numbers_apart(question: Any) -> int:
+def num_charges(question: Any) -> int:
     """Number of separate charges of an answer: 1, or the query's ``apart``.
 
     With n charges, one unit moves each of the n numbers by at most the n-th part of the sensitivity (of its

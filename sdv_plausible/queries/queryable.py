@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.queries.count_queries import Axes, CountTable, NumberOfRows, Query, numbers_apart
+from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.budget_tracker import BudgetTracker, QueryBudget
+from sdv_plausible.queries.count_queries import (
+    Axes,
+    CountTable,
+    NumberOfRows,
+    Query,
+    QueryRecord,
+    num_charges,
+)
 from sdv_plausible.queries.partition_selection import (
     LEAST_HOLDERS,
     FrequentValueCounts,
@@ -22,8 +33,97 @@ from sdv_plausible.queries.partition_selection import (
     OccurringValues,
     threshold,
 )
-from sdv_plausible.queries.query_session import MANY_TABLES, NoisyValues, QuerySession, noise_groups
-from sdv_plausible.queries.transcript import describe
+from sdv_plausible.queries.transcript import ALL_ROWS, Noise, Transcript, query_record
+
+AnswerT = TypeVar("AnswerT")
+MANY_TABLES = 64  # from this many tables of one share on, one sampler call is faster than one per table
+
+
+def noise_groups(shares: Sequence[float]) -> list[list[int]]:
+    """Group positions of tables that share one noise call, in call order."""
+    equal: dict[float, list[int]] = defaultdict(list)
+    for i, share in enumerate(shares):
+        equal[share].append(i)
+    groups: list[list[int]] = []
+    for positions in equal.values():
+        groups += [positions] if len(positions) >= MANY_TABLES else [[i] for i in positions]
+    return groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyValues:
+    """A noisy answer."""
+
+    values: np.ndarray  # multiples of the granularity
+    sigma: float  # noise parameter of every value: sigma, or b of Laplace noise; 0 without noise
+    granularity: float = 1.0  # spacing of the noise's values
+
+
+class QuerySession:
+    """Rows with a charged privacy budget; parameters as for :class:`Queryable`."""
+
+    def __init__(
+        self,
+        rows: Any,
+        ledger: PrivacyLedger,
+        entries: Iterable[LedgerEntry],
+        coins: KeyedRNG,
+        parts: Mapping[str, Any] | None = None,
+        transcript: Transcript | None = None,
+        name: str = ALL_ROWS,
+    ) -> None:
+        charged = tuple(entries)
+        ledger.charge(*charged)
+        self._rows, self._ledger, self._coins = rows, ledger, coins
+        self._meter = BudgetTracker(QueryBudget.of(charged))
+        self._parts = dict(parts or {})
+        self._transcript, self._name = transcript or Transcript(), name
+        self._paid_by = tuple(entry.name for entry in charged)
+        self._test_entries = {entry.name for entry in charged if entry.losses and entry.parts == ("seeds",)}
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Neighbour relation of the guarantee."""
+        return self._ledger.neighbours
+
+    @property
+    def allowance(self) -> QueryBudget:
+        """Privacy budget of all queries together."""
+        return self._meter.allowance
+
+    def sigma(self, share: float) -> float:
+        """Noise deviation of a count table for a share of mu^2; 0 without a guarantee."""
+        return self.allowance.sigma(share, self.neighbours.histogram_l2)
+
+    def _give(self, asked: QueryRecord | None, answer: AnswerT, law: Noise = "discrete gaussian") -> AnswerT:
+        """Record an answer and return it: the last step of every query method."""
+        if asked is not None and isinstance(answer, (NoisyValues, FrequentValueCounts)):
+            if isinstance(answer, FrequentValueCounts):
+                # A value may be a tuple (flag, value).
+                values_found = tuple(v[1] if isinstance(v, tuple) else v for v in answer.values)
+                asked = replace(asked, details={**asked.details, "found": values_found})
+                values = np.concatenate([answer.public, answer.counts])
+            else:
+                values = answer.values
+            self._transcript.note(
+                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law,
+                granularity=answer.granularity,
+            )  # fmt: skip
+        return answer
+
+    def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> NoisyValues:
+        if not self.allowance.is_private:
+            return NoisyValues(values=exact.astype(float), sigma=0.0)
+        sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
+        if self.allowance.rate is not None:  # answers of more than one charged piece need a little more noise
+            rho = (sensitivity / sigma) ** 2 / 2
+        coins = self._coins.spawn("answer", self._meter.next_answer())
+        step = self.allowance.granularity(share, sensitivity)
+        noisy = noise.discrete_gaussian(
+            exact, sensitivity=sensitivity, rho=rho, coins=coins, granularity=step
+        )
+        return NoisyValues(values=noisy.astype(float), sigma=sigma, granularity=step)
+
 
 __all__ = ["MANY_TABLES", "NoisyValues", "Queryable", "SeedRecords"]
 
@@ -107,9 +207,9 @@ class Queryable(QuerySession):
         BudgetExceededError
             If less than the share is left. The rows are not read then.
         """
-        self._meter.spend(share=share, failure=failure, parts=numbers_apart(question))
+        self._meter.spend(share=share, failure=failure, parts=num_charges(question))
         answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
-        return self._give(describe(question), answer)
+        return self._give(query_record(question), answer)
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[NoisyValues]:
         """Answer several count tables in one pass over the rows, each for its own share of mu^2.
@@ -229,7 +329,7 @@ class Queryable(QuerySession):
             sigma=answer.sigma,
             granularity=answer.granularity,
         )
-        return self._give(describe(question), frequent)
+        return self._give(query_record(question), frequent)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
         """Return the number of rows with discrete Laplace noise.
@@ -275,7 +375,7 @@ class Queryable(QuerySession):
         NoisyValues
             The noisy answer. Its ``sigma`` is the noise's scale b = sensitivity / epsilon.
         """
-        self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
+        self._meter.spend(epsilon=epsilon, failure=failure, parts=num_charges(question))
         values, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
             sensitivity = question.l1(self.neighbours)
@@ -283,7 +383,7 @@ class Queryable(QuerySession):
             scale = sensitivity / epsilon
             values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, coins=coins)
         answer = NoisyValues(values=values.astype(float), sigma=scale)
-        return self._give(describe(question), answer, "discrete laplace")
+        return self._give(query_record(question), answer, "discrete laplace")
 
     def ask_sampled(self, question: Query[Any], rate: float) -> NoisyValues:
         """Answer a query on a fresh Poisson sample of the rows, for one charged sum over samples.

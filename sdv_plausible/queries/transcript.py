@@ -26,7 +26,7 @@ SCALES, SOURCE = "scales", "source"
 ALL_ROWS = "all"
 
 
-def describe(question: Any) -> QueryRecord:
+def query_record(question: Any) -> QueryRecord:
     """Return a query's own record (its method ``asked()``), or its class name without one."""
     own_record = getattr(question, "asked", None)
     return own_record() if callable(own_record) else QueryRecord(kind=type(question).__name__)
@@ -56,7 +56,7 @@ class NoisyAnswer:
         return self.scale if scales is None else np.asarray(scales, dtype=float).reshape(self.values.shape)
 
     @property
-    def is_stated(self) -> bool:
+    def is_published(self) -> bool:
         """Whether the answer was published by others, with a noise that they state."""
         return SOURCE in self.asked.details
 

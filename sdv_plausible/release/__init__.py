@@ -1,1 +1,1 @@
-"""A finished release: the object, its file, rows, error bars, and papers on it."""
+"""The finished release: its object and file, its rows, confidence intervals, and privacy card."""

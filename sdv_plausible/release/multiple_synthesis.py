@@ -1,8 +1,7 @@
-"""Models that the noisy answers could as well have led to: draws for inference that knows of the noise.
+"""Multiple synthesis: models fitted again to noisier answers, for inference that includes the noise.
 
-Post-processing of answers that have left, with fresh noise of the same law on top: no row is looked at and
-nothing is charged
-(docs/explanation/proofs/error_bars.md, Theorem 3).
+Post-processing: fresh noise of the same distribution is added to released answers, no row is used, and
+nothing is charged (docs/explanation/proofs/error_bars.md, Theorem 3).
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]
-SEEN = 60_000  # rows of the released model that show what is known before a network is fitted again
+REFERENCE_ROWS = 60_000  # rows of the released model that a learner gets before it fits again
 
 
 class ModelRows(ReleasedSeeds):
-    """Rows of the model alone, each drawn by itself.
-
-    Rows that are spread evenly over the model's tables vary less than the rules for combining expect.
-    """
+    """Independent rows of the model; stratified rows vary less than the combining rules assume."""
 
     def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
-        """Rows as codes (num_rows, m)."""
+        """Codes of rows (num_rows, m)."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
 
@@ -47,24 +43,21 @@ INDEPENDENT_ROWS = ModelRows(parts=ReleasedSeeds.none().parts)
 
 @runtime_checkable
 class Refitter(Protocol):
-    """A learner that can learn again from answers alone."""
+    """A learner that can fit again from answers alone."""
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> PrefixModel:
-        """Learn a model of the same tables of counts, as from rows."""
+        """Fit a model to the same tables of counts, as from rows."""
 
     def redrawn(
         self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
     ) -> PrefixModel:
-        """Learn a model of the same tables of counts from other answers to them, unshrunk.
-
-        ``rows`` (N, m): codes of rows of the model that the released answers made.
-        """
+        """Fit to noisier counts, unshrunk; ``rows`` (N, m) are codes of rows of the released model."""
 
     def wanted(self, domain: Domain) -> set[tuple[int, int]]:
-        """Pairs of columns, by number, that were to be measured in any case."""
+        """Pairs of column indices that the learner always measures."""
 
 
-def redrawn_models(
+def refitted_models(
     learner: Any,
     model: SeedModel,
     answers: Sequence[NoisyAnswer],
@@ -76,8 +69,7 @@ def redrawn_models(
     rows_per_unit: int,
     is_public: bool,
 ) -> list[PrefixModel]:
-    """Models from answers drawn again, each with fresh noise."""
-    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
+    """Models of answers with fresh noise; for the "population", with sampling variation too."""
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     check.one_of("about", about, get_args(About))
     if about == "population" and rows_per_unit > 1:
@@ -89,41 +81,45 @@ def redrawn_models(
             "sample_multiple does not go with public=, which this was fitted with: its tables vary as the "
             "noise does, and what a published table lacks is no noise. Fit without it",
         )
-    asked = about_codes(answers)
+    counts = learner_answers(answers)
     if (
         not isinstance(learner, Refitter)
         or not isinstance(model, PrefixModel)
-        or not asked
-        or any(answer.rows != ALL_ROWS for answer in asked)
+        or not counts
+        or any(answer.rows != ALL_ROWS for answer in counts)
     ):
         raise check.Refused.saying(
             "model",
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
             'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
         )
-    if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in asked):
+    if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in counts):
         raise check.Refused.saying(
             "answers",
             "sample_multiple needs answers with Gaussian noise of one sigma each, as it adds the same again, "
             "and some of these have other noise: margins gives intervals of every count",
         )
-    _tell_of_pairs(learner.wanted(domain), asked, domain)
+    _warn_of_unmeasured_pairs(learner.wanted(domain), counts, domain)
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":
-        many = number_of_rows(asked, len(domain))
-        drawn = [INDEPENDENT_ROWS.sample(many, model, coins.spawn("rows", i)) for i in range(num_models)]
-        tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
-        deviations = sampling_deviations(asked, tables)
-    rows = INDEPENDENT_ROWS.sample(SEEN, model, coins.spawn("what is known"))
+        num_rows = number_of_rows(counts, len(domain))
+        codes_of_tables = [
+            INDEPENDENT_ROWS.sample(num_rows, model, coins.spawn("rows", i)) for i in range(num_models)
+        ]
+        tables = [CodeArray(codes, domain.cardinalities) for codes in codes_of_tables]
+        deviations = sampling_deviations(counts, tables)
+    rows = INDEPENDENT_ROWS.sample(REFERENCE_ROWS, model, coins.spawn("what is known"))
     return [
-        learner.redrawn(redraw(asked, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
+        learner.redrawn(add_noise(counts, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
         for i, d in enumerate(deviations)
     ]
 
 
-def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], domain: Domain) -> None:
-    """Warn of pairs that were not measured: of those wanted, else of all."""
-    counts = [a.asked.tables[0] for a in asked if a.asked.kind == "counts"]
+def _warn_of_unmeasured_pairs(
+    wanted: set[tuple[int, int]], answers: Sequence[NoisyAnswer], domain: Domain
+) -> None:
+    """Warn of pairs of columns that were not measured: of the wanted pairs, else of all."""
+    counts = [a.asked.tables[0] for a in answers if a.asked.kind == "counts"]
     measured = {tuple(axis.column for axis in axes) for axes in counts if len(axes) == 2}
     pairs = wanted or {*combinations(range(len(domain)), 2)}
     if lacking := sorted(pairs - measured):
@@ -136,46 +132,41 @@ def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], d
         )
 
 
-def about_codes(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
-    """Answers of a learner: counts of codes, in order, and the scores between them."""
+def learner_answers(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
+    """Answers to a learner's queries: counts of codes, in order, and the scores between them."""
     return tuple(a for a in answers if a.asked.tables)
 
 
 def sampling_deviations(
     answers: Sequence[NoisyAnswer], tables: Sequence[CodeArray]
 ) -> list[list[np.ndarray]]:
-    """How tables of counts differ from table to table, for each of some tables drawn from one model.
-
-    Centred, and scaled so that their variance is that of one table: they stand for what another sample from
-    the population would have answered. Answers that are no counts deviate by nothing. At least two tables.
-    """
+    """Deviations of counts between at least two tables drawn from one model, scaled to one table."""
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
-    found = np.zeros((len(tables), len(answers)), dtype=object)
-    sets = [answers[i].asked.tables[0] for i in counted]
+    counts = np.zeros((len(tables), len(answers)), dtype=object)
+    axes_of_tables = [answers[i].asked.tables[0] for i in counted]
     for t, rows in enumerate(tables):
-        for i, table in zip(counted, rows.tables(sets), strict=True):
-            found[t, i] = table
-    apart = np.sqrt(len(tables) / (len(tables) - 1)) * (found - found.mean(axis=0))
-    return [list(drawn) for drawn in apart]
+        for i, table in zip(counted, rows.tables(axes_of_tables), strict=True):
+            counts[t, i] = table
+    deviations = np.sqrt(len(tables) / (len(tables) - 1)) * (counts - counts.mean(axis=0))
+    return [list(drawn) for drawn in deviations]
 
 
-def redraw(
+def add_noise(
     answers: Sequence[NoisyAnswer], coins: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
-    """Counts with fresh noise of the same law, independent of the noise that is on them."""
-    # Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are
-    # kept: they chose what was measured, and that stays. ``deviations`` are added to each besides.
+    """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""
+    # The new scale is that of both noises together, for the learner's denoising.
 
-    def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
+    def with_noise(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":
             return answer
         step = answer.granularity
-        more = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
+        shift = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
         values = noise.discrete_gaussian(
-            np.rint(answer.values / step).astype(np.int64) + more, sensitivity=answer.scale / step, rho=0.5,
+            np.rint(answer.values / step).astype(np.int64) + shift, sensitivity=answer.scale / step, rho=0.5,
             coins=coins.spawn("again", i),
         )  # fmt: skip
         values = values if step == 1 else values * step
         return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)
 
-    return tuple(again(i, answer) for i, answer in enumerate(answers))
+    return tuple(with_noise(i, answer) for i, answer in enumerate(answers))

@@ -2,11 +2,11 @@ from .conditions import Allowed as Allowed
 from .conditions import Forbidden as Forbidden
 from .conditions import Implies as Implies
 from .date_and_time import DateAndTime as DateAndTime
+from .derived_columns import Determined as Determined
 from .derived_columns import Equal as Equal
+from .derived_columns import Multiple as Multiple
+from .derived_columns import OneHot as OneHot
 from .derived_columns import Sum as Sum
-from .determined import Determined as Determined
 from .inequality import Inequality as Inequality
-from .multiples import Multiple as Multiple
-from .one_hot import OneHot as OneHot
 from .rule import Rule as Rule
 from .rule_files import save_rules as save_rules

@@ -12,14 +12,13 @@ import pandas as pd
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies, all_met
-from sdv_plausible.rules.determined import Determined
-from sdv_plausible.rules.one_hot import OneHot
-from sdv_plausible.rules.rule import Formats, Rule, Words, date_formats
+from sdv_plausible.rules.derived_columns import Determined, OneHot
+from sdv_plausible.rules.rule import ColumnSpec, Formats, Rule, date_formats
 
 MAX_SEARCH_ROWS = 200_000  # size limit of the search; larger ones are skipped
 
 
-def check_possible(rules: Sequence[Rule], specs: Mapping[str, Words]) -> None:
+def check_possible(rules: Sequence[Rule], specs: Mapping[str, ColumnSpec]) -> None:
     """Raise an error for rules that no row can satisfy, or that can never apply."""
     formats = date_formats(specs)
     for rule in rules:
@@ -47,7 +46,7 @@ def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
     return groups
 
 
-def _check_named(rule: Rule, specs: Mapping[str, Words], formats: Formats) -> None:
+def _check_named(rule: Rule, specs: Mapping[str, ColumnSpec], formats: Formats) -> None:
     """Raise an error for a rule that names a value outside its column's declaration."""
     known: dict[str, set[Any]] = {}
     for name, value in rule.named:
@@ -69,7 +68,7 @@ def _check_named(rule: Rule, specs: Mapping[str, Words], formats: Formats) -> No
             )
 
 
-def _is_out_of_range(value: Any, name: str, spec: Words) -> bool:
+def _is_out_of_range(value: Any, name: str, spec: ColumnSpec) -> bool:
     """Whether a value is outside the declared range, and no special value."""
     low, high = spec.get("range_min"), spec.get("range_max")
     if low is None or high is None or value in (spec.get("special_values") or ()):
@@ -114,7 +113,7 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: For
             )
 
 
-def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
+def _values(name: str, rules: Sequence[Rule], spec: ColumnSpec) -> pd.Series[Any]:
     """Representative values of a column, covering all cases that the rules distinguish."""
     declared = spec.get("range_values")
     if declared is None and spec.get("sdtype") == "boolean":
@@ -131,7 +130,7 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
     return pd.Series(list(distinct.values()), dtype=object)
 
 
-def _may_miss(name: str, rules: Sequence[Rule], spec: Words) -> bool:
+def _may_miss(name: str, rules: Sequence[Rule], spec: ColumnSpec) -> bool:
     """Whether a column may be missing: as declared, or if a rule names missing; True if undeclared."""
     if (nullable := spec.get("range_is_nullable")) is not None:
         return bool(nullable)
@@ -149,7 +148,7 @@ def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
     return named
 
 
-def moments(named: Sequence[Any], form: str | None) -> list[int]:
+def dates_to_nanoseconds(named: Sequence[Any], form: str | None) -> list[int]:
     """Nanoseconds of those values that are dates, in the format or as ISO 8601."""
     nanoseconds = []
     for value in named:
@@ -158,7 +157,7 @@ def moments(named: Sequence[Any], form: str | None) -> list[int]:
     return nanoseconds
 
 
-def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
+def _numbers(named: list[Any], spec: ColumnSpec, missing: list[None]) -> pd.Series[Any]:
     """The named numbers and range ends with their neighbours, within the range."""
     plain = [float(v) for v in named if rule_cells.is_number(v)]
     low, high = (spec.get(word) for word in ("range_min", "range_max"))
@@ -173,12 +172,12 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
     return pd.Series([*inside, *special, *missing], dtype=object)
 
 
-def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
+def _dates(named: list[Any], spec: ColumnSpec, missing: list[None]) -> pd.Series[Any]:
     """The named moments and range ends with their neighbouring days, as timestamps."""
     ends = (spec.get("range_min"), spec.get("range_max"))
     day = 86_400_000_000_000
-    known = moments((*named, *ends), spec.get("datetime_format"))
-    low, high = (next(iter(moments([end], spec.get("datetime_format"))), None) for end in ends)
+    known = dates_to_nanoseconds((*named, *ends), spec.get("datetime_format"))
+    low, high = (next(iter(dates_to_nanoseconds([end], spec.get("datetime_format"))), None) for end in ends)
     near = sorted({m + d for m in known for d in (-day, 0, day)}) or [0]
     near = [m for m in near if (low is None or m >= low) and (high is None or m <= high + day - 1)]
     return pd.Series([*map(pd.Timestamp, near), *missing], dtype=object)

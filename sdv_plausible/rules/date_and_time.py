@@ -11,16 +11,16 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.rules import rule_cells
-from sdv_plausible.rules.rule import Columns, DerivingRule, Formats, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, ColumnSpec, DerivingRule, Formats, check_columns, check_sdtypes
 from sdv_plausible.table.cells.dates import (
     NANOSECONDS,
-    bins_from_clocks,
+    bins_to_utc,
     date_style,
     format_unit,
-    from_clocks,
-    on_clocks,
+    local_to_utc,
     resolution_step,
     shows_time,
+    utc_to_local,
 )
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import date_ends
@@ -103,7 +103,7 @@ class DateAndTime(DerivingRule):
     def _step(self) -> int:
         return resolution_step(self.resolution or "s") or NANOSECONDS["s"]
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if the column is no date, or if its format shows no time of day."""
         check_sdtypes(self, specs, "datetime")
         form = specs[self.column].get("datetime_format")
@@ -121,7 +121,7 @@ class DateAndTime(DerivingRule):
         inside = all(0 <= end < DAY // self._step for end in ends) and not time.values
         return kinds and inside and (column.nullable or not (date.nullable or time.nullable))
 
-    def resolve(self, specs: Mapping[str, Words]) -> DateAndTime:
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> DateAndTime:
         """Return the rule with the resolution that the column's format shows."""
         if self.resolution is not None:
             return self
@@ -130,16 +130,16 @@ class DateAndTime(DerivingRule):
             self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest)
         )
 
-    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """Date in the declared range, if any; time of day in the range of a day, with midnight single."""
         spec = specs.get(self.column, {})
-        date: Words = {"sdtype": "datetime"}
+        date: ColumnSpec = {"sdtype": "datetime"}
         for word, end in zip(("range_min", "range_max"), self._declared(spec), strict=True):
             if end is not None:
                 day = str(pd.Timestamp(max(end // DAY * DAY, FIRST_DAY)).date())
                 date |= {"datetime_format": "%Y-%m-%d", word: day}
         steps = [step // self._step for step in CLOCK_STEPS if step > self._step and step % self._step == 0]
-        time: Words = {
+        time: ColumnSpec = {
             "sdtype": "numerical", "range_min": 0, "range_max": DAY // self._step - 1, "decimal_places": 0,
             "special_values": [0], **({"rounding": steps} if steps else {}),
         }  # fmt: skip
@@ -148,7 +148,7 @@ class DateAndTime(DerivingRule):
                 part["range_is_nullable"] = spec["range_is_nullable"]
         return {self.date: date, self.time: time}
 
-    def _declared(self, spec: Words) -> tuple[int | None, int | None]:
+    def _declared(self, spec: ColumnSpec) -> tuple[int | None, int | None]:
         """Declared range ends in nanoseconds; None where undeclared."""
         low, high, form = spec.get("range_min"), spec.get("range_max"), spec.get("datetime_format")
         if low is not None and high is not None:
@@ -161,7 +161,7 @@ class DateAndTime(DerivingRule):
         """Date, and time of day in steps since midnight; both missing where the date is."""
         moments, present = rule_cells.to_numbers(table, self.column, formats)
         style = date_style(table[self.column], formats.get(self.column))
-        local = on_clocks(np.where(present, moments, 0), style.get("time_zone"))
+        local = utc_to_local(np.where(present, moments, 0), style.get("time_zone"))
         local = np.clip(local, FIRST_DAY, -FIRST_DAY)
         date = local // DAY * DAY
         dates = pd.Series(np.where(present, date, rule_cells.NO_DATE).view("M8[ns]"), index=table.index)
@@ -177,13 +177,16 @@ class DateAndTime(DerivingRule):
         steps = np.minimum(
             np.where(present, time, 0).astype(np.int64), (LAST - np.maximum(date, 0)) // self._step
         )
-        moments = from_clocks(date + steps * self._step, attribute.time_zone)
+        moments = local_to_utc(date + steps * self._step, attribute.time_zone)
         if attribute.lower:
             moments = np.clip(moments, attribute.lower[0], attribute.upper[-1])
         return {self.column: rule_cells.to_column(moments, present, attribute)}
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """One bin: the declared range, or from the first date to the end of the last."""
         date, spec = inputs[self.date], specs.get(self.column, {})
@@ -195,7 +198,7 @@ class DateAndTime(DerivingRule):
             high = last if high is None else high
         firsts = [] if low is None or high is None else [min(low, high)]
         lasts = [] if low is None or high is None else [high]
-        lower, upper = bins_from_clocks(firsts, lasts, style.get("time_zone"))
+        lower, upper = bins_to_utc(firsts, lasts, style.get("time_zone"))
         nullable = date.nullable or inputs[self.time].nullable or not lower
         return (
             Attribute(

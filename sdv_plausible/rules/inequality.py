@@ -16,17 +16,16 @@ from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Columns,
+    ColumnSpec,
     DerivingRule,
     Formats,
-    Words,
-    attribute_words,
+    attribute_specs,
     check_columns,
     check_sdtypes,
 )
-from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, on_clocks
+from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, utc_to_local
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import CATEGORIES, sdtype_of
-from sdv_plausible.table.declared.specifications import date_ends
+from sdv_plausible.table.declared.specifications import CATEGORIES, date_ends, sdtype_of
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 DAY = NANOSECONDS["D"]
@@ -107,7 +106,7 @@ class Inequality(DerivingRule):
         """The distance."""
         return (self.distance,)
 
-    def resolve(self, specs: Mapping[str, Words]) -> Inequality:
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> Inequality:
         """Return the rule with its unit set, if the columns hold dates."""
         pair = [specs.get(name, {}) for name in self.columns]
         if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in pair):
@@ -116,7 +115,7 @@ class Inequality(DerivingRule):
         finest = max(units[1], DAY) if _is_day(pair[1].get("datetime_format")) else min(units)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
-    def check(self, specs: Mapping[str, Words]) -> None:
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
         """Raise an error if the columns' types differ, or the format of ``high`` does not show the day."""
         dates = specs[self.low].get("sdtype") == "datetime"
         check_sdtypes(self, specs, "datetime" if dates else "numerical")
@@ -133,7 +132,7 @@ class Inequality(DerivingRule):
                     "day",
                 )
 
-    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """The distance: whole units of time, or a number."""
         low, high = specs.get(self.low, {}), specs.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
@@ -157,12 +156,12 @@ class Inequality(DerivingRule):
             ends["range_is_nullable"] = any(missing)
         return {self.distance: {"sdtype": "numerical", **ends, **(digits if ends else {})}}
 
-    def _places(self, low: Words, high: Words) -> int | None:
+    def _places(self, low: ColumnSpec, high: ColumnSpec) -> int | None:
         """Digits after the point of the distance, if known for both columns."""
         first, second = _own_places(low), _own_places(high)
         return None if first is None or second is None else max(first, second)
 
-    def _least(self, low: Words, high: Words) -> float:
+    def _least(self, low: ColumnSpec, high: ColumnSpec) -> float:
         if not self.strict:
             return 0
         if low.get("sdtype") == "datetime":
@@ -176,7 +175,7 @@ class Inequality(DerivingRule):
             )
         return float(10**-places) if places else 1
 
-    def _most(self, low: Words, high: Words) -> float | None:
+    def _most(self, low: ColumnSpec, high: ColumnSpec) -> float | None:
         """Largest distance, declared or implied by the declared ranges."""
         if self.most is not None:
             return self.most
@@ -205,7 +204,7 @@ class Inequality(DerivingRule):
         low, present = rule_cells.to_numbers(table, self.low, formats)
         if _is_day(formats.get(self.high)):
             zone = date_style(table[self.low], formats.get(self.low)).get("time_zone")
-            low = np.where(present, on_clocks(np.where(present, low, 0), zone), low)
+            low = np.where(present, utc_to_local(np.where(present, low, 0), zone), low)
         return low, present
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
@@ -247,12 +246,19 @@ class Inequality(DerivingRule):
         return {self.high: rule_cells.to_column(high, present, attribute)}
 
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """One bin, from the lowest value of the lower column to the highest possible or declared value."""
         low, distance, spec = inputs[self.low], inputs[self.distance], specs.get(self.high, {})
         dates = low.kind == "datetime"
-        common: Words = {"name": self.high, "kind": low.kind, "nullable": low.nullable or distance.nullable}
+        common: ColumnSpec = {
+            "name": self.high,
+            "kind": low.kind,
+            "nullable": low.nullable or distance.nullable,
+        }
         if dates:
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.high, {})}
             unit = math.gcd(low.unit, NANOSECONDS[self.unit or "s"])
@@ -274,7 +280,9 @@ class Inequality(DerivingRule):
         ends = (math.floor(first), int(last)) if whole else (first, last)
         return (rule_cells.single_bin(common.pop("name"), ends, whole=whole, **common),)
 
-    def _ends(self, low: Attribute, distance: Attribute, spec: Words, shape: Attribute) -> tuple[Any, Any]:
+    def _ends(
+        self, low: Attribute, distance: Attribute, spec: ColumnSpec, shape: Attribute
+    ) -> tuple[Any, Any]:
         """Lowest and highest value: the declared range, as far as the lower column allows."""
         dates = low.kind == "datetime"
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
@@ -294,7 +302,7 @@ class Inequality(DerivingRule):
     def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
         """Whether the column can be derived: same kind, and its end not below the lower column's."""
         high, low, distance = derived[self.high], inputs[self.low], inputs[self.distance]
-        (computed,) = self.attributes(inputs, attribute_words(derived), {})
+        (computed,) = self.attributes(inputs, attribute_specs(derived), {})
         widest = {name: replace(a, lower=computed.lower, upper=computed.upper) for name, a in derived.items()}
         if (
             not super().fits(inputs, widest)
@@ -348,11 +356,11 @@ def _ends_by_clock(low: Attribute, high: Attribute) -> tuple[Any, Any]:
     if not _is_day(high.datetime_format):
         return low.lower[0], low.upper[-1]
     ends = np.array([low.lower[0], low.upper[-1]], dtype=np.int64)
-    first, last = on_clocks(ends, low.time_zone).tolist()
+    first, last = utc_to_local(ends, low.time_zone).tolist()
     return first // DAY * DAY, last
 
 
-def _own_places(spec: Words) -> int | None:
+def _own_places(spec: ColumnSpec) -> int | None:
     """Declared digits after the point of a column; None if undeclared."""
     whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
     places: int | None = spec.get("decimal_places", 0 if whole else None)

@@ -12,16 +12,16 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.spec_words import sdtype_of
+from sdv_plausible.table.declared.specifications import sdtype_of
 
 Formats = Mapping[str, str | None]
 """Date columns -> strftime format of their text, or None."""
-Words = dict[str, Any]
+ColumnSpec = dict[str, Any]
 """A column's declaration, in the vocabulary of the ``domain`` argument."""
 Columns = dict[str, "pd.Series[Any]"]
 
 
-def check_sdtypes(rule: Rule, specs: Mapping[str, Words], *allowed: str) -> None:
+def check_sdtypes(rule: Rule, specs: Mapping[str, ColumnSpec], *allowed: str) -> None:
     """Raise an error if a column of the rule has another sdtype."""
     for name in rule.columns:
         sdtype = specs[name].get("sdtype")
@@ -76,7 +76,7 @@ class Rule(ABC):
         """Values named by the rule, each with its column; None is missing."""
         return []
 
-    def check(self, specs: Mapping[str, Words]) -> None:  # noqa: B027  most rules take any column
+    def check(self, specs: Mapping[str, ColumnSpec]) -> None:  # noqa: B027  most rules take any column
         """Raise an error if the rule does not fit its columns.
 
         Parameters
@@ -92,7 +92,7 @@ class Rule(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Kind and parts; :func:`~sdv_plausible.rules.rule_files.written` converts them to JSON."""
+        """Kind and parts; :func:`~sdv_plausible.rules.rule_files.rule_to_json` converts them to JSON."""
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Rule:
@@ -149,7 +149,7 @@ class DerivingRule(Rule):
         derived : mapping
             Attributes of the derived columns, e.g. from a file.
         """
-        computed = self.attributes(inputs, attribute_words(derived), {})
+        computed = self.attributes(inputs, attribute_specs(derived), {})
         ignored = (
             "provenance",
             "unit",
@@ -165,11 +165,11 @@ class DerivingRule(Rule):
             for a, b in zip(computed, derived.values(), strict=True)
         )
 
-    def resolve(self, specs: Mapping[str, Words]) -> DerivingRule:
+    def resolve(self, specs: Mapping[str, ColumnSpec]) -> DerivingRule:
         """Return the rule completed from the specifications of its columns."""
         return self
 
-    def surrogate_specs(self, specs: Mapping[str, Words]) -> dict[str, Words]:
+    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """Declarations of the surrogate columns.
 
         Parameters
@@ -189,7 +189,10 @@ class DerivingRule(Rule):
 
     @abstractmethod
     def attributes(
-        self, inputs: Mapping[str, Attribute], specs: Mapping[str, Words], styles: Mapping[str, Words]
+        self,
+        inputs: Mapping[str, Attribute],
+        specs: Mapping[str, ColumnSpec],
+        styles: Mapping[str, ColumnSpec],
     ) -> tuple[Attribute, ...]:
         """Attributes of the derived columns, wide enough for all possible values.
 
@@ -204,14 +207,14 @@ class DerivingRule(Rule):
         """
 
 
-def limits_rows(rules: Iterable[Rule]) -> bool:
+def has_row_constraints(rules: Iterable[Rule]) -> bool:
     """Whether sampled rows can break a rule, so that they must be drawn again."""
     return any(not isinstance(rule, DerivingRule) for rule in rules)
 
 
-def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
+def attribute_specs(attributes: Mapping[str, Attribute]) -> dict[str, ColumnSpec]:
     """Column specifications from attributes: sdtype, format, digits."""
-    specs: dict[str, Words] = {}
+    specs: dict[str, ColumnSpec] = {}
     for name, attribute in attributes.items():
         specs[name] = {"sdtype": sdtype_of(attribute)}
         if attribute.kind == "datetime":
@@ -221,7 +224,7 @@ def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
     return specs
 
 
-def date_formats(specs: Mapping[str, Words]) -> dict[str, str | None]:
+def date_formats(specs: Mapping[str, ColumnSpec]) -> dict[str, str | None]:
     """Formats of the date columns."""
     return {n: spec.get("datetime_format") for n, spec in specs.items() if spec.get("sdtype") == "datetime"}
 

@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.table.cells.canonical_forms import canonical
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import as_nanoseconds, write_dates
 from sdv_plausible.table.columns.domain import Attribute
 
 NO_DATE = np.iinfo(np.int64).min

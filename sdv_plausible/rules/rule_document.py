@@ -8,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdv_plausible.table.cells.cell_documents import VALUE, value_of
-from sdv_plausible.utils.json_schema import Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.table.cells.cell_documents import VALUE_FORM, parse_value
+from sdv_plausible.utils.json_schema import (
+    Schema,
+    SharedSchemas,
+    array_schema,
+    nullable,
+    object_schema,
+    schema_ref,
+)
 
-_COLUMN, _CELL, _CONDITIONS = ref("rule_column"), ref("cell"), ref("conditions")
-_COLUMNS = list_of(_COLUMN, minItems=2, uniqueItems=True)
-_CELLS = list_of(_CELL, minItems=1)
+_COLUMN, _CELL, _CONDITIONS = schema_ref("rule_column"), schema_ref("cell"), schema_ref("conditions")
+_COLUMNS = array_schema(_COLUMN, minItems=2, uniqueItems=True)
+_CELLS = array_schema(_CELL, minItems=1)
 
 
-def conditions(*by_hand: Form) -> Form:
+def conditions_form(*by_hand: Schema) -> Schema:
     """Form of conditions as they are saved; ``by_hand`` adds forms that people may write."""
-    ends = object_of({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
+    ends = object_schema({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
     return {
         "type": "object",
         "minProperties": 1,
@@ -27,14 +34,17 @@ def conditions(*by_hand: Form) -> Form:
     }
 
 
-SHARED: Shared = {
-    "value": (VALUE, value_of),
-    "cell": ({**or_null(ref("value")), "description": "A value; null is missing."}, lambda value: value),
+SHARED: SharedSchemas = {
+    "value": (VALUE_FORM, parse_value),
+    "cell": (
+        {**nullable(schema_ref("value")), "description": "A value; null is missing."},
+        lambda value: value,
+    ),
     "rule_column": (
         {"type": "string", "minLength": 1, "description": "Name of a column."},
         lambda name: name,
     ),
-    "conditions": (conditions(_CELL), lambda found: found),
+    "conditions": (conditions_form(_CELL), lambda found: found),
 }
 """Forms that rules reference."""
 
@@ -45,23 +55,23 @@ class RuleKind:
 
     of: str  # class name
     meaning: str
-    saved: Mapping[str, Form]  # parts, all required
-    by_hand: Mapping[str, Form] = field(default_factory=dict)  # alternative forms that people may write
+    saved: Mapping[str, Schema]  # parts, all required
+    by_hand: Mapping[str, Schema] = field(default_factory=dict)  # alternative forms that people may write
     left_out: tuple[str, ...] = ()  # parts that people may omit
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Schema:
         """Form of the parts in a rule file."""
         alternatives = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
-        return object_of({**self.saved, **alternatives}, self.left_out)
+        return object_schema({**self.saved, **alternatives}, self.left_out)
 
 
 KINDS: dict[str, RuleKind] = {
     "determined": RuleKind(
         "Determined", "A column looked up from others.",
         {
-            "column": _COLUMN, "by": list_of(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
-            "mapping": list_of(
+            "column": _COLUMN, "by": array_schema(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
+            "mapping": array_schema(
                 {"type": "array", "prefixItems": [_CELLS, _CELL], "items": False, "minItems": 2}, minItems=1,
             ),
         },
@@ -75,7 +85,7 @@ KINDS: dict[str, RuleKind] = {
     "sum": RuleKind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
     "one_hot": RuleKind(
         "OneHot", "Flags of which one is set; values of an unset and of a set one.",
-        {"columns": _COLUMNS, "values": list_of(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
+        {"columns": _COLUMNS, "values": array_schema(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
     ),
     "inequality": RuleKind(
         "Inequality", "A column not below another; the model has their distance.",
@@ -108,7 +118,7 @@ KINDS: dict[str, RuleKind] = {
     "forbidden": RuleKind("Forbidden", "Conditions that no row meets together.", {"when": _CONDITIONS}),
     "allowed": RuleKind(
         "Allowed", "Columns that hold one of some combinations.",
-        {"columns": _COLUMNS, "combinations": list_of(_CELLS, minItems=1)},
+        {"columns": _COLUMNS, "combinations": array_schema(_CELLS, minItems=1)},
     ),
 }  # fmt: skip
 """All kinds of rules by name. Their classes load only when a file contains one."""

@@ -15,11 +15,11 @@ from sdv_plausible.privacy.parameter_checks import Refused, suggestion
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.json_schema import read
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.json_schema import parse_with_schema
 
 
-def written(rule: Rule) -> dict[str, Any]:
+def rule_to_json(rule: Rule) -> dict[str, Any]:
     """JSON form of a rule."""
     form: dict[str, Any] = _plain(rule.to_dict())
     return form
@@ -43,7 +43,7 @@ def _plain_parts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Create a rule from its JSON form, as :func:`written` returns it, or with Python values."""
+    """Create a rule from its JSON form, as :func:`rule_to_json` returns it, or with Python values."""
     from sdv_plausible.rules.rule_document import KINDS, SHARED  # only for JSON
 
     if not isinstance(entry, Mapping):  # show only the type: it may be a table
@@ -65,7 +65,7 @@ def rule_from_dict(entry: Any) -> Rule:
     parts = {part: value for part, value in entry.items() if part != "rule"}
     rule_class: type[Rule] = getattr(kinds, kind.of)
     try:
-        checked = read(kind.form, dict(_plain_parts(parts)), SHARED)
+        checked = parse_with_schema(kind.form, dict(_plain_parts(parts)), SHARED)
     except (ValueError, RecursionError) as error:
         with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
             rule_class.from_dict(parts)  # its own error message is clearer
@@ -98,4 +98,4 @@ def save_rules(rules: Iterable[Rule], path: str | Path) -> None:
     ValueError
         If a value of a rule has no JSON form.
     """
-    write_whole(path, json.dumps([written(rule) for rule in rules], indent=1))
+    write_atomically(path, json.dumps([rule_to_json(rule) for rule in rules], indent=1))

@@ -12,7 +12,7 @@ import pandas as pd
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.rules.rule import DerivingRule, Rule, Words, attribute_words, date_formats
+from sdv_plausible.rules.rule import ColumnSpec, DerivingRule, Rule, attribute_specs, date_formats
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.cells.number_texts import read_numbers
@@ -34,10 +34,10 @@ MAX_ROUND_ROWS = 2**18  # conditional sampling: maximum number of rows per round
 class RuleSet:
     """The rules of a table, in the order in which derived columns are computed."""
 
-    making: tuple[DerivingRule, ...] = ()  # after the rules that derive its sources
-    limiting: tuple[Rule, ...] = ()  # rejected by sampling
+    deriving_rules: tuple[DerivingRule, ...] = ()  # after the rules that derive its sources
+    row_constraints: tuple[Rule, ...] = ()  # rejected by sampling
     # Specification of every modelled column of the table: sdtype, format, declaration
-    words: Mapping[str, Words] | None = None
+    words: Mapping[str, ColumnSpec] | None = None
     digests: tuple[str, ...] = ()  # of the rules as declared
     # Whether they were edited after a comparison with the rows, without a public source
     edited: bool = False
@@ -46,7 +46,9 @@ class RuleSet:
     seen: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, rules: Iterable[Rule], specs: Mapping[str, Words], taken: Collection[str] = ()) -> RuleSet:
+    def make(
+        cls, rules: Iterable[Rule], specs: Mapping[str, ColumnSpec], taken: Collection[str] = ()
+    ) -> RuleSet:
         """Check rules against the columns and against each other, without reading rows.
 
         ``specs`` are the specifications of the modelled columns, ``taken`` the names of all columns.
@@ -65,9 +67,9 @@ class RuleSet:
         rules = [rule.resolve(specs) if isinstance(rule, DerivingRule) else rule for rule in rules]
         for rule in rules:
             rule.check(specs)
-        making = _in_order([rule for rule in rules if isinstance(rule, DerivingRule)])
-        limiting = tuple(rule for rule in rules if not isinstance(rule, DerivingRule))
-        rule_set = cls(making, limiting, dict(specs))
+        deriving_rules = _in_order([rule for rule in rules if isinstance(rule, DerivingRule)])
+        row_constraints = tuple(rule for rule in rules if not isinstance(rule, DerivingRule))
+        rule_set = cls(deriving_rules, row_constraints, dict(specs))
         for name in rule_set.added:
             if len(name) > LONGEST_NAME:
                 raise Refused.saying(
@@ -84,37 +86,37 @@ class RuleSet:
 
     def __bool__(self) -> bool:
         """Whether there is a rule."""
-        return bool(self.making or self.limiting)
+        return bool(self.deriving_rules or self.row_constraints)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """All rules."""
-        return (*self.making, *self.limiting)
+        return (*self.deriving_rules, *self.row_constraints)
 
     @property
     def made(self) -> tuple[str, ...]:
         """Derived columns, which the model does not see."""
-        return tuple(name for rule in self.making for name in rule.made)
+        return tuple(name for rule in self.deriving_rules for name in rule.made)
 
     @property
     def added(self) -> tuple[str, ...]:
         """Surrogate columns, which only the model sees."""
-        return tuple(name for rule in self.making for name in rule.added)
+        return tuple(name for rule in self.deriving_rules for name in rule.added)
 
     def behind(self, name: str) -> tuple[str, ...]:
         """Columns of the table that a model column represents."""
-        return next((rule.columns for rule in self.making if name in rule.added), (name,))
+        return next((rule.columns for rule in self.deriving_rules if name in rule.added), (name,))
 
     @property
     def formats(self) -> dict[str, str | None]:
         """Formats of the date columns."""
         return date_formats(self.words or {})
 
-    def model_columns(self, columns: Mapping[str, Words]) -> dict[str, Words]:
+    def model_columns(self, columns: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
         """The model's columns in place of a table's columns, or of their declarations."""
         # A surrogate takes the place of its rule's first column.
-        surrogates = {rule.made[0]: rule.surrogate_specs(self.words or {}) for rule in self.making}
-        model_columns: dict[str, Words] = {}
+        surrogates = {rule.made[0]: rule.surrogate_specs(self.words or {}) for rule in self.deriving_rules}
+        model_columns: dict[str, ColumnSpec] = {}
         for name, spec in columns.items():
             if name not in self.made:
                 model_columns[name] = spec
@@ -126,7 +128,9 @@ class RuleSet:
     def fold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Real rows as the model sees them, transformed row by row."""
         formats, read = self.formats, self._read(table)
-        added = {name: column for rule in self.making for name, column in rule.fold(read, formats).items()}
+        added = {
+            name: column for rule in self.deriving_rules for name, column in rule.fold(read, formats).items()
+        }
         return table.drop(columns=list(self.made)).assign(**added)
 
     def _read(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +153,7 @@ class RuleSet:
         styles = {} if table is None else {
             name: date_style(table[name], form) for name, form in self.formats.items() if name in table
         }  # fmt: skip
-        for rule in self.making:
+        for rule in self.deriving_rules:
             origins = {known[name].provenance for name in (*rule.sources, *rule.added)}
             origins |= {"edited" for name in rule.columns if name in self.seen}
             provenance = provenance_of(origins)
@@ -157,7 +161,7 @@ class RuleSet:
                 number_format = (self.words or {}).get(attribute.name, {}).get("number_format")
                 fitted = replace(attribute, provenance=provenance, number_format=number_format)
                 known[attribute.name] = derived[attribute.name] = fitted
-        return FittedRules(replace(self, words=attribute_words(known)), derived) if self else FittedRules()
+        return FittedRules(replace(self, words=attribute_specs(known)), derived) if self else FittedRules()
 
     def broken(self, table: pd.DataFrame) -> dict[Rule, np.ndarray]:
         """Mask of rows that break each rule. Not private: for the data owner."""
@@ -166,13 +170,15 @@ class RuleSet:
 
     def holds(self, table: pd.DataFrame) -> np.ndarray:
         """Mask of rows that satisfy the constraints."""
-        masks = [rule.holds(table, self.formats) for rule in self.limiting]
+        masks = [rule.holds(table, self.formats) for rule in self.row_constraints]
         return np.logical_and.reduce(masks) if masks else np.ones(len(table), dtype=bool)
 
     def cases(self, table: pd.DataFrame) -> pd.Series:
         """Case of each row: which implications apply, as bytes that are equal for rows of the same case."""
         applies = [
-            rule.applies(table, self.formats) for rule in self.limiting if isinstance(rule, kinds.Implies)
+            rule.applies(table, self.formats)
+            for rule in self.row_constraints
+            if isinstance(rule, kinds.Implies)
         ]
         bits = np.packbits(np.array(applies, dtype=bool).reshape(len(applies), len(table)), axis=0)
         return pd.Series([case.tobytes() for case in bits.T], index=table.index, dtype=object)
@@ -196,7 +202,7 @@ class FittedRules:
         named = sorted(set(converted) & set(self.rule_set.added))
         if named:
             raise ValueError(f"given names {named}, which only the model sees: give columns of the table")
-        for rule in self.rule_set.making:
+        for rule in self.rule_set.deriving_rules:
             if rule.reversible and set(rule.made) <= set(converted):
                 codec = Codec(Domain(tuple(self.made[name] for name in rule.made)))
                 for name in rule.made:
@@ -206,10 +212,10 @@ class FittedRules:
                 converted |= {name: column.iloc[0] for name, column in folded.items()}
         return converted
 
-    def given_each(self, conditions: pd.DataFrame) -> pd.DataFrame:
+    def condition_rows(self, conditions: pd.DataFrame) -> pd.DataFrame:
         """Like :meth:`given`, for conditions that differ per row."""
         converted = conditions
-        for rule in self.rule_set.making:
+        for rule in self.rule_set.deriving_rules:
             if rule.reversible and set(rule.made) <= set(converted):
                 derived = list(rule.made)
                 codec = Codec(Domain(tuple(self.made[name] for name in derived)))
@@ -222,7 +228,7 @@ class FittedRules:
     def unfold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Convert the model's rows to the table's."""
         formats = self.rule_set.formats
-        for rule in self.rule_set.making:
+        for rule in self.rule_set.deriving_rules:
             table = table.assign(**rule.unfold(table, formats, self.made))
         return table.drop(columns=list(self.rule_set.added))
 
@@ -233,7 +239,7 @@ class FittedRules:
         # A rejected row is replaced by one to which the same implications apply. Otherwise cases in which the
         # model errs more often would become rarer than in the model. ``rows`` receives the number of rows and
         # of the round. With ``spare``, more rows may be drawn than needed.
-        if not (self.rule_set.limiting and num_rows):
+        if not (self.rule_set.row_constraints and num_rows):
             return rows(num_rows, 0)
         accepted, drawn, acceptance, slots = [], 0, 1.0, _RowSlots(num_rows)
         for round_ in range(MAX_ROUNDS):
@@ -263,7 +269,7 @@ class FittedRules:
         again keeps its first case.
         """
         first = rows(np.arange(num_rows), 0)
-        if not (self.rule_set.limiting and num_rows):
+        if not (self.rule_set.row_constraints and num_rows):
             return first
         valid, cases = self.rule_set.holds(first), self.rule_set.cases(first).to_numpy()
         accepted, positions, left = [first[valid]], [np.flatnonzero(valid)], np.flatnonzero(~valid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,22 +11,25 @@ import pandas as pd
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.rules.rule import DerivingRule, Rule, Words
+from sdv_plausible.rules.rule import ColumnSpec, DerivingRule, Rule
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.dates import shows_time
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.data_checks import Check, Finding, check_columns
+from sdv_plausible.table.declared.declarations import explicit_domain_file, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     VALUE_WORDS,
     check_agreement,
-    check_words,
+    check_spec,
+    declare,
+    declared_provenance,
+    partial_declaration_of,
     sdtype_of,
 )
-from sdv_plausible.table.declared.specifications import declare, origin_of, stated_of
 
 _STATED = {"range_min", "range_max", "range_values", "range_is_nullable", "special_values"}
 """Words that describe a surrogate's values."""
@@ -39,13 +42,13 @@ def rules_with_declarations(
     max_bins: int,
     *,
     split_dates: bool = True,
-) -> tuple[Any, dict[str, Words], RuleSet]:
+) -> tuple[Any, dict[str, ColumnSpec], RuleSet]:
     """Parse rules; return the declarations and columns for the model, and the rule set."""
     # ``rules`` and ``domain`` are the synthesizer's arguments, ``columns`` the metadata's. The results
     # describe the model's columns: with surrogates instead of derived columns. With ``split_dates``, dates
     # that show a time of day are split automatically.
     known = {name: dict(spec) for name, spec in columns.items()}
-    is_trusted, file = says_written(domain), given_file(domain) or DomainFile(columns={})
+    is_trusted, file = uses_metadata_values(domain), explicit_domain_file(domain) or DomainFile(columns={})
     declared = file.declarations()
     specs = {
         name: _known_spec(spec if is_trusted else _type_spec(spec), declared.get(name))
@@ -58,14 +61,16 @@ def rules_with_declarations(
     if not all_rules:
         return domain, known, replace(RuleSet(), **history)
     rule_set = replace(RuleSet.make(all_rules, specs, columns), **history)
-    seen = [name for rule in rule_set.making for name in rule.columns if _was_seen(declared.get(name))]
+    seen = [
+        name for rule in rule_set.deriving_rules for name in rule.columns if _was_seen(declared.get(name))
+    ]
     rule_set = replace(rule_set, seen=tuple(dict.fromkeys(seen)))
     for name in rule_set.made:
         if name in declared:
             spec = declared[name]
             check_agreement(name, spec, known[name])
             says_values = not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS)
-            if says_values and stated_of(name, spec, known[name]) is None:
+            if says_values and partial_declaration_of(name, spec, known[name]) is None:
                 declare(name, {**_type_spec(known[name]), **spec}, known[name].get("sdtype"), max_bins)
     model_columns = rule_set.model_columns(known)
     if not is_trusted:
@@ -87,7 +92,7 @@ def _history(rules: Sequence[Any], file: DomainFile) -> dict[str, Any]:
 
 
 def _implied(
-    rules: Sequence[Any], specs: Mapping[str, Words], declared: Mapping[str, Any], *, split_dates: bool
+    rules: Sequence[Any], specs: Mapping[str, ColumnSpec], declared: Mapping[str, Any], *, split_dates: bool
 ) -> list[Rule]:
     """Rules implied by declarations and formats, for columns that no given rule derives."""
     derived = {name for rule in rules if isinstance(rule, DerivingRule) for name in rule.made}
@@ -95,7 +100,7 @@ def _implied(
     for name, spec in specs.items():
         if name in derived or isinstance(declared.get(name), Attribute):
             continue
-        check_words(name, {word: spec.get(word) for word in ("sdtype", *FORM_WORDS)})
+        check_spec(name, {word: spec.get(word) for word in ("sdtype", *FORM_WORDS)})
         step = spec.get("resolution")
         if spec.get("sdtype") == "numerical" and step is not None:
             implied.append(kinds.Multiple(name, step))
@@ -106,11 +111,11 @@ def _implied(
 
 def _was_seen(declared: Any) -> bool:
     """Whether a column's declaration was inferred from the rows, or edited after a comparison with them."""
-    provenance = declared.provenance if isinstance(declared, Attribute) else origin_of(declared)
+    provenance = declared.provenance if isinstance(declared, Attribute) else declared_provenance(declared)
     return provenance in ("edited", "inferred")
 
 
-def _is_split(spec: Words, split_dates: bool) -> bool:
+def _is_split(spec: ColumnSpec, split_dates: bool) -> bool:
     """Whether a column is split into date and time of day; decided from declarations alone."""
     if spec.get("parts") is not None:
         return bool(spec["parts"] == "split")
@@ -121,12 +126,14 @@ def _is_split(spec: Words, split_dates: bool) -> bool:
     return step != "D" if step is not None else shows_time(spec.get("datetime_format"))
 
 
-def _surrogate_specs(rule_set: RuleSet, specs: Mapping[str, Words]) -> dict[str, Words]:
+def _surrogate_specs(rule_set: RuleSet, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
     """Declarations of surrogates with known values; they inherit the end of the privacy claim."""
     surrogates = {}
-    for rule in rule_set.making:
+    for rule in rule_set.deriving_rules:
         source_specs = [specs[name] for name in rule.columns]
-        claim_end: Words = {"detected": True} if any(spec.get("detected") for spec in source_specs) else {}
+        claim_end: ColumnSpec = (
+            {"detected": True} if any(spec.get("detected") for spec in source_specs) else {}
+        )
         if any(spec.get("provenance") == "edited" for spec in source_specs):
             claim_end["provenance"] = "edited"
         for name, spec in rule.surrogate_specs(specs).items():
@@ -135,12 +142,12 @@ def _surrogate_specs(rule_set: RuleSet, specs: Mapping[str, Words]) -> dict[str,
     return surrogates
 
 
-def _type_spec(spec: Mapping[str, Any]) -> Words:
+def _type_spec(spec: Mapping[str, Any]) -> ColumnSpec:
     """Metadata of a column that is never inferred from the rows: sdtype and date format."""
     return {word: spec[word] for word in ("sdtype", "datetime_format") if spec.get(word) is not None}
 
 
-def _known_spec(spec: Mapping[str, Any], declared: Any) -> Words:
+def _known_spec(spec: Mapping[str, Any], declared: Any) -> ColumnSpec:
     """Everything known of a column, as a declaration."""
     if declared is None:
         return dict(spec)
@@ -150,7 +157,7 @@ def _known_spec(spec: Mapping[str, Any], declared: Any) -> Words:
         spec = {**spec, "number_format": declared.number_format}
     if declared.provenance == "private":  # its values depend on the rows
         return {"sdtype": sdtype_of(declared), **spec}
-    known: Words = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}
+    known: ColumnSpec = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}
     if declared.provenance in ("edited", "inferred"):
         known["provenance"] = "edited"
     if declared.kind in ("categorical", "ordinal"):
@@ -165,7 +172,7 @@ def _known_spec(spec: Mapping[str, Any], declared: Any) -> Words:
     return {**spec, **known}
 
 
-def rules_named(rules: Sequence[Rule]) -> tuple[str, str]:
+def rule_labels(rules: Sequence[Rule]) -> tuple[str, str]:
     """How a ledger names declared rules, and rules edited after a comparison with the rows."""
     names = "; ".join(map(str, rules)) or "none is left"
     return f"declared: {names}", f"changed after looking at the rows: {names}"
@@ -175,7 +182,7 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
     """Ledger entries of rules: free if declared, without a privacy claim if edited after a comparison."""
     if not rule_set and not rule_set.edited:
         return []
-    declared, changed = rules_named(rule_set.rules)
+    declared, changed = rule_labels(rule_set.rules)
     losses: tuple[Loss, ...] = ()
     if rule_set.edited:
         losses, mechanism = (InfiniteLoss(),), changed
@@ -205,3 +212,41 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
             )
         )
     return entries
+
+
+def check_rows(
+    rule_set: RuleSet, declared: Mapping[str, tuple[Attribute, bool | None]], table: pd.DataFrame,
+    show: Callable[[str], object],
+) -> tuple[Check, set[str]]:  # fmt: skip
+    """Compare rows with declarations and rules. Not private."""
+    # ``declared``: attribute and declared nullability of every declared column that the model sees. The
+    # second result names the checked columns, directly or by a surrogate or rule: that all their cells fit is
+    # reported, too. Columns with undeclared values are not among them.
+    known = {name: attribute for name, (attribute, _) in declared.items()}
+    nullable = {name: missing for name, (_, missing) in declared.items()}
+    columns_check = check_columns(rule_set.fold(table), known, nullable, show)
+    check = Check((*columns_check.findings, *rule_findings(rule_set, table)))
+    modelled = set(declared) - set(rule_set.added)
+    return check, modelled.union(*(rule.columns for rule in rule_set.rules if _can_misfit(rule, nullable)))
+
+
+def _can_misfit(rule: Rule, nullable: Mapping[str, bool | None]) -> bool:
+    """Whether a row can break a rule or its surrogates; undeclared dates with times cannot."""
+    return (
+        not isinstance(rule, kinds.DateAndTime)
+        or rule.date in nullable
+        or nullable.get(rule.time) is not None
+    )
+
+
+def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
+    """Rules that rows break, with counts. Not private."""
+    findings = []
+    for rule, broken in rule_set.broken(table).items():
+        rows = int(broken.sum())
+        if rows:
+            is_deriving = isinstance(rule, DerivingRule)
+            what = "counts as the nearest row that keeps it" if is_deriving else "counts, but is never made"
+            problem = f"break the rule; such a row {what}"
+            findings.append(Finding(f"rule '{rule}'", problem, rows, rows / len(table)))
+    return findings

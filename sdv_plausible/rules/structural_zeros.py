@@ -9,7 +9,7 @@ import pandas as pd
 
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.conditions import Allowed, Implies
-from sdv_plausible.rules.contradictions import moments, named_values
+from sdv_plausible.rules.contradictions import dates_to_nanoseconds, named_values
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -25,15 +25,15 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """
     possible: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
-    for rule in chain.from_iterable(map(_pairwise_rules, rule_set.limiting)):
+    for rule in chain.from_iterable(map(_pairwise_rules, rule_set.row_constraints)):
         if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
         cells = _possible_cells(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
             possible[i, j] = cells & possible[i, j] if (i, j) in possible else cells
-    for making in rule_set.making:
-        for pair in combinations(sorted(map(names.index, set(making.together) & set(names))), 2):
+    for deriving_rules in rule_set.deriving_rules:
+        for pair in combinations(sorted(map(names.index, set(deriving_rules.together) & set(names))), 2):
             missing, other = (domain.attributes[i].missing_code for i in pair)
             if missing is not None and other is not None:
                 cells = np.ones([domain.cardinalities[i] for i in pair], dtype=bool)
@@ -73,7 +73,7 @@ def _representatives(attribute: Attribute, rule: Rule) -> tuple[np.ndarray, pd.S
     """Code and value of representatives of all values that the rule distinguishes."""
     values_named = named_values(attribute.name, [rule])
     if attribute.kind == "datetime":
-        points = moments(values_named, attribute.datetime_format)
+        points = dates_to_nanoseconds(values_named, attribute.datetime_format)
     else:
         points = [value for value in values_named if rule_cells.is_number(value)]
     thresholds = np.array(points, dtype=np.int64 if attribute.kind == "datetime" else float)

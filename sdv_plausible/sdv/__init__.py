@@ -1,9 +1,9 @@
-"""What the package is to SDV: the only room that imports it.
+"""Integration with SDV; only this package imports it.
 
-SDV loads its add-ons while it is itself being imported, and they are here. So SDV is imported before any
-module of this room: whoever comes first, the modules find it.
+SDV loads its add-ons, which are here, while it is being imported itself. So SDV is imported before any module
+of this package, whichever is imported first.
 """
 
 from __future__ import annotations
 
-import sdv  # noqa: F401  before the modules of this room, see above
+import sdv  # noqa: F401  before the modules of this package, see above

@@ -1,4 +1,4 @@
-"""Frames of other libraries become pandas' by their schema, and rows go back in the kind that was given."""
+"""Convert frames of other libraries to pandas by their schema, and rows back to the library of the input."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ from typing import Any, Literal, TypeAlias
 import narwhals
 import pandas as pd
 
-from sdv_plausible.table.cells.cell_series import plain_cells
-from sdv_plausible.table.cells.distinct import as_objects
-from sdv_plausible.table.files.storage_types import holds_no_text, with_texts
+from sdv_plausible.table.cells.canonical_forms import as_objects
+from sdv_plausible.table.cells.cell_series import normalize_cells
+from sdv_plausible.table.files.storage_types import has_invalid_utf8, mask_invalid_utf8
 
 FrameKind = Literal["polars", "pyarrow"]
 Rows: TypeAlias = pd.DataFrame | Any
-"""Rows in the kind that a fit was given: pandas as a rule; or polars, or pyarrow, or a dict of a frame."""
+"""Rows in the form of the table passed to a fit: pandas, polars or pyarrow, or a dict of one frame."""
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:
-    """Table name (None for a bare frame) and pandas frame of what a user passed.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a frame that narwhals knows (pandas, polars, pyarrow, ...) nor a dict of one table
-        name and such a frame.
-    """
+    """Table name (None for a bare frame) and pandas frame of an input; TypeError for anything else."""
     frame = _as_pandas(data)
     if frame is not None:
         return None, frame
     if isinstance(data, dict) and len(data) == 1:
-        name, given = next(iter(data.items()))
-        frame = _as_pandas(given)
+        name, table = next(iter(data.items()))
+        frame = _as_pandas(table)
         if frame is not None:
             return name, frame
     kind = f"a dict of {len(data)} entries" if isinstance(data, dict) else type(data).__name__
@@ -43,31 +36,29 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
 
 def _as_pandas(data: Any) -> pd.DataFrame | None:
     if isinstance(data, pd.DataFrame):
-        return plain_cells(with_texts(data))
+        return normalize_cells(mask_invalid_utf8(data))
     frame = narwhals.from_native(data, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, narwhals.DataFrame):
         return None
-    return plain_cells(_by_schema(frame))
+    return normalize_cells(_by_schema(frame))
 
 
 def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
-    """The frame in pandas' types that follow from its schema.
-
-    Of whole numbers with one missing cell pandas would make doubles, in which long numbers become one, and
-    objects of truth values: one row would change how all others are read.
-    """
+    """Convert a frame to the pandas types that follow from its schema."""
+    # pandas would turn integers with a missing cell into doubles, which merge long numbers, and booleans into
+    # objects. One row would then change how all others are read.
     if frame.implementation.is_pandas_like():
         return frame.to_pandas()
     names = frame.columns
-    if frame.implementation.is_pyarrow():  # of what was once pandas', the index is no column
+    if frame.implementation.is_pyarrow():  # the index of a former pandas table is no column
         names = frame.to_native().schema.empty_table().to_pandas().columns.to_list()
     return pd.DataFrame({name: _column(frame.select(name), frame.schema[name]) for name in names})
 
 
 def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
-    """The one column of a frame; nested cells stay what their type says, so that it can be refused."""
+    """The only column of a frame; a nested column keeps its Arrow type, by which it is rejected."""
     if kind.is_nested():
         return frame.to_arrow().to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True).iloc[:, 0]
     if _is_exact(kind):
@@ -75,29 +66,29 @@ def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
         return arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False).iloc[:, 0]
     arrow = frame.to_arrow().column(0) if kind in (narwhals.String, narwhals.Categorical) else None
     try:
-        if arrow is None or not holds_no_text(arrow):
+        if arrow is None or not has_invalid_utf8(arrow):
             return frame.to_pandas().iloc[:, 0]
-    except (ValueError, OverflowError):  # of a cell that Python has no object for, such as an hour 24
+    except (ValueError, OverflowError):  # a cell without a Python object, such as hour 24
         pass
     cells = pd.Series(as_objects(frame.to_arrow().column(0)), dtype=object)
     return cells.astype("category") if kind == narwhals.Categorical else cells
 
 
 def _is_exact(kind: Any) -> bool:
-    """Whether pandas' own reading of an Arrow column would lose what its type says."""
+    """Whether the default conversion of an Arrow column to pandas would lose its type."""
     return bool(kind.is_integer()) or kind in (narwhals.Boolean, narwhals.Date)
 
 
 def _masked(stored: Any) -> Any:
-    """Type of pandas that holds missing values as they are, for one of Arrow's whole numbers."""
+    """Nullable pandas type for an Arrow integer or boolean type; None for dates."""
     name = str(stored).replace("uint", "UInt").replace("int", "Int").replace("bool", "boolean")
     return None if name.startswith("date") else pd.api.types.pandas_dtype(name)
 
 
 def frame_kind(data: Any) -> FrameKind | None:
-    """Kind of frame that a user passed, in a dict or not; None for pandas and for all others."""
-    given = next(iter(data.values())) if isinstance(data, dict) and data else data
-    frame = narwhals.from_native(given, pass_through=True)
+    """Library of a frame, in a dict or not; None for pandas and all others."""
+    table = next(iter(data.values())) if isinstance(data, dict) and data else data
+    frame = narwhals.from_native(table, pass_through=True)
     if not isinstance(frame, (narwhals.DataFrame, narwhals.LazyFrame)):
         return None
     if frame.implementation.is_polars():
@@ -106,8 +97,8 @@ def frame_kind(data: Any) -> FrameKind | None:
 
 
 def in_kind(frame: pd.DataFrame, kind: FrameKind | None) -> Any:
-    """The rows in the kind of frame that the table was given in."""
+    """Convert rows to a frame of a library; None is pandas."""
     if kind is None:
         return frame
-    known = narwhals.from_native(frame.rename(columns=str), eager_only=True)
-    return known.to_polars() if kind == "polars" else known.to_arrow()
+    rows = narwhals.from_native(frame.rename(columns=str), eager_only=True)
+    return rows.to_polars() if kind == "polars" else rows.to_arrow()

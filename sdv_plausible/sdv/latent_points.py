@@ -1,6 +1,7 @@
-"""Latent points beside the rows that were decoded from them: of these pairs plausible deniability speaks.
+"""Rows together with the latent points they were decoded from.
 
-A pair costs what its row costs (docs/explanation/proofs/latent_test.md, Theorem 1).
+Plausible deniability holds for the pair, which costs what its row costs
+(docs/explanation/proofs/latent_test.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -14,19 +15,11 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 
-_PREFIX = "\x00latent "  # of columns that no table has
+_PREFIX = "\x00latent "  # no table has a column with this prefix
 
 
 def sampler_of_points(sampler: Sampler | None, *, sdv_drops_rows: bool) -> RecordSampler:
-    """Who draws rows with their latent points.
-
-    Raises
-    ------
-    SamplingError
-        If there is no fit.
-    ValueError
-        If rows are not decoded from tested points, or SDV may drop some of them.
-    """
+    """The sampler, if it draws rows with tested latent points and SDV keeps all of them."""
     if sampler is None:
         raise SamplingError("fit first: there is no model yet")
     if not (isinstance(sampler, RecordSampler) and sampler.model.num_latent):
@@ -43,29 +36,27 @@ def sampler_of_points(sampler: Sampler | None, *, sdv_drops_rows: bool) -> Recor
     return sampler
 
 
-def beside(table: pd.DataFrame, points: np.ndarray) -> pd.DataFrame:
-    """Rows with their points in further columns, so that both stay together where rows are dropped."""
+def with_points(table: pd.DataFrame, points: np.ndarray) -> pd.DataFrame:
+    """Rows with their points in further columns, so that rows are dropped together with their points."""
     shown = {f"{_PREFIX}{i}": coordinates for i, coordinates in enumerate(points.T)}
     return pd.concat([table, pd.DataFrame(shown, index=table.index)], axis=1)
 
 
-def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
-    """Rows and points again."""
-    theirs = [str(name).startswith(_PREFIX) for name in table.columns]
-    return table.loc[:, ~np.array(theirs)], table.loc[:, theirs].to_numpy(dtype=np.float64)
+def split_points(table: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """Separate rows and points again."""
+    is_point = np.array([str(name).startswith(_PREFIX) for name in table.columns])
+    return table.loc[:, ~is_point], table.loc[:, is_point].to_numpy(dtype=np.float64)
 
 
-def as_table(points: Sequence[np.ndarray], dimensions: int, num_rows: int) -> pd.DataFrame:
-    """Points of one sample, in the order of its rows: columns ``latent_1``, ``latent_2`` and so on.
-
-    SDV draws whole batches, and gives the first rows of them.
-    """
-    found = np.concatenate([np.empty((0, dimensions)), *points])[:num_rows]
-    return pd.DataFrame(found, columns=[f"latent_{i + 1}" for i in range(dimensions)])
+def points_table(points: Sequence[np.ndarray], dimensions: int, num_rows: int) -> pd.DataFrame:
+    """Points of one sample, in the order of its rows: columns ``latent_1``, ``latent_2`` and so on."""
+    # SDV draws whole batches, and returns their first rows.
+    first = np.concatenate([np.empty((0, dimensions)), *points])[:num_rows]
+    return pd.DataFrame(first, columns=[f"latent_{i + 1}" for i in range(dimensions)])
 
 
 def check_lengths(rows: Any, points: pd.DataFrame) -> None:
-    """Raise unless there is a point for each row."""
+    """Raise an error unless there is a point for each row."""
     frame = next(iter(rows.values())) if isinstance(rows, dict) else rows
     if len(frame) != len(points):
         raise RuntimeError(

@@ -1,47 +1,51 @@
-"""From a fitted synthesizer to a release without SDV, and back."""
+"""Convert a fitted synthesizer to a release, which needs no SDV, and a release to a synthesizer."""
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sdv.errors import SamplingError
+from sdv.utils import load_synthesizer
 
-from sdv_plausible.fitting.arguments import stated_types
+from sdv_plausible.fitting.arguments import released_types
 from sdv_plausible.fitting.fit import FitResult
-from sdv_plausible.fitting.reused_domain import without_assumed_format, write_learned
+from sdv_plausible.fitting.reused_domain import cost_document, without_assumed_format
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import read_test
-from sdv_plausible.models import learner_of, make_learner
-from sdv_plausible.privacy.entries import EARLIER
+from sdv_plausible.models import learner_from_config, make_learner
+from sdv_plausible.privacy.entries import REUSED_PREFIX
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import person_of
+from sdv_plausible.privacy.neighbours import person_from_fields
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.fake_columns import check_locales
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
-from sdv_plausible.release.file.settings_section import KNOWN, OTHERS, privacy_test_of, said, versions_of
+from sdv_plausible.release.file.settings_section import (
+    KNOWN,
+    OTHERS,
+    privacy_test_of,
+    release_settings,
+    versions_of,
+)
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.stored_types import keeps_storage
-from sdv_plausible.table.declared.column_types import STATED, check_released, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document
+from sdv_plausible.table.columns.output_types import uses_storage
+from sdv_plausible.table.declared.column_types import DECLARED_TYPES, check_released, metadata_columns
+from sdv_plausible.table.declared.declarations import as_domain_file
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
-def released(synth: Any, *, allow_no_claim: bool) -> Release:
-    """Collect what a fitted synthesizer releases.
-
-    Raises
-    ------
-    ValueError
-        If it holds records, or SDV's constraints or transformers, or makes no claim and that was not allowed.
-    """
+def to_release(synth: Any, *, allow_no_claim: bool) -> Release:
+    """The release of a fitted synthesizer; ValueError if it holds records or code, or makes no claim."""
     sampler = synth._sampler
     if sampler is None:
         raise SamplingError(
@@ -49,10 +53,10 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         )
     if not isinstance(sampler, PrefixSampler):
         raise ValueError(
-            f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
-            "fit with test='release', or hand over sampled rows"
+            f"test={synth._fit_template.settings.test.name!r} keeps seed records, and a release file holds "
+            "none: fit with test='release', or hand over sampled rows"
         )
-    if synth._sdv_sees_rows:
+    if synth._sdv.sees_rows:
         raise ValueError(
             "SDV constraints and transformers of your own are code of other packages, which a release file "
             "does not hold: "
@@ -74,24 +78,24 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=AnswersSection(sampler.answers, domain.names),
         ledger=ledger,
-        settings=synth._said or settings_of(synth),
+        settings=synth._release_settings or settings_of(synth),
         versions=versions_of("sdv"),
     )
 
 
 def _schema(synth: Any) -> TableSchema:
-    check_released(synth.metadata)  # of an object that an earlier version saved
+    check_released(synth.metadata)  # an earlier version may have saved the object
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
-    stored, voted = getattr(synth, "_stored_as", {}), synth._known.told.open
+    stored, voted = getattr(synth, "_storage_types", {}), synth._fit_template.told.open
     columns = tuple(
         SchemaColumn(
             name=str(name),
             label=_plain_label(labels.get(str(name), name)),
             spec=type_words(spec),
             dtype=types[name],
-            storage=stored.get(str(name)) if keeps_storage(spec, voted=str(name) in voted) else None,
+            storage=stored.get(str(name)) if uses_storage(spec, voted=str(name) in voted) else None,
         )
         for name, spec in table["columns"].items()
     )
@@ -107,8 +111,8 @@ def _schema(synth: Any) -> TableSchema:
 
 
 def _plain_label(label: Any) -> str | int:
-    whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
-    return int(label) if whole else str(label)
+    is_integer = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return int(label) if is_integer else str(label)
 
 
 def _key(key: Any) -> str | tuple[str, ...] | None:
@@ -116,38 +120,24 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
 
 
 def settings_of(synth: Any) -> dict[str, Any]:
-    """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
+    """Settings of a release file, without the seed, which reveals the noise, and the budget."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    others["types"] = stated_types(synth.types, synth._known.assumed, synth._known.earlier)
-    found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
-    if synth._voted_others:
-        found |= {"voted_others": dict(synth._voted_others)}
-    rows, source = synth._public_said
+    others["types"] = released_types(synth.types, synth._fit_template.assumed, synth._fit_template.earlier)
+    settings = release_settings(
+        synth._fit_template.settings, synth.model, synth._fit_template.told.open, **others
+    )
+    if synth._other_type_shares:
+        settings |= {"voted_others": dict(synth._other_type_shares)}
+    rows, source = synth._public_origin
     if rows is None:
-        return found
-    found |= {"public_rows": rows, "public_source": source}  # the table itself is in no file
-    return found if synth._public_digest is None else found | {"public_sha256": synth._public_digest}
+        return settings
+    settings |= {"public_rows": rows, "public_source": source}  # no file holds the public table itself
+    return settings if synth._public_digest is None else settings | {"public_sha256": synth._public_digest}
 
 
-def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
-    """Make a synthesizer that samples a release; no row is there.
-
-    Parameters
-    ----------
-    made : type
-        Class of the synthesizer.
-    release : Release
-        What it samples.
-    parameters : mapping
-        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it
-        anew.
-
-    Raises
-    ------
-    ValueError
-        If the release has parameters that this version does not know, or is none.
-    """
+def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
+    """A synthesizer of a class that samples a release; ``parameters`` replace the release's."""
     if not isinstance(release, Release):
         raise Refused("release", type(release), "must be a Release", "read a file with Release.load(path)")
     settings = release.settings
@@ -156,7 +146,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         raise ValueError(
             f"the release has settings that this version does not know: {', '.join(unknown)[:100]}"
         )
-    carried = _carried(release)
+    carried = _charges_before_fit(release)
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
         raise Refused.saying(
             "domain",
@@ -165,17 +155,17 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
             "the domain file",
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
-    given = {name: settings[name] for name in names if name != "returns_tables"}
-    if settings["types"] == "declared":  # as the metadata says below
-        given["types"] = None
+    arguments = {name: settings[name] for name in names if name != "returns_tables"}
+    if settings["types"] == "declared":  # the metadata states them, see below
+        arguments["types"] = None
     name, test = settings["privacy_test"], privacy_test_of(settings)
-    given["test"] = name if test == read_test(name) else test
-    given |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
-    given["person"] = person_of(settings["person"], settings["rows_per_person"])
+    arguments["test"] = name if test == read_test(name) else test
+    arguments |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
+    arguments["person"] = person_from_fields(settings["person"], settings["rows_per_person"])
     if "model" in settings:
-        learner = learner_of(settings)
+        learner = learner_from_config(settings)
         by_name = learner == make_learner(settings["model"]) and settings.get("structure") is None
-        given["model"] = settings["model"] if by_name else learner
+        arguments["model"] = settings["model"] if by_name else learner
     voted = settings.get("voted", ())
     if settings["types"] == "voted":
         if voted and parameters.get("types", "voted") != "voted":
@@ -184,27 +174,27 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
                 "types out, or make a new synthesizer with what you know",
             )
-        given["domain"] = _with_types(given["domain"], release, voted)
-        # moments that were voted for are split again if they are found again
-        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
-    if spelled := _spelled(release, voted):
-        file = domain_document(given["domain"])
-        given["domain"] = replace(file, columns={**spelled, **file.columns})
-    given |= parameters
+        arguments["domain"] = _with_types(arguments["domain"], release, voted)
+        # a new fit splits datetime columns again if it infers them again
+        arguments["rules"] = [rule for rule in arguments["rules"] if not {*voted} & {*rule.columns}]
+    if formats := _number_formats(release, voted):
+        file = as_domain_file(arguments["domain"])
+        arguments["domain"] = replace(file, columns={**formats, **file.columns})
+    arguments |= parameters
     metadata = _metadata(release)
     others = {*release.ledger.assumed_types, *voted}
     columns = metadata_columns(metadata)
-    setattr(metadata, STATED, {n: type_words(words) for n, words in columns.items() if n not in others})
-    synth = made(metadata, **given)
-    if (earlier := synth._known.earlier).entries:
-        synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
+    setattr(metadata, DECLARED_TYPES, {n: type_words(spec) for n, spec in columns.items() if n not in others})
+    synth = kind(metadata, **arguments)
+    if (earlier := synth._fit_template.earlier).entries:
+        synth._fit_template = replace(synth._fit_template, earlier=replace(earlier, anew=True))
     if voted:
-        synth._begin_anew(metadata)
+        synth._set_metadata(metadata)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=KeyedRNG.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    synth._take(
+    synth._adopt(
         release.schema.dtypes,
         FitResult(
             domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,
@@ -214,45 +204,43 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._keep_storage(release.schema.storage)
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
-        synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
+        synth._public_origin = tuple(settings.get(name) for name in ("public_rows", "public_source"))
     own = settings_of(synth)
-    if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
-        synth._said = {**release.settings, "locales": own["locales"]}
+    if own != release.settings:  # until the next fit; of the replaced parameters only the locales apply
+        synth._release_settings = {**release.settings, "locales": own["locales"]}
     return synth
 
 
-def _carried(release: Release) -> PrivacyLedger:
-    """What a fit anew pays again, learned before the first fit; and what ends its claim, too.
-
-    Words and rules that were edited after a look are the release's, as they are.
-    """
+def _charges_before_fit(release: Release) -> PrivacyLedger:
+    """Entries from before the first fit, which a new fit charges again, or which end its claim."""
     before = PrivacyLedger(delta=release.ledger.delta, neighbours=release.ledger.neighbours)
     before.charge(
         *(
             entry
             for entry in release.ledger.entries
-            if entry.mechanism.startswith(EARLIER) or (entry.status == "no claim" and "domain" in entry.parts)
+            if entry.mechanism.startswith(REUSED_PREFIX)
+            or (entry.status == "no claim" and "domain" in entry.parts)
         )
     )
     return before
 
 
 def _declared(release: Release, carried: PrivacyLedger) -> Domain:
-    """What was declared: a fit anew learns the rest anew."""
+    """The declared attributes; a new fit learns the others again."""
     attributes = (*release.domain, *release.rules.made.values())
     declared = [a for a in attributes if a.provenance == "declared"]
     domain = Domain(tuple(without_assumed_format(a, release.ledger) for a in declared))
-    return replace(domain, learned=write_learned(carried, ())) if carried.entries else domain
+    return replace(domain, learned=cost_document(carried, ())) if carried.entries else domain
 
 
 def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:
-    """The same with the types of columns that were declared, and whose values were learned or invented."""
+    """The declared domain with the declared types of all other columns."""
     types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
     return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)
 
 
-def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Columns whose numbers were declared to be text, and whose values were learned."""
+def _number_formats(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Declared number formats of text columns whose values were learned."""
     return {
         a.name: {"sdtype": "numerical", "number_format": a.number_format}
         for a in (*release.domain, *release.rules.made.values())
@@ -263,7 +251,7 @@ def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, An
 def _metadata(release: Release) -> Any:
     schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
-    for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
+    for attribute in (*release.domain, *release.rules.made.values()):  # formats from a domain file
         if attribute.datetime_format is not None and attribute.name in table["columns"]:
             table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:
@@ -279,3 +267,33 @@ def _metadata(release: Release) -> Any:
 
 def _list(key: str | tuple[str, ...]) -> Any:
     return list(key) if isinstance(key, tuple) else key
+
+
+_DAMAGED = (
+    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""Errors of unpickling a file that is damaged, or of another version."""
+
+
+def load_saved(filepath: str | Path, kind: type[Any]) -> Any:
+    """Unpickle a synthesizer of a class; ValueError if the file is damaged or holds something else."""
+    if not isinstance(filepath, (str, os.PathLike)):
+        raise Refused("filepath", type(filepath), "must be the path of a file that save() wrote")
+    path = str(filepath)
+    try:
+        loaded = load_synthesizer(path)
+    except OSError:
+        raise
+    except _DAMAGED as error:
+        if isinstance(error, (ImportError, AttributeError)) and "sdv_plausible" in str(error):
+            raise ValueError(
+                f"{path!r} was saved by another version of sdv-plausible, whose files this one "
+                "does not read: sample from it with that version, or fit again"
+            ) from error
+        if isinstance(error, ModuleNotFoundError):
+            raise ValueError(f"{path!r} needs a module that is not installed: {error}") from error
+        raise ValueError(f"{path!r} is not a saved synthesizer, or is damaged: {error}") from error
+    if not isinstance(loaded, kind):
+        raise ValueError(f"{path!r} holds a {type(loaded).__name__}, not a {kind.__name__}")
+    return loaded

@@ -1,6 +1,6 @@
-"""What a synthesizer shows of itself: its settings and, once it is fitted, its ledger's first sentences.
+"""Text and HTML representation of a synthesizer: its settings and, once it is fitted, its guarantee.
 
-Nothing of rows or metadata: settings are the caller's own, and a seed is left out, since it undoes the noise.
+It shows nothing of rows or metadata, and no seed, which would reveal the noise.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _SHOWN = ("epsilon", "delta", "model", "test", "undeclared", "person")
 
 
 def _title(synthesizer: Any) -> str:
-    given: dict[str, Any] = synthesizer.get_parameters()
+    parameters: dict[str, Any] = synthesizer.get_parameters()
     settings = [
         f"{name}={value!r}"
-        for name, value in given.items()
+        for name, value in parameters.items()
         if name in _SHOWN and isinstance(value, (int, float, str))
     ]
     return f"{type(synthesizer).__name__}({', '.join(settings)})"
@@ -28,12 +28,12 @@ def _notes(synthesizer: Any) -> list[str]:
 
 
 def as_text(synthesizer: Any) -> str:
-    """Return settings and sentence as plain text."""
+    """Settings and the ledger's first sentence, as plain text."""
     return text(_title(synthesizer), notes=_notes(synthesizer))
 
 
 def as_html(synthesizer: Any) -> str:
-    """Return the same as HTML, with the ledger's table once there is one."""
+    """Settings and the ledger's table, as HTML."""
     ledger = getattr(synthesizer, "_ledger", None)
     if ledger is None:
         return fragment(_title(synthesizer), notes=_notes(synthesizer))

@@ -1,11 +1,9 @@
-"""What is asked of a fitted synthesizer, checked before SDV sees it.
-
-One clear line instead of an odd result.
-"""
+"""Calls of SDV's sampling methods: checked arguments, output files, row caps and missing values."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping
@@ -15,60 +13,112 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.sdv.sdv_versions import OutputFile, from_native
+from sdv_plausible.utils.atomic_files import new_folders, write_atomically
 
 SAME_ROWS = (
     "this synthesizer was handed to another process, and draws the rows that each of its copies draws: for "
     "other rows give workers synth.release(), whose sample() is fresh in each; under a row-by-row test, call "
     "sample(processes=...) once"
 )
+_MISSING = "\x00missing"  # SDV loses missing values when it groups conditions
+
+
+class RowCapExceededError(ValueError):
+    """A call asks for more rows than the row cap has left. No row is released."""
+
+
+def charge_rows(
+    charged: dict[tuple[Any, ...], int], limit: int | None, call: tuple[Any, ...], num_rows: int
+) -> None:
+    """Count the rows of a call towards the row cap; a repeated call gives the same rows and costs nothing."""
+    if limit is None or call in charged:
+        return
+    used = sum(charged.values())
+    if used + num_rows > limit:
+        raise RowCapExceededError(
+            f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) "
+            "are "
+            "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
+            "test='release', where rows are free"
+        )
+    charged[call] = num_rows
 
 
 def parents() -> set[int]:
-    """Numbers of the processes that can have handed an object to this one, as a worker of theirs."""
-    told = multiprocessing.parent_process()  # of a fork server's worker, whose parent is the server
-    return {os.getppid(), *([] if told is None or told.pid is None else [told.pid])}
+    """Ids of the processes that can have passed an object to this process."""
+    parent = multiprocessing.parent_process()  # under a fork server, not the parent of the operating system
+    return {os.getppid(), *([] if parent is None or parent.pid is None else [parent.pid])}
+
+
+def sample_with_sdv(
+    method: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    table_name: str,
+    finished: Callable[[pd.DataFrame], pd.DataFrame],
+) -> pd.DataFrame:
+    """Call an SDV sampling method, finish its rows, and raise our own errors instead of SDV's wrappers.
+
+    SDV writes output files batch by batch, before the last step. We write the finished table, atomically.
+    """
+    check_request(method, args, kwargs)
+    try:
+        output = OutputFile.of(method, args, kwargs, table_name)
+        if output is None or output.path.exists():  # SDV rejects an existing file
+            return finished(from_native(method(*args, **kwargs)))
+        from sdv_plausible.table.files.table_file import write_table  # only where a file is written
+
+        frame = finished(from_native(output.call(method)))
+        with new_folders(output.path.parent):
+            write_atomically(output.path, lambda path: write_table(frame, path), replace=False)
+        return frame
+    except BaseException as error:
+        cause = error.__cause__
+        if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
+            raise cause from None
+        raise
+
+
+def writes_file(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call of SDV's ``_sample_with_conditions`` writes rows to a file."""
+    return bool(kwargs.get("output_file_path") or args[3:4] not in ((), (None,)))
+
+
+def with_tokens(conditions: pd.DataFrame) -> pd.DataFrame:
+    """Conditions with a token in place of each missing value."""
+    return conditions.astype(object).where(conditions.notna(), _MISSING)
+
+
+def without_tokens(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Condition values with NaN in place of the token."""
+    return {
+        name: math.nan if isinstance(value, str) and value == _MISSING else value
+        for name, value in conditions.items()
+    }
 
 
 def check_request(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Refuse batches, tries and output paths that cannot be.
-
-    Parameters
-    ----------
-    method : callable
-        SDV's sampling method.
-    args, kwargs
-        What it will be called with.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, its value, the rule and a way out.
-    """
+    """Reject impossible batch sizes, numbers of tries and output paths in the arguments of a method."""
     try:
-        asked = inspect.signature(method).bind(*args, **kwargs).arguments
+        arguments = inspect.signature(method).bind(*args, **kwargs).arguments
     except TypeError as error:
         raise ValueError(f"sample: {error}; see the arguments of the installed SDV") from error
-    if asked.get("batch_size") is not None:
-        check.whole("batch_size", asked["batch_size"], 1, "leave it out for one batch")
-    if "max_tries_per_batch" in asked:
-        check.whole("max_tries_per_batch", asked["max_tries_per_batch"], 1, "try 100")
+    if arguments.get("batch_size") is not None:
+        check.whole("batch_size", arguments["batch_size"], 1, "leave it out for one batch")
+    if "max_tries_per_batch" in arguments:
+        check.whole("max_tries_per_batch", arguments["max_tries_per_batch"], 1, "try 100")
     for name, is_wrong, what in (
         ("output_folder_path", lambda path: path.exists() and not path.is_dir(), "a folder, and no file"),
         ("output_file_path", Path.is_dir, "a file, and no folder"),
     ):
-        path = asked.get(name)
+        path = arguments.get(name)
         if path and (not isinstance(path, (str, Path)) or is_wrong(Path(path))):
             raise ValueError(f"{name} ({str(path)!r}) must be {what}; choose another name")
 
 
 def check_conditions(conditions: Any) -> None:
-    """Refuse what is not a list of SDV conditions, each with a column.
-
-    Raises
-    ------
-    ValueError
-        Naming the first that is not.
-    """
+    """Reject anything but a list of SDV conditions that each have a column."""
     if not isinstance(conditions, (list, tuple)):
         raise ValueError(f"conditions ({type(conditions).__name__}) must be a list of sdv.sampling.Condition")
     for condition in conditions:
@@ -89,13 +139,7 @@ def check_conditions(conditions: Any) -> None:
 
 
 def check_known_columns(known: Any, what: str = "known_columns") -> None:
-    """Refuse what is not a table of known values, each column named once.
-
-    Raises
-    ------
-    ValueError
-        Naming what is wrong.
-    """
+    """Reject anything but a non-empty table of known values with unique column names."""
     if not isinstance(known, pd.DataFrame):
         raise ValueError(f"{what} ({type(known).__name__}) must be a pandas DataFrame")
     if not known.shape[1]:

@@ -1,4 +1,4 @@
-"""What differs between SDV 1.38 and SDV 2.0: bare frames there, ``{table: frame}`` here."""
+"""Differences between SDV 1.38, which takes bare frames, and SDV 2.0, which takes ``{table: frame}``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.utils.file_names import file_in
+from sdv_plausible.utils.file_paths import path_in_folder
 
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
@@ -18,26 +18,18 @@ _OUTPUT = "output_folder_path" if TAKES_DICT else "output_file_path"
 
 
 def to_native(table_name: str, frame: pd.DataFrame) -> Any:
-    """The form that the installed SDV takes."""
+    """Convert a frame to the input of the installed SDV."""
     return {table_name: frame} if TAKES_DICT else frame
 
 
 def from_native(result: Any) -> pd.DataFrame:
-    """The frame in what the installed SDV returns."""
+    """The frame in a result of the installed SDV."""
     return next(iter(result.values())) if isinstance(result, dict) else result
 
 
 @dataclass(frozen=True)
 class OutputFile:
-    """The file that a call of SDV's sampling methods asks for.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    arguments : inspect.BoundArguments
-        Of the call.
-    """
+    """The output file of a call of an SDV sampling method, and the arguments of the call."""
 
     path: Path
     arguments: BoundArguments
@@ -46,20 +38,20 @@ class OutputFile:
     def of(
         cls, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str
     ) -> OutputFile | None:
-        """File of a call; None if it writes none."""
+        """The output file of a call; None if it writes none."""
         arguments = signature(method).bind(*args, **kwargs)
-        given = arguments.arguments.get(_OUTPUT)
-        if not given or given == "disable":  # SDV's own word for none
+        path = arguments.arguments.get(_OUTPUT)
+        if not path or path == "disable":  # SDV's value for no file
             return None
-        return cls(file_in(Path(given), table_name, ".csv") if TAKES_DICT else Path(given), arguments)
+        return cls(path_in_folder(Path(path), table_name, ".csv") if TAKES_DICT else Path(path), arguments)
 
     def call(self, method: Any) -> Any:
-        """Call the method, which writes none."""
+        """Call the method without its output file."""
         self.arguments.arguments[_OUTPUT] = None
         return method(*self.arguments.args, **self.arguments.kwargs)
 
 
 def sdv_bases(model: Any) -> list[str]:
-    """Names of the classes of SDV that a model, or its class, is derived from."""
-    made = model if isinstance(model, type) else type(model)
-    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]
+    """Names of the SDV classes that a model, or its class, is derived from."""
+    kind = model if isinstance(model, type) else type(model)
+    return [base.__name__ for base in kind.__mro__ if base.__module__.split(".")[0] == "sdv"]

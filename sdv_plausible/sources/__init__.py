@@ -1,1 +1,1 @@
-"""Tables that stay where they are: files, databases, clusters. The rows are never all in memory."""
+"""Tables that are read in parts: files, data frames and engines of this machine."""

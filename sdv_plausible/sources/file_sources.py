@@ -1,9 +1,9 @@
-"""Files and engines that hand out Arrow's batches: Parquet, CSV, polars, DuckDB."""
+"""Sources of files, and of engines that return Arrow batches: Parquet, CSV, polars, DuckDB."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,35 +12,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
+from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, raise_source_errors
 from sdv_plausible.sources.worker_pool import Piece
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType, Spelling
-from sdv_plausible.table.columns.stored_types import storage_of
-from sdv_plausible.table.files.csv_files import (
-    check_csv,
-    csv_columns,
-    csv_separator,
-    csv_texts,
-    frame_of_texts,
-)
-from sdv_plausible.table.files.parquet_files import frame_of, parquet_schema, with_short_floats
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
+from sdv_plausible.table.columns.output_types import storage_kind
+from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
+from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
 from sdv_plausible.table.files.text_files import Files
 
-TEXT_ROWS = 1 << 16  # records that are held as text at a time
+TEXT_ROWS = 1 << 16  # records held as text at a time
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
 class ArrowSource(LocalSource):
-    """A table that comes as Arrow's batches; cells are read as those of a Parquet file.
+    """A table of Arrow batches; cells are parsed as those of a Parquet file.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Columns and their types.
     batches : callable
-        Names and a number of rows -> Arrow tables of these columns, of about so many rows.
+        Names, number of rows -> Arrow tables of these columns, with about this number of rows.
     types : mapping of str to ColumnType
-        What the columns are.
+        Types of the columns.
     in_order : bool
         Whether every pass gives the same batches.
     """
@@ -53,7 +47,7 @@ class ArrowSource(LocalSource):
         rows: int = PART_ROWS,
         *,
         in_order: bool = True,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
         super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
@@ -65,21 +59,21 @@ class ArrowSource(LocalSource):
         return list(self._schema.names)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """Batches; whoever counts them reads them cell by cell."""
+        """Yield batches; workers parse their cells."""
         batches = self._batches(names, self.rows)
         for number in itertools.count():
-            if (batch := quietly(lambda: next(batches, None))) is None:
+            if (batch := raise_source_errors(lambda: next(batches, None))) is None:
                 return
             yield ArrowBatch(number, batch, self._types, self._spelling)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
-        return frame_of(self._schema.empty_table().select(list(names)), self._types, self._spelling)
+        """Return some columns without rows."""
+        return parse_arrow_table(self._schema.empty_table().select(list(names)), self._types, self._spelling)
 
 
 @dataclass(frozen=True)
 class ArrowBatch:
-    """Rows as Arrow holds them."""
+    """Rows in Arrow's format."""
 
     number: int
     table: Any
@@ -87,14 +81,14 @@ class ArrowBatch:
     spelling: Spelling
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """Read their cells."""
-        yield frame_of(self.table, self.types, self.spelling, categories=True)
+        """Parse the cells."""
+        yield parse_arrow_table(self.table, self.types, self.spelling, categories=True)
 
 
 class ParquetSource(ArrowSource):
-    """Parquet files of one schema; pieces are places in them."""
+    """Parquet files of one schema; pieces are locations in them."""
 
-    pieces_are_places = True
+    pieces_are_locations = True
 
     def __init__(
         self,
@@ -102,7 +96,7 @@ class ParquetSource(ArrowSource):
         types: Mapping[str, ColumnType],
         rows: int = PART_ROWS,
         *,
-        spelling: Spelling = PLAIN,
+        spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
         import pyarrow as pa
 
@@ -118,15 +112,15 @@ class ParquetSource(ArrowSource):
         super().__init__(schema, lambda *_: iter(()), types, rows, spelling=spelling)
         self._paths = paths
         self._texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
-        self.uneven = _uneven(paths, [one.names for one in schemas])
-        stored = {name: storage_of(schema.field(name).type) for name in known}
+        self.uneven = _uneven_columns(paths, [one.names for one in schemas])
+        stored = {name: storage_kind(schema.field(name).type) for name in known}
         self.storage = {name: kind for name, kind in stored.items() if kind is not None}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """Row groups of one file after another: together about a part, or one of several parts."""
+        """Yield row groups: several that make up about one part, or one of several parts."""
         number = 0
         for path in self._paths:
-            for groups, size in quietly(partial(_together, path, self.rows)):
+            for groups, size in raise_source_errors(partial(_group_row_groups, path, self.rows)):
                 yield RowGroups(
                     number, path, groups, tuple(names), self.rows, tuple(self._texts), self._types,
                     self._spelling,
@@ -134,24 +128,24 @@ class ParquetSource(ArrowSource):
                 number += -(-size // self.rows)
 
 
-def _together(path: Path, rows: int) -> list[tuple[list[int], int]]:
-    """Row groups of a file that follow one another, up to so many rows together, and how many they have."""
+def _group_row_groups(path: Path, rows: int) -> list[tuple[list[int], int]]:
+    """Group consecutive row groups of a file up to ``rows`` rows; returns each group and its size."""
     import pyarrow.parquet as pq
 
-    found: list[tuple[list[int], int]] = []
-    about = pq.read_metadata(path)
-    for group in range(about.num_row_groups):
-        size = about.row_group(group).num_rows
-        if found and found[-1][1] + size <= rows:
-            found[-1] = ([*found[-1][0], group], found[-1][1] + size)
+    grouped: list[tuple[list[int], int]] = []
+    metadata = pq.read_metadata(path)
+    for group in range(metadata.num_row_groups):
+        size = metadata.row_group(group).num_rows
+        if grouped and grouped[-1][1] + size <= rows:
+            grouped[-1] = ([*grouped[-1][0], group], grouped[-1][1] + size)
         else:
-            found.append(([group], size))
-    return found
+            grouped.append(([group], size))
+    return grouped
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Where rows are in a Parquet file."""
+    """Location of rows in a Parquet file."""
 
     number: int
     path: Path
@@ -163,37 +157,37 @@ class RowGroups:
     spelling: Spelling
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """Read them, so many rows at a time."""
+        """Read the rows, part by part."""
         tables = self._tables()
-        while (table := quietly(lambda: next(tables, None))) is not None:
-            yield frame_of(with_short_floats(table), self.types, self.spelling, categories=True)
+        while (table := raise_source_errors(lambda: next(tables, None))) is not None:
+            yield parse_arrow_table(shorten_floats(table), self.types, self.spelling, categories=True)
 
     def _tables(self) -> Iterator[Any]:
-        """Arrow tables of so many rows each, but for the last: its batches end where row groups do."""
+        """Yield Arrow tables of ``rows`` rows each; batches end at row groups and are joined."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        held: list[Any] = []
+        pending: list[Any] = []
         with pq.ParquetFile(self.path, read_dictionary=list(self.texts)) as file:
             batches = file.iter_batches(self.rows, self.groups, list(self.names), use_threads=False)
             for batch in batches:
-                held.append(pa.Table.from_batches([batch]).select(list(self.names)))
-                while (size := sum(table.num_rows for table in held)) >= self.rows:
-                    over = held[-1].slice(held[-1].num_rows - (size - self.rows))
-                    held[-1] = held[-1].slice(0, held[-1].num_rows - (size - self.rows))
-                    yield pa.concat_tables(held)
-                    held = [over]
-        if sum(table.num_rows for table in held):
-            yield pa.concat_tables(held)
+                pending.append(pa.Table.from_batches([batch]).select(list(self.names)))
+                while (size := sum(table.num_rows for table in pending)) >= self.rows:
+                    rest = pending[-1].slice(pending[-1].num_rows - (size - self.rows))
+                    pending[-1] = pending[-1].slice(0, pending[-1].num_rows - (size - self.rows))
+                    yield pa.concat_tables(pending)
+                    pending = [rest]
+        if sum(table.num_rows for table in pending):
+            yield pa.concat_tables(pending)
 
 
 class CsvSource(LocalSource):
-    """CSV files, read as :func:`~sdv_plausible.read_csv` reads one.
+    """CSV files, parsed as by :func:`~sdv_plausible.read_csv`.
 
-    This process finds the records, whose cells are then read by whoever counts them.
+    This process splits the files into records, and workers parse the cells.
     """
 
-    counts_travel = True  # Python reads every cell, and one thread at a time could
+    counts_travel = True  # parsing is Python code, which threads cannot run in parallel
 
     def __init__(
         self,
@@ -205,16 +199,16 @@ class CsvSource(LocalSource):
     ) -> None:
         super().__init__(max(min(rows, TEXT_ROWS), 1))
         self._paths, self._types, self._written = paths, types, written or Files("")
-        # every header: what only a pass would find has been paid for
+        # all headers now: a pass would find errors after the budget is charged
         headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths[:1]]
-        if self._written.separator is None:  # all files are written alike
+        if self._written.separator is None:  # all files have one format
             found = csv_separator(paths[0], self._written.encoding, self._written.quote)
             self._written = replace(self._written, separator=found)
         headers += [csv_columns(path, declared=types, **self._written.csv) for path in paths[1:]]
-        self._names, self.uneven = headers[0], _uneven(paths, headers)
+        self._names, self.uneven = headers[0], _uneven_columns(paths, headers)
 
     def check_form(self) -> None:
-        """Raise ValueError if a file is not well formed: one pass, before anything is paid for."""
+        """Raise ValueError if a file is malformed: one pass, before the budget is charged."""
         for path in self._paths:
             check_csv(path, **self._written.csv)
 
@@ -224,7 +218,7 @@ class CsvSource(LocalSource):
         return self._names
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """Records of one file after another."""
+        """Yield records of one file after another."""
         types, number = {name: self._types[name] for name in names}, 0
         for path in self._paths:
             for texts in csv_texts(path, types, self.rows, **self._written.csv):
@@ -232,7 +226,7 @@ class CsvSource(LocalSource):
                 number += 1
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
+        """Return some columns without rows."""
         numbers = {name: self._types[name].is_number for name in names}
         return pd.DataFrame(
             {name: pd.Series(dtype=np.float64 if number else object) for name, number in numbers.items()}
@@ -241,7 +235,7 @@ class CsvSource(LocalSource):
 
 @dataclass(frozen=True)
 class CsvRecords:
-    """Records of a CSV file, whose cells are texts."""
+    """Records of a CSV file, with texts as cells."""
 
     number: int
     texts: Mapping[str, Sequence[Sequence[str]]]
@@ -249,20 +243,20 @@ class CsvRecords:
     spelling: Spelling
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """Read their cells."""
-        yield frame_of_texts(self.texts, self.types, self.spelling)[list(self.types)]
+        """Parse the cells."""
+        yield parse_texts(self.texts, self.types, self.spelling)[list(self.types)]
 
 
-def _uneven(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Columns that not every file has, and those of which the names of folders tell."""
-    everywhere = set.intersection(*map(set, headers))
-    seldom = {name for header in headers for name in header} - everywhere
-    parts = {part.partition("=")[0] for path in paths[1:] for part in path.parts[:-1] if "=" in part}
-    return tuple(sorted(seldom | (parts - everywhere)))
+def _uneven_columns(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Columns that are missing in some files, and those in folder names."""
+    common = set.intersection(*map(set, headers))
+    not_common = {name for header in headers for name in header} - common
+    partitions = {part.partition("=")[0] for path in paths[1:] for part in path.parts[:-1] if "=" in part}
+    return tuple(sorted(not_common | (partitions - common)))
 
 
 def table_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
-    """An Arrow table in memory."""
+    """Source of an Arrow table in memory."""
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         chosen = table.select(list(names))
@@ -273,7 +267,7 @@ def table_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> Arro
 
 
 def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
-    """A lazy polars frame, collected batch by batch."""
+    """Source of a lazy polars frame, collected batch by batch."""
     import polars as pl
 
     oldest = pl.CompatLevel.oldest()
@@ -290,19 +284,109 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> Arro
 
 
 def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
-    """A DuckDB relation: a table, a view or a query, run once for every pass."""
+    """Source of a DuckDB relation, run once per pass: a table, a view or a query."""
     import pyarrow as pa
 
     def quoted(names: Sequence[str]) -> str:
         return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
-        reader = getattr(relation.project(quoted(names)), reads)(rows)
+        reader = getattr(relation.project(quoted(names)), method)(rows)
         yield from (pa.Table.from_batches([batch]) for batch in reader)
 
-    known = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # as its versions call it
-    reads = next((name for name in known if hasattr(relation, name)), "")
-    if not reads:
+    methods = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # names in its versions
+    method = next((name for name in methods if hasattr(relation, name)), "")
+    if not method:
         raise SourceError("source: this duckdb reads no batches: update it, or write the table to Parquet")
     schema = relation.limit(0).to_arrow_table().schema
     return ArrowSource(schema, batches, types, rows, in_order=False)
+
+
+READ_ONCE = (
+    "source ({name}) can be read once, and a fit reads several times: give a function without arguments that "
+    "opens it anew, such as lambda: cursor.execute(query).fetch_record_batch()"
+)
+
+
+def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
+    """Source of a function that opens the table: an Arrow stream, or record batches or tables of one schema.
+
+    The function is called for the schema, once per pass, and twice before the first pass: the test that it
+    returns the rows again must come before the budget is charged.
+
+    Raises
+    ------
+    ValueError
+        If it returns anything else, no batch, or other rows the second time.
+    """
+    stream = raise_source_errors(opened)
+    first = raise_source_errors(lambda: next(_tables(stream), None))
+    if first is None:
+        raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
+    schema = first.schema
+    if isinstance(stream, Generator):  # closes its resources
+        stream.close()
+
+    def checked_tables() -> Iterator[Any]:
+        for table in _tables(opened()):
+            if not table.schema.equals(schema):
+                raise SourceError(
+                    f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, the "
+                    f"first one {schema.names} of {schema.types}: give all batches one schema, as by "
+                    "pyarrow.RecordBatch.from_pandas(part, schema=schema)"
+                )
+            yield table
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        for table in checked_tables():
+            chosen = table.select(list(names))
+            for start in range(0, chosen.num_rows, rows):
+                yield chosen.slice(start, rows)
+
+    source = ArrowSource(schema, batches, types, rows, in_order=False)
+    # A stream opened outside the function gives the remaining rows the second time, and none the third time.
+    # A pass of the fit would detect this too late, after the budget is charged.
+    num_rows = raise_source_errors(lambda: sum(table.num_rows for table in checked_tables()))
+    has_rows_again = raise_source_errors(lambda: any(table.num_rows for table in checked_tables()))
+    if first.num_rows > num_rows or has_rows_again != bool(num_rows):
+        raise SourceError(READ_ONCE.format(name=type(stream).__name__))
+    source.fingerprints.check([num_rows])
+    return source
+
+
+def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
+    """Source of an Ibis table expression, run once per pass for the declared columns only."""
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        yield from _tables(table.select(list(names)).to_pyarrow_batches(chunk_size=rows))
+
+    schema = table.schema().to_pyarrow()
+    return ArrowSource(schema, batches, types, rows, in_order=False)
+
+
+def _tables(stream: Any) -> Iterator[Any]:
+    """Yield Arrow tables of a stream or an iterable of batches; a stream without rows is one empty table."""
+    import pyarrow as pa
+
+    if hasattr(stream, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(stream)
+        yield _without_string_views(reader.schema.empty_table())
+        stream = reader
+    for batch in stream:
+        if not isinstance(batch, (pa.RecordBatch, pa.Table)):
+            raise SourceError(
+                f"source gave a {type(batch).__name__}: each piece must be a pyarrow.RecordBatch or Table, "
+                "made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
+            )
+        yield _without_string_views(
+            pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        )
+
+
+def _without_string_views(table: Any) -> Any:
+    """Convert string views to plain strings."""
+    import pyarrow as pa
+
+    is_view = getattr(pa.types, "is_string_view", lambda _: False)
+    types = [pa.large_string() if is_view(field.type) else field.type for field in table.schema]
+    return table.cast(pa.schema(zip(table.schema.names, types, strict=True)))

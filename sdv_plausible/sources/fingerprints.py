@@ -1,7 +1,8 @@
-"""Whether a table is the same in every pass of a fit: a sum over rows, and their places where those count.
+"""Detect whether a table changes between the passes of a fit, by a sum over its rows.
 
-The sum stays with the coordinator and is compared with itself. For a table that stands still it never
-differs, whatever the rows: so the check says nothing of them (docs/explanation/proofs/parts.md, Lemma 5).
+The sum stays with the coordinator and is compared with itself only. For a table that does not change it never
+differs, whatever the rows. So the check reveals nothing about them (docs/explanation/proofs/parts.md, Lemma
+5).
 """
 
 from __future__ import annotations
@@ -15,77 +16,81 @@ import numpy.typing as npt
 
 Fingerprint = npt.NDArray[np.uint64]
 
-FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no product with it loses a bit
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication is invertible
 SPREAD = np.uint64(0xBF58476D1CE4E5B9)
 HALF = np.uint64(32)
-AT_ONCE = 1 << 14  # rows, so that they stay in the cache
+BLOCK_ROWS = 1 << 14  # rows, to fit in the CPU cache
 
 
 @dataclass(frozen=True, eq=False)
 class TracedPart:
-    """What a worker made of a part, codes or a frame, and the fingerprint that it must have if made again."""
+    """A worker's result for a part, codes or a frame, with a fingerprint that recomputed parts must match."""
 
     rows: Any
-    told: Fingerprint
+    digest: Fingerprint
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def fingerprint(codes: npt.NDArray[np.signedinteger], part: int | None = None) -> Fingerprint:
-    """Number of rows, and the sum of a number for each row that all its codes decide, modulo 2^64.
+    """Number of rows, and the sum modulo 2^64 of a hash of each row's codes.
 
     Parameters
     ----------
     codes : ndarray of signed integers, shape (n, m)
-        Codes of rows; -1 for cells outside the domain. Their type has no say.
+        Codes of rows; -1 for cells outside the domain. The dtype does not matter.
     part : int, optional
-        The part that they are, where rows must keep their places: these then decide the number too.
-        Without it order and parts make no difference.
+        Number of the part, if rows must keep their positions: the hashes then depend on these. Without it,
+        the order of rows and parts does not matter.
     """
     total = np.zeros(1, dtype=np.uint64)
-    rooms = np.empty((2, min(len(codes), AT_ONCE)), dtype=np.uint64)  # once: allocators return what is large
-    places = np.arange(rooms.shape[1], dtype=np.uint64)
-    for start in range(0, len(codes), AT_ONCE):
-        here = codes[start : start + AT_ONCE]
-        number, high = rooms[:, : len(here)]
+    buffers = np.empty(
+        (2, min(len(codes), BLOCK_ROWS)), dtype=np.uint64
+    )  # allocated once: large blocks are returned to the system
+    positions = np.arange(buffers.shape[1], dtype=np.uint64)
+    for start in range(0, len(codes), BLOCK_ROWS):
+        block = codes[start : start + BLOCK_ROWS]
+        hashes, high = buffers[:, : len(block)]
         if part is None:
-            number[:] = 0  # where rows stand is of no importance
+            hashes[:] = 0  # independent of positions
         else:
-            np.add(places[: len(here)], np.uint64(start) + (np.uint64(part) << HALF), out=number)
-        for j in range(here.shape[1]):
-            number *= FACTOR
-            high[:] = here[:, j]
-            number += high
-            number ^= np.right_shift(number, HALF, out=high)
-        number *= SPREAD
-        number ^= np.right_shift(number, HALF, out=high)
-        total += number.sum(dtype=np.uint64)
+            np.add(positions[: len(block)], np.uint64(start) + (np.uint64(part) << HALF), out=hashes)
+        for j in range(block.shape[1]):
+            hashes *= FACTOR
+            high[:] = block[:, j]
+            hashes += high
+            hashes ^= np.right_shift(hashes, HALF, out=high)
+        hashes *= SPREAD
+        hashes ^= np.right_shift(hashes, HALF, out=high)
+        total += hashes.sum(dtype=np.uint64)
     return np.array([len(codes), total[0]], dtype=np.uint64)
 
 
 class Fingerprints:
-    """The fingerprint of the first pass, which all others are held against."""
+    """The fingerprint of the first pass, with which all others are compared."""
 
     def __init__(self) -> None:
         self._first: tuple[int, ...] | None = None
 
-    def check(self, found: Iterable[int]) -> None:
-        """Take the fingerprint of a pass.
+    def check(self, digest: Iterable[int]) -> None:
+        """Check the fingerprint of a pass.
 
         Raises
         ------
         RuntimeError
-            If it is not that of the first: then the answers so far are not of one table.
+            If it differs from that of the first pass: then the counts so far are not of one table.
         """
-        now = tuple(map(int, found))
-        self._first = self._first or now
-        if now == self._first:
+        current = tuple(map(int, digest))
+        self._first = self._first or current
+        if current == self._first:
             return
-        what = (
-            "another number of rows" if now[0] != self._first[0] else "other rows, or rows in other places,"
+        difference = (
+            "another number of rows"
+            if current[0] != self._first[0]
+            else "other rows, or rows in other places,"
         )
         raise RuntimeError(
-            f"source: it has {what} than in an earlier pass of this fit; a table that changes while it is "
-            "read fits no guarantee: fit a copy that stands still"
+            f"source: it has {difference} than in an earlier pass of this fit; a table that changes while it "
+            "is read fits no guarantee: fit a copy that stands still"
         )

@@ -1,7 +1,7 @@
-"""What a table that is read in parts offers: sums over its parts, and nothing else.
+"""Interface of a table that is read in parts: sums over its parts.
 
-A part is a pandas frame whose cells were read one by one, so that every engine gives the same codes. Work on
-parts returns counts, and counts of parts are added: that is all that an engine is asked, and all that moves
+A part is a pandas frame whose cells were parsed one by one, so that every engine gives the same codes. Tasks
+return counts of a part, and counts of parts are added. Engines need no other operation, and only counts move
 over a network.
 """
 
@@ -17,29 +17,29 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.queries.count_queries import UnpicklableRows
 from sdv_plausible.sources.fingerprints import Fingerprints
-from sdv_plausible.sources.progress import SILENT, Progress
-from sdv_plausible.sources.worker_pool import ALONE, Piece, WorkerPool, packed
-from sdv_plausible.table.cells.cell_series import plain_cells
-from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, read_again
-from sdv_plausible.table.files.storage_types import with_texts
+from sdv_plausible.sources.progress import NO_PROGRESS, Progress
+from sdv_plausible.sources.worker_pool import SINGLE_WORKER, Piece, WorkerPool, compact
+from sdv_plausible.table.cells.cell_series import normalize_cells
+from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns
+from sdv_plausible.table.files.storage_types import mask_invalid_utf8
 
 PART_ROWS = 1 << 19
-PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
-SHARES = 16  # of the pieces, for each worker: they end together, and soon after an interrupt
-FEW = 8  # shares that are counted while processes might start for nothing
-MANY = (
-    64  # parts, beyond which processes, that wait for no lock, save more than the seconds they take to start
-)
+PART_CELLS = 12 * PART_ROWS  # about 50 MB as doubles
+SHARES_PER_WORKER = 16  # so that workers finish together, and soon after an interrupt
+SHARES_BEFORE_PROCESSES = 8  # small tables are counted before processes would start
+# With fewer pieces, starting processes takes longer than threads lose by waiting for locks.
+MIN_PIECES_FOR_PROCESSES = 64
 T = TypeVar("T")
 
 
 class PartTask(Protocol[T]):
-    """Something to be counted in every part, and how the counts of two parts become one.
+    """A count over parts, and how the counts of two parts are merged.
 
-    It can be pickled, and is a function of the part and its number alone: a part that is counted again,
-    because a worker was lost, gives the same counts (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
+    A task can be pickled, and its count is a function of the part and its number alone. A part that is
+    counted again because a worker was lost gives the same counts (docs/explanation/proofs/parts.md, Lemmas 1
+    and 4).
     """
 
     def count(self, part: pd.DataFrame, number: int) -> T:
@@ -47,27 +47,27 @@ class PartTask(Protocol[T]):
         ...
 
     def merge(self, one: T, other: T) -> T:
-        """Add the counts of two sets of parts."""
+        """Merge the counts of two sets of parts."""
         ...
 
 
-class Source(HoldsRows, ABC):
+class Source(UnpicklableRows, ABC):
     """A table in parts."""
 
     in_order = True
-    """Whether every pass has the same rows at the same places of the same parts."""
+    """Whether every pass has the same rows at the same positions of the same parts."""
     on_cluster = False
-    """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.extensions.clusters.cluster_source`."""
+    """Whether other machines read the rows, as in :mod:`sdv_plausible.extensions.clusters.cluster_source`."""
     counts_travel = False
-    """Whether other processes count parts: what they count should then be small."""
-    progress: Progress = SILENT
-    """Who hears how far a pass is."""
-    crew: WorkerPool = ALONE
-    """Who counts the parts, where they are on this machine."""
+    """Whether counts are sent between processes and should be small."""
+    progress: Progress = NO_PROGRESS
+    """Reports the progress of a pass."""
+    worker_pool: WorkerPool = SINGLE_WORKER
+    """Workers that count parts on this machine."""
     storage: Mapping[str, str] = MappingProxyType({})
-    """How columns are stored, where files say so whose schema is public: so they come back."""
+    """Storage types of columns from the public schema of files; synthetic rows get the same types."""
     uneven: tuple[str, ...] = ()
-    """Columns that not every file has, or that names of folders tell."""
+    """Columns that are missing in some files, or that occur in folder names."""
 
     @property
     @abstractmethod
@@ -76,48 +76,50 @@ class Source(HoldsRows, ABC):
 
     @abstractmethod
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns, in the types of the parts."""
+        """Return some columns without rows, with the dtypes of the parts."""
 
     @abstractmethod
-    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
-        """Counts of all parts, which hold some columns: one pass."""
+    def total(self, task: PartTask[T], names: Sequence[str]) -> T:
+        """Merge the counts of all parts of some columns: one pass."""
 
     def check_form(self) -> None:
-        """Raise ValueError if what a pass reads is not well formed, before anything is paid for."""
+        """Raise ValueError if the table is malformed, before the budget is charged."""
 
     def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:  # noqa: ARG002
-        """The first rows, for the holder; none of a cluster's, which stay where they are."""
+        """Return the first rows, for the data owner; none on a cluster, where the rows stay."""
         return self.empty(names)
 
-    def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
-        """A source whose parts are what work made of each part; of a cluster, whose workers keep them."""
+    def persist(self, task: PartTask[Any], names: Sequence[str]) -> Source:
+        """Return a source whose parts are the task's results, persisted by a cluster's workers."""
         raise NotImplementedError
 
-    def bounded(self, neighbours: Neighbours, names: Sequence[str], coins: KeyedRNG) -> tuple[Source, bool]:
-        """At most so many rows of each person, some columns; and whether rows were left out for lack of a name."""
+    def bound_contributions(
+        self, neighbours: Neighbours, names: Sequence[str], rng: KeyedRNG
+    ) -> tuple[Source, bool]:
+        """Bound the rows per person; also returns whether rows without a person were dropped."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give up what workers keep."""
+        """Release what workers persist."""
 
 
 class SourceError(ValueError):
-    """What this package says of a source: it quotes no cell."""
+    """An error of this package about a source; its message quotes no cell."""
 
 
-def quietly(work: Callable[[], Any]) -> Any:
-    """Do what an engine or a user's function does, whose errors may quote a cell that it cannot read.
+def raise_source_errors(call: Callable[[], Any]) -> Any:
+    """Call code of an engine or a user, whose errors may quote cells that it cannot read.
 
     Raises
     ------
     SourceError
-        In the place of any error but our own.
+        In place of any other error.
     """
     try:
-        return work()
+        return call()
     except SourceError:
         raise
-    except Exception as error:  # of whatever engine
+    except Exception as error:  # of any engine
         failed = type(error).__name__
     raise SourceError(
         f"source: what reads it ended the pass ({failed}). If it takes types from the first rows, have it "
@@ -126,95 +128,95 @@ def quietly(work: Callable[[], Any]) -> Any:
 
 
 class LocalSource(Source):
-    """A table of which this process reads part after part.
+    """A table that this process reads part by part.
 
     Parameters
     ----------
     rows : int
-        Rows of a part.
+        Rows per part.
     """
 
-    pieces_are_places = False
-    """Whether pieces hold no rows, but say where they are."""
+    pieces_are_locations = False
+    """Whether pieces hold no rows, only their locations."""
 
     def __init__(self, rows: int = PART_ROWS) -> None:
         self.rows = rows
-        self.unchanged = Fingerprints()  # by the number of rows: whoever codes them compares more
+        self.fingerprints = Fingerprints()  # compares the number of rows; encoders compare more
 
     @abstractmethod
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """Parts of at most about ``rows`` rows, in order, not read yet."""
+        """Yield pieces of at most about ``rows`` rows, in order, not parsed yet."""
 
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Parts, in order."""
+        """Yield the parts, in order."""
         for piece in self.pieces(names):
             yield from piece.parts()
 
     def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:
-        """The first rows, their texts as objects."""
-        found, missing = [self.empty(names).astype(object)], most
+        """Return the first rows, with texts as objects."""
+        frames, missing = [self.empty(names).astype(object)], most
         for part in self.parts(names):
-            found.append(with_objects(part.iloc[:missing]))
+            frames.append(categories_to_objects(part.iloc[:missing]))
             missing -= len(part)
             if missing <= 0:
                 break
-        return pd.concat(found[1:] or found, ignore_index=True)
+        return pd.concat(frames[1:] or frames, ignore_index=True)
 
-    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
-        """Counts of all parts: at any time each process has one part in memory, and one sum.
+    def total(self, task: PartTask[T], names: Sequence[str]) -> T:
+        """Merge the counts of all parts. Each process holds one part and one sum at a time.
 
         Raises
         ------
         RuntimeError
-            If there are more rows or fewer than in an earlier pass.
+            If the number of rows differs from an earlier pass.
         """
-        found, rows = packed(work, work.count(self.empty(names), 0)), 0
-        shares, after = self._shares(names)
+        total, rows = compact(task, task.count(self.empty(names), 0)), 0
+        shares, processes_after = self._shares(names)
         self.progress.begin()
-        for counts, read in self.crew.counted(work, shares, processes_after=after):
-            found = found if counts is None else work.merge(found, counts)
+        for counts, read in self.worker_pool.count_shares(task, shares, processes_after=processes_after):
+            total = total if counts is None else task.merge(total, counts)
             rows += read
             self.progress.read(read)
-        self.unchanged.check([rows])
-        return found
+        self.fingerprints.check([rows])
+        return total
 
     def _shares(self, names: Sequence[str]) -> tuple[Iterator[Sequence[Piece]], int | None]:
-        """Pieces that are counted together, and after how many of these processes pay, and not threads.
+        """Group pieces that are counted together: one piece or, if pieces are locations, a few.
 
-        One piece, or where they are places, a few for each worker.
+        Also returns after how many shares processes pay off; None for threads.
         """
         pieces = self.pieces(names)
-        if not self.pieces_are_places:
-            return ([piece] for piece in pieces), FEW if self.counts_travel else None
-        places = list(pieces)
-        size = max(len(places) // (SHARES * self.crew.workers), 1)
-        shares = (places[i : i + size] for i in range(0, len(places), size))
-        return shares, 0 if len(places) >= MANY else None
+        if not self.pieces_are_locations:
+            return ([piece] for piece in pieces), SHARES_BEFORE_PROCESSES if self.counts_travel else None
+        locations = list(pieces)
+        size = max(len(locations) // (SHARES_PER_WORKER * self.worker_pool.workers), 1)
+        shares = (locations[i : i + size] for i in range(0, len(locations), size))
+        return shares, 0 if len(locations) >= MIN_PIECES_FOR_PROCESSES else None
 
 
 @dataclass(frozen=True)
 class InMemoryPart:
-    """A part that is in memory."""
+    """A part in memory."""
 
     number: int
     part: pd.DataFrame
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """Itself."""
+        """Yield the part."""
         yield self.part
 
 
-def with_objects(part: pd.DataFrame) -> pd.DataFrame:
-    """A part whose texts are objects, as rules read them, and not categories."""
+def categories_to_objects(part: pd.DataFrame) -> pd.DataFrame:
+    """Convert categories of texts to objects, as rules expect."""
     return part.astype(dict.fromkeys(part.select_dtypes("category"), object))
 
 
 class FrameSource(LocalSource):
-    """A pandas frame, which is in memory; its codes are not."""
+    """A pandas frame in memory; its codes are not held in memory."""
 
     def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS) -> None:
         super().__init__(rows)
-        self._table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
+        self._table = normalize_cells(mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1)))
 
     @property
     def names(self) -> Sequence[str]:
@@ -222,40 +224,40 @@ class FrameSource(LocalSource):
         return list(self._table.columns)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """Slices of the frame."""
+        """Yield slices of the frame."""
         for number, start in enumerate(range(0, len(self._table), self.rows)):
             part = self._table.iloc[start : start + self.rows][list(names)].reset_index(drop=True)
             yield InMemoryPart(number, part)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
+        """Return some columns without rows."""
         return self._table.iloc[:0][list(names)].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
 class _RereadTask:
-    """Work on parts some of whose columns are read first."""
+    """A task on parts some of whose columns are parsed again first."""
 
-    work: PartTask[Any]
+    task: PartTask[Any]
     types: Mapping[str, ColumnType]
     spelling: Spelling
 
     def count(self, part: pd.DataFrame, number: int) -> Any:
         """Count one part."""
-        return self.work.count(read_again(part, self.types, self.spelling), number)
+        return self.task.count(reparse_columns(part, self.types, self.spelling), number)
 
     def merge(self, one: Any, other: Any) -> Any:
-        """As the work does."""
-        return self.work.merge(one, other)
+        """Merge as the wrapped task does."""
+        return self.task.merge(one, other)
 
 
 class RereadSource(Source):
-    """A table some of whose columns are read as from a file, wherever its parts are."""
+    """A source some of whose columns are parsed again, as from a file."""
 
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
         self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
-        self.crew, self.on_cluster = source.crew, source.on_cluster
+        self.worker_pool, self.on_cluster = source.worker_pool, source.on_cluster
         self.counts_travel = source.counts_travel
 
     @property
@@ -264,25 +266,25 @@ class RereadSource(Source):
         return self.source.names
 
     def check_form(self) -> None:
-        """As the source does."""
+        """Check the wrapped source."""
         self.source.check_form()
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
-        return read_again(self.source.empty(names), self._types, self._spelling)
+        """Return some columns without rows."""
+        return reparse_columns(self.source.empty(names), self._types, self._spelling)
 
-    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
-        """Counts of all parts."""
-        found: T = self.source.total(_RereadTask(work, self._types, self._spelling), names)
+    def total(self, task: PartTask[T], names: Sequence[str]) -> T:
+        """Merge the counts of all parts."""
+        found: T = self.source.total(_RereadTask(task, self._types, self._spelling), names)
         return found
 
     def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:
-        """The first rows as they were before."""
+        """Return the first rows as the wrapped source has them."""
         return self.source.begins(names, most)
 
-    def kept(self, work: PartTask[Any], names: Sequence[str]) -> Source:
-        """As the source's workers keep it."""
-        return self.source.kept(_RereadTask(work, self._types, self._spelling), names)
+    def persist(self, task: PartTask[Any], names: Sequence[str]) -> Source:
+        """Persist with the wrapped source's workers."""
+        return self.source.persist(_RereadTask(task, self._types, self._spelling), names)
 
 
 @dataclass(frozen=True)
@@ -292,11 +294,11 @@ class SourceType:
     Attributes
     ----------
     name : str
-        What it is called.
+        Name of the kind.
     holds : callable
-        Whether something is such a table.
+        Whether an object is such a table.
     opened : callable
-        The table, types of its columns, rows of a part -> the source.
+        The table, column types, rows per part -> the source.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Exact answers about the raw columns of a table that is read in parts, to learn domains from."""
+"""Exact queries about the raw columns of a table in parts, for learning domains."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.queries.count_queries import HoldsRows
+from sdv_plausible.queries.count_queries import UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.source import Source, with_objects
-from sdv_plausible.table.learned.raw_queries import Flagged, FrameColumns, NumberReading, in_public_order
+from sdv_plausible.sources.source import Source, categories_to_objects
+from sdv_plausible.table.learned.raw_queries import FrameColumns, NumberReading, TypedValue, in_public_order
 from sdv_plausible.table.learned.value_grid import ValueGrid
 
-Valued = tuple[dict[Flagged, int], int, int]
+Valued = tuple[dict[TypedValue, int], int, int]
 Points = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class RowCountTask:
-    """Work: rows."""
+    """Task: number of rows."""
 
     def count(self, part: pd.DataFrame, number: int) -> int:  # noqa: ARG002
         """Count one part."""
@@ -34,14 +34,14 @@ class RowCountTask:
 
 @dataclass(frozen=True)
 class DistinctValuesTask:
-    """Work: values that occur, missing cells and rows."""
+    """Task: distinct values with counts, missing cells and rows."""
 
     rules: RuleSet
     name: str
 
     def count(self, part: pd.DataFrame, number: int) -> Valued:  # noqa: ARG002
         """Count one part."""
-        values, counts, missing = _folded(self.rules, part).value_counts(self.name)
+        values, counts, missing = _apply_rules(self.rules, part).value_counts(self.name)
         return dict(zip(values, counts.tolist(), strict=True)), missing, len(part)
 
     def merge(self, one: Valued, other: Valued) -> Valued:
@@ -54,14 +54,14 @@ class DistinctValuesTask:
 
 @dataclass(frozen=True)
 class PrecisionTask:
-    """Work: cells of every level of precision."""
+    """Task: number of cells at every level of precision."""
 
     rules: RuleSet
     reading: NumberReading
 
     def count(self, part: pd.DataFrame, number: int) -> np.ndarray:  # noqa: ARG002
         """Count one part."""
-        return _folded(self.rules, part).precision_counts(self.reading)
+        return _apply_rules(self.rules, part).precision_counts(self.reading)
 
     def merge(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Add."""
@@ -70,15 +70,15 @@ class PrecisionTask:
 
 @dataclass(frozen=True)
 class GridPointsTask:
-    """Work: lattice points that occur."""
+    """Task: occurring points of a value grid, with counts."""
 
     rules: RuleSet
     reading: NumberReading
-    lattice: ValueGrid
+    grid: ValueGrid
 
     def count(self, part: pd.DataFrame, number: int) -> Points:  # noqa: ARG002
         """Count one part."""
-        return _folded(self.rules, part).point_counts(self.reading, self.lattice)
+        return _apply_rules(self.rules, part).point_counts(self.reading, self.grid)
 
     def merge(self, one: Points, other: Points) -> Points:
         """Add the counts of equal points."""
@@ -88,22 +88,23 @@ class GridPointsTask:
         return points, counts
 
 
-class SourceColumns(HoldsRows):
-    """A table in parts; an engine of exact answers about columns.
+class SourceColumns(UnpicklableRows):
+    """Exact queries about columns of a table in parts.
 
-    A pass reads one column, and counts are kept for the questions after it. Distinct values are held, and
-    nothing else that grows with the rows.
+    Each query is one pass over one column, and its result is cached. Memory grows with the number of distinct
+    values only.
 
     Parameters
     ----------
     source : Source
         The table.
     rules : RuleSet
-        Of which the model's columns follow.
+        Rules that make the model's columns.
     names : sequence of str
-        Columns that are read where rules need several.
+        Columns to read where rules need several.
     size : list of int, optional
-        The number of rows once it was counted: of all that look at the same rows, one pass counts it.
+        The number of rows once it is counted. Objects on the same rows share the list, so that one pass
+        counts it.
     """
 
     def __init__(
@@ -111,7 +112,9 @@ class SourceColumns(HoldsRows):
     ) -> None:
         self._source, self._rules, self._all = source, rules, tuple(names)
         self._size = [] if size is None else size
-        self._kept: dict[str, tuple[Any, Any]] = {}  # of each kind the last: a column is asked several times
+        self._results: dict[
+            str, tuple[Any, Any]
+        ] = {}  # the latest of each kind: a column is queried several times
 
     def num_rows(self) -> int:
         """Return the number of rows."""
@@ -119,36 +122,40 @@ class SourceColumns(HoldsRows):
             self._size.append(int(self._source.total(RowCountTask(), self._all[:1])))
         return self._size[0]
 
-    def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
-        """Values that occur, their counts, and the number of missing cells."""
-        counts, missing, _ = self._once(
-            "values", name, lambda: self._total(DistinctValuesTask(self._rules, name), name)
+    def value_counts(self, name: str) -> tuple[list[TypedValue], np.ndarray, int]:
+        """Distinct values, their counts, and the number of missing cells."""
+        counts, missing, _ = self._cached(
+            "values", name, lambda: self._count_column(DistinctValuesTask(self._rules, name), name)
         )
         order = in_public_order(counts)
         return order, np.array([counts[v] for v in order], dtype=np.int64), missing
 
     def precision_counts(self, reading: NumberReading) -> np.ndarray:
-        """Cells of every level of precision, then of every text beside, unread cells, missing ones."""
+        """Number of cells at every level of precision, of each special text, unparsed and missing."""
         return np.asarray(
-            self._once(
-                "levels", reading, lambda: self._total(PrecisionTask(self._rules, reading), reading.name)
+            self._cached(
+                "levels",
+                reading,
+                lambda: self._count_column(PrecisionTask(self._rules, reading), reading.name),
             )
         )
 
-    def point_counts(self, reading: NumberReading, lattice: ValueGrid) -> Points:
-        """Lattice points that occur, increasing, and their counts."""
-        work = GridPointsTask(self._rules, reading, lattice)
-        found: Points = self._once("points", (reading, lattice), lambda: self._total(work, reading.name))
-        return found
+    def point_counts(self, reading: NumberReading, grid: ValueGrid) -> Points:
+        """Occurring grid points, increasing, and their counts."""
+        task = GridPointsTask(self._rules, reading, grid)
+        points: Points = self._cached(
+            "points", (reading, grid), lambda: self._count_column(task, reading.name)
+        )
+        return points
 
-    def _total(self, work: Any, name: str) -> Any:
-        return self._source.total(work, self._all if self._rules.making else (name,))
+    def _count_column(self, task: Any, name: str) -> Any:
+        return self._source.total(task, self._all if self._rules.deriving_rules else (name,))
 
-    def _once(self, kind: str, key: Any, count: Callable[[], Any]) -> Any:
-        if kind not in self._kept or self._kept[kind][0] != key:
-            self._kept[kind] = (key, count())
-        return self._kept[kind][1]
+    def _cached(self, kind: str, key: Any, count: Callable[[], Any]) -> Any:
+        if kind not in self._results or self._results[kind][0] != key:
+            self._results[kind] = (key, count())
+        return self._results[kind][1]
 
 
-def _folded(rules: RuleSet, part: pd.DataFrame) -> FrameColumns:
-    return FrameColumns(rules.fold(with_objects(part)) if rules.making else part)
+def _apply_rules(rules: RuleSet, part: pd.DataFrame) -> FrameColumns:
+    return FrameColumns(rules.fold(categories_to_objects(part)) if rules.deriving_rules else part)

@@ -1,8 +1,9 @@
-"""Exact counts of a table that is read in parts: every pass codes each cell and counts all that is asked."""
+"""Exact counts of a table in parts: every pass encodes each cell and counts all queries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,154 +12,162 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axes, Axis, HoldsRows, numbered, shape
+from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.count_cache import CountCache
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, fingerprint
-from sdv_plausible.sources.source import Source, with_objects
+from sdv_plausible.sources.source import Source, categories_to_objects
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.counting import Covering, is_worthwhile
+from sdv_plausible.utils.counting import (
+    MAX_BLOCK_CELLS,
+    MAX_TOTAL_CELLS,
+    MIN_ROWS_PER_CELL,
+    Covering,
+    is_worthwhile,
+)
 
 Span = tuple[float, float, KeyedRNG]
 Counted = tuple[int, list[np.ndarray], Fingerprint]
 Grouped = tuple[np.ndarray, np.ndarray, Fingerprint]
-BYTES_OF_CODE = 4
+BYTES_PER_CODE = 4
 
 
 @dataclass(frozen=True, eq=False)
 class PartEncoder:
-    """From a part of the table to codes.
+    """Encode parts of a table.
 
     Parameters
     ----------
     domain : Domain
-        The codes.
+        Domain of the codes.
     rules : RuleSet
-        Of which the model's columns follow.
-    coins : Coins
-        For cells outside the domain; a stream for each part.
-    spans : tuple of (float, float, Coins)
-        Of the secret numbers of rows: a row with a number outside one of them is left out.
+        Rules that make the model's columns.
+    rng : KeyedRNG
+        For cells outside the domain; each part has its own stream.
+    spans : tuple of (float, float, KeyedRNG)
+        Ranges of secret numbers; a row with a number outside one of them is left out.
     placed : bool
-        Whether rows get their coins by their places, the same in every pass: then they must keep them.
+        Whether random numbers depend on a row's position, the same in every pass. Rows must then keep their
+        order.
     """
 
     domain: Domain
     rules: RuleSet
-    coins: KeyedRNG
+    rng: KeyedRNG
     spans: tuple[Span, ...] = ()
     placed: bool = False
 
-    def coded(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, Fingerprint]:
-        """Codes of all rows of a part, and what tells them from others before a coin is drawn."""
-        folded = self.rules.fold(with_objects(part)) if self.rules else part
+    def encode_all(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, Fingerprint]:
+        """Codes of all rows of a part, and their fingerprint before random numbers are drawn."""
+        folded = self.rules.fold(categories_to_objects(part)) if self.rules else part
         codec = Codec(self.domain)
         codes = codec.known(folded, np.min_scalar_type(-max(self.cardinalities, default=1)))
-        told = fingerprint(codes, number if self.placed else None)
-        return codec.fill(codes, self.coins.spawn("part", number)), told
+        digest = fingerprint(codes, number if self.placed else None)
+        return codec.fill(codes, self.rng.spawn("part", number)), digest
 
-    def codes(self, part: pd.DataFrame, number: int) -> tuple[CodeArray, Fingerprint]:
-        """Rows of a part as codes, those that are used, and the fingerprint of all."""
-        codes, told = self.coded(part, number)
-        kept = np.ones(len(codes), dtype=bool)
-        for low, high, coins in self.spans:
-            u = coins.spawn("part", number).uniform(len(codes))
-            kept &= (low <= u) & (u < high)
-        return CodeArray(codes if kept.all() else codes[kept], self.domain.cardinalities), told
+    def encode(self, part: pd.DataFrame, number: int) -> tuple[CodeArray, Fingerprint]:
+        """Codes of the rows within all spans, and the fingerprint of all rows."""
+        codes, digest = self.encode_all(part, number)
+        is_used = np.ones(len(codes), dtype=bool)
+        for low, high, rng in self.spans:
+            u = rng.spawn("part", number).uniform(len(codes))
+            is_used &= (low <= u) & (u < high)
+        return CodeArray(codes if is_used.all() else codes[is_used], self.domain.cardinalities), digest
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """Codes of every column."""
+        """Number of codes of every column."""
         return tuple(self.domain.cardinalities)
 
 
 @dataclass(frozen=True, eq=False)
 class CountTablesTask:
-    """Work: rows of every part, and their tables over sets of axes.
+    """Task: number of rows, and tables of counts over sets of axes.
 
-    What is counted and added are larger tables, where a covering is given, of which sets are margins.
+    With a covering, larger tables are counted and merged, and the tables of the sets are their marginals.
 
     Parameters
     ----------
-    coder : Coder
-        How rows become codes.
+    encoder : PartEncoder
+        Encodes the rows.
     sets : tuple of sequence of Axis
-        What is asked.
+        The queries.
     axes : tuple of Axis
-        Of all sets, as :func:`~sdv_plausible.queries.count_queries.numbered` gives them.
+        Axes of all sets, from :func:`~sdv_plausible.queries.count_queries.number_axes`.
     covering : Covering, optional
-        Of these.
+        Covering of the sets.
     small : bool
-        Whether sets are taken out of larger tables before counts travel, and not of the sum of all.
+        Whether marginals are computed before counts are sent, not from the sum of all counts.
     """
 
-    coder: PartEncoder
+    encoder: PartEncoder
     sets: tuple[Axes, ...]
     axes: tuple[Axis, ...] = ()
     covering: Covering | None = None
     small: bool = False
 
     @classmethod
-    def of(cls, coder: PartEncoder, sets: Sequence[Axes], num_rows: int, *, small: bool) -> CountTablesTask:
-        """Choose a covering for so many rows, if one pays."""
-        axes, at = numbered(sets)
+    def of(cls, encoder: PartEncoder, sets: Sequence[Axes], num_rows: int, *, small: bool) -> CountTablesTask:
+        """Choose a covering for this number of rows, if it pays off."""
+        axes, at = number_axes(sets)
         if not is_worthwhile(num_rows, len(sets), len(axes)):
-            return cls(coder, tuple(sets))
-        return cls(coder, tuple(sets), tuple(axes), Covering.of(at, shape(axes), num_rows), small)
+            return cls(encoder, tuple(sets))
+        return cls(encoder, tuple(sets), tuple(axes), Covering.of(at, shape(axes), num_rows), small)
 
     def count(self, part: pd.DataFrame, number: int) -> Counted:
         """Count one part."""
-        rows, told = self.coder.codes(part, number)
+        rows, digest = self.encoder.encode(part, number)
         if self.covering is not None:
-            return rows.num_rows(), list(rows.counts(self.axes, self.covering)), told
-        found: list[Any] = [None] * len(self.sets)
+            return rows.num_rows(), list(rows.counts(self.axes, self.covering)), digest
+        set_tables: list[Any] = [None] * len(self.sets)
         for positions, tables in rows.tables_together(self.sets):
             for i, table in zip(positions.tolist(), tables, strict=True):
-                found[i] = table.astype(np.int64, copy=False)
-        return rows.num_rows(), found, told
+                set_tables[i] = table.astype(np.int64, copy=False)
+        return rows.num_rows(), set_tables, digest
 
     def merge(self, one: Counted, other: Counted) -> Counted:
-        """Add them."""
+        """Add."""
         return (one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)], one[2] + other[2])
 
-    def packed(self, counted: Counted) -> Counted:
-        """What travels of the counts of some parts: no more than what was asked."""
-        return (counted[0], self._sets(counted[1]), counted[2]) if self.covering and self.small else counted
+    def compact(self, counted: Counted) -> Counted:
+        """Reduce counts to the queried tables before they are sent."""
+        if not (self.covering and self.small):
+            return counted
+        return counted[0], self._marginals(counted[1]), counted[2]
 
     def tables(self, counted: list[np.ndarray]) -> list[np.ndarray]:
-        """Tables of the sets, in order, out of the sum of what was counted."""
-        return counted if self.covering is None or self.small else self._sets(counted)
+        """Tables of the sets, in order, from the merged counts."""
+        return counted if self.covering is None or self.small else self._marginals(counted)
 
-    def _sets(self, larger: Iterable[np.ndarray]) -> list[np.ndarray]:
+    def _marginals(self, larger: Iterable[np.ndarray]) -> list[np.ndarray]:
         assert self.covering is not None
-        found = dict(self.covering.tables(larger))
-        return [found[i] for i in range(len(self.sets))]
+        tables = dict(self.covering.tables(larger))
+        return [tables[i] for i in range(len(self.sets))]
 
 
 @dataclass(frozen=True, eq=False)
 class GroupSizesTask:
-    """Work: combinations of codes that occur, and their sizes."""
+    """Task: occurring combinations of codes and their sizes."""
 
-    coder: PartEncoder
+    encoder: PartEncoder
     columns: tuple[int, ...]
 
     def count(self, part: pd.DataFrame, number: int) -> Grouped:
         """Count one part."""
-        rows, told = self.coder.codes(part, number)
-        return *rows.groups(self.columns, 1), told
+        rows, digest = self.encoder.encode(part, number)
+        return *rows.groups(self.columns, 1), digest
 
     def merge(self, one: Grouped, other: Grouped) -> Grouped:
         """Add the sizes of equal combinations."""
         both, sizes = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
         groups, where = np.unique(both, axis=0, return_inverse=True)
-        found = np.zeros(len(groups), dtype=np.int64)
-        np.add.at(found, where.ravel(), sizes)
-        return groups, found, one[2] + other[2]
+        group_sizes = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(group_sizes, where.ravel(), sizes)
+        return groups, group_sizes, one[2] + other[2]
 
 
-def check_places(source: Source) -> None:
-    """Refuse parts of rows that may come in another order the next time: a fit asks before a budget has paid.
+def check_row_order(source: Source) -> None:
+    """Reject sources whose rows may come in another order in the next pass, before the budget is charged.
 
     Raises
     ------
@@ -173,103 +182,174 @@ def check_places(source: Source) -> None:
         )
 
 
-class SourceCounts(HoldsRows):
-    """A table in parts; an engine of exact counts.
+class SourceCounts(UnpicklableRows):
+    """Exact counts of a table in parts.
 
     Parameters
     ----------
     source : Source
         The table.
-    coder : Coder
-        How its rows become codes.
+    encoder : PartEncoder
+        Encodes its rows.
     names : sequence of str
-        Columns that are read.
-    unchanged : Unchanged, optional
-        What earlier passes over the same table were like.
+        Columns to read.
+    fingerprints : Fingerprints, optional
+        Fingerprints of earlier passes over the same table.
     """
 
     def __init__(
-        self, source: Source, coder: PartEncoder, names: Sequence[str], unchanged: Fingerprints | None = None
+        self,
+        source: Source,
+        encoder: PartEncoder,
+        names: Sequence[str],
+        fingerprints: Fingerprints | None = None,
     ) -> None:
-        self._source, self._coder, self._names = source, coder, tuple(names)
-        self._passes, self._rows, self._unchanged = 0, -1, unchanged or Fingerprints()
-        self._remembered = CountCache(coder.cardinalities)
+        self._source, self._encoder, self._names = source, encoder, tuple(names)
+        self._passes, self._rows, self._fingerprints = 0, -1, fingerprints or Fingerprints()
+        self._cache = CountCache(encoder.cardinalities)
 
     def num_rows(self) -> int:
-        """Return the number of rows; the pass that counts them counts every column's codes, too."""
+        """Return the number of rows; the same pass counts the codes of every column."""
         if self._rows < 0:
-            list(self.tables([[axis] for axis in self._remembered.codes]))
+            list(self.tables([[axis] for axis in self._cache.codes]))
         return self._rows
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes, all in one pass; in none, where earlier ones tell.
+        """Count every set of axes in one pass, or in none if earlier counts suffice.
 
         Raises
         ------
         RuntimeError
             If the table has other rows than in an earlier pass.
         """
-        yield from self._remembered.tables(sets, self._rows, self._counted)
+        yield from self._cache.tables(sets, self._rows, self._count)
 
-    def _counted(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        work = CountTablesTask.of(self._next_coder(), sets, self._rows, small=self._source.counts_travel)
-        self._rows, found, told = self._source.total(work, self._names)
-        self._unchanged.check(told)
-        yield from work.tables(found)
+    def _count(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        task = CountTablesTask.of(self._encoder_of_pass(), sets, self._rows, small=self._source.counts_travel)
+        self._rows, counts, digest = self._source.total(task, self._names)
+        self._fingerprints.check(digest)
+        yield from task.tables(counts)
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
-        """Combinations of codes that at least ``least`` rows have, and their sizes; all are held for it.
+        """Combinations of codes that at least ``least`` rows have, and their sizes.
+
+        All combinations are held in memory.
 
         Raises
         ------
         RuntimeError
             If the table has other rows than in an earlier pass.
         """
-        groups, sizes, told = self._source.total(
-            GroupSizesTask(self._next_coder(), tuple(columns)), self._names
+        groups, sizes, digest = self._source.total(
+            GroupSizesTask(self._encoder_of_pass(), tuple(columns)), self._names
         )
-        self._unchanged.check(told)
+        self._fingerprints.check(digest)
         return groups[sizes >= least], sizes[sizes >= least]
 
-    def part(self, low: float, high: float, coins: KeyedRNG) -> SourceCounts:
-        """Rows whose own secret number lies in [low, high).
+    def part(self, low: float, high: float, rng: KeyedRNG) -> SourceCounts:
+        """Rows whose secret number lies in [low, high).
 
         Raises
         ------
         ValueError
-            If the source may give its rows in another order the next time: a row would change its number
-            (docs/explanation/proofs/parts.md, Lemma 3). One that says it keeps its order, and does not,
-            stops the fit.
+            If the source may give its rows in another order in the next pass: a row's number would change
+            (docs/explanation/proofs/parts.md, Lemma 3). A source that wrongly claims to keep its order stops
+            the fit.
         """
         if low <= 0 and high >= 1:
             return self
-        check_places(self._source)
-        spans = (*self._coder.spans, (low, high, coins.spawn("rows")))
-        part = replace(self._coder, spans=spans)
-        return SourceCounts(self._source, part, self._names, self._unchanged)
+        check_row_order(self._source)
+        spans = (*self._encoder.spans, (low, high, rng.spawn("rows")))
+        part = replace(self._encoder, spans=spans)
+        return SourceCounts(self._source, part, self._names, self._fingerprints)
 
     def records(self) -> np.ndarray:
-        """Refuse: records are what is never in memory.
+        """Not supported: the records do not fit in memory.
 
         Raises
         ------
         ValueError
             Always.
         """
-        size = self.num_rows() * len(self._coder.domain) * BYTES_OF_CODE / 1e9
+        size = self.num_rows() * len(self._encoder.domain) * BYTES_PER_CODE / 1e9
         raise ValueError(
             f"source: this needs all records in memory, about {size:,.1f} GB of codes: use "
             "test='release' and a model that learns from counts, or read the table and use "
             "PlausibleDeniabilitySynthesizer"
         )
 
-    def _next_coder(self) -> PartEncoder:
-        """Draw cells outside the domain anew in every pass where rows do not keep their places.
+    def _encoder_of_pass(self) -> PartEncoder:
+        """Encoder of the next pass. Without a fixed order, it draws cells outside the domain anew.
 
-        A row's draws must be its own; by place it would share them with the rows that were there before
-        (docs/explanation/proofs/parts.md, Lemma 2).
+        A row's random numbers must be its own. By position, it would share them with rows at the same
+        position in earlier passes (docs/explanation/proofs/parts.md, Lemma 2).
         """
         self._passes += 1
-        placed = self._source.in_order
-        coins = self._coder.coins.spawn("pass", 0 if placed else self._passes)
-        return replace(self._coder, coins=coins, placed=placed)
+        is_ordered = self._source.in_order
+        rng = self._encoder.rng.spawn("pass", 0 if is_ordered else self._passes)
+        return replace(self._encoder, rng=rng, placed=is_ordered)
+
+
+ARRAY_OVERHEAD = 32  # cells: overhead of an array
+
+
+class CountCache:
+    """Tables of counts of the same rows, held by the engine that counted them, and as secret as the rows.
+
+    For one column, or two with a small table, the table of codes is counted: tables over any buckets are
+    marginals of it. Larger sets are cached as they were queried. The cache holds at most ``MAX_TOTAL_CELLS``
+    cells; queries beyond that are counted each time.
+
+    Parameters
+    ----------
+    cardinalities : sequence of int
+        Number of codes of every column.
+    """
+
+    def __init__(self, cardinalities: Sequence[int]) -> None:
+        self.codes = [Axis.of_codes(j, size) for j, size in enumerate(cardinalities)]
+        self._tables: dict[tuple[Axis, ...], np.ndarray] = {}
+        self._cells = 0
+
+    def tables(
+        self, sets: Sequence[Axes], num_rows: int, count: Callable[[Sequence[Axes]], Iterable[np.ndarray]]
+    ) -> Iterator[np.ndarray]:
+        """Tables of all sets, in order.
+
+        Parameters
+        ----------
+        sets : sequence of sequence of Axis
+            The queries.
+        num_rows : int
+            Approximate number of rows. For few rows, a table of codes costs more than it saves.
+        count : callable
+            Sets -> their tables, in order: one pass, if a table is missing.
+        """
+        most = min(MAX_BLOCK_CELLS, num_rows // MIN_ROWS_PER_CELL)
+        finest = [self._finest(axes, most) for axes in sets]
+        missing = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]
+        cells = self._cells + sum(math.prod(shape(axes)) + ARRAY_OVERHEAD for axes in missing)
+        if cells > MAX_TOTAL_CELLS:
+            yield from count(sets)
+            return
+        if missing:
+            self._tables.update(zip(missing, count(missing), strict=True))
+            self._cells = cells
+        for axes, cached in zip(sets, finest, strict=True):
+            yield _in_buckets(self._tables[cached], cached, axes)
+
+    def _finest(self, axes: Axes, most: int) -> tuple[Axis, ...]:
+        """The set to count for a query: its columns' codes, or the query itself."""
+        codes = tuple(self.codes[axis.column] for axis in axes)
+        if len(codes) == 1 or (len(codes) == 2 and math.prod(shape(codes)) <= most):
+            return codes
+        return tuple(axes)
+
+
+def _in_buckets(table: np.ndarray, counted_axes: Axes, axes: Axes) -> np.ndarray:
+    """Aggregate a table over codes to buckets; copies a table over the same axes."""
+    if all(one is other or other.is_identity for one, other in zip(counted_axes, axes, strict=True)):
+        return table.copy()
+    aggregated = np.zeros(shape(axes), dtype=np.int64)
+    np.add.at(aggregated, np.ix_(*(axis.buckets for axis in axes)), table)
+    return aggregated

@@ -1,4 +1,4 @@
-"""Who counts the parts of a table on this machine: one core, or several side by side."""
+"""Workers that count the parts of a table on this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any, Protocol
 import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.utils.parallel import in_turn
+from sdv_plausible.utils.parallel import map_in_order
 
-AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
-ALONE_IN_PATH = {"PYTHONSAFEPATH": "1"}  # processes import nothing from the current folder (Python 3.11)
-IDLE = 60  # seconds after which a process ends that nobody asks, such as after the fit
+MAX_PENDING = 2  # shares waiting for a worker, to bound memory
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}  # processes do not import from the current folder (Python 3.11)
+IDLE = 60  # seconds after which idle processes end, such as after the fit
 
 
 class Piece(Protocol):
-    """Parts of a table that follow one another: where they are, or what they are, before a cell is read.
+    """Consecutive parts of a table, or their location, before cells are parsed.
 
     It can be pickled, so that another process can read it.
     """
@@ -31,19 +31,19 @@ class Piece(Protocol):
         """Number of its first part."""
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """Read them."""
+        """Read the parts."""
 
 
 class WorkerPool:
-    """Who reads and counts pieces of a table: threads, or where Python reads every cell, processes.
+    """Reads and counts pieces of a table in threads or, where Python code parses every cell, in processes.
 
-    Counts are added in the order of the pieces, and work is a function of a part and its number alone: the
-    sums are the same for any number of workers (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
+    Counts are merged in the order of the pieces, and a count is a function of a part and its number alone. So
+    the sums are the same for any number of workers (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
 
     Parameters
     ----------
     workers : int
-        How many; with one, whoever asks counts.
+        Number of workers; with one, the calling thread counts.
     """
 
     def __init__(self, workers: int = 1) -> None:
@@ -52,12 +52,12 @@ class WorkerPool:
 
     @classmethod
     def of(cls, workers: int | None) -> WorkerPool:
-        """So many; by default as many as there are cores for this process.
+        """Return a pool of this size; by default one worker per available core.
 
         Raises
         ------
         ValueError
-            If it is no whole number above 0.
+            If ``workers`` is no integer above 0.
         """
         if workers is None:
             from joblib import cpu_count
@@ -66,56 +66,62 @@ class WorkerPool:
         check.whole("workers", workers, 1, "leave it out for all cores")
         return cls(int(workers))
 
-    def counted(
-        self, work: Any, shares: Iterator[Sequence[Piece]], *, processes_after: int | None = None
+    def count_shares(
+        self, task: Any, shares: Iterator[Sequence[Piece]], *, processes_after: int | None = None
     ) -> Iterator[tuple[Any, int]]:
-        """Counts of every share of the pieces, in order, and its rows.
+        """Yield the counts and the number of rows of every share of the pieces, in order.
 
         Parameters
         ----------
-        work, shares
-            What is counted, and where.
+        task, shares
+            The task, and lists of pieces.
         processes_after : int, optional
-            Shares that are counted before a process has started, and more for none; threads by default. With
-            0 it costs nothing to make a share, and this process counts, too, as one of the workers.
+            Number of shares that are counted before processes start; threads by default. With 0, shares must
+            be cheap to make, and this process counts as one of the workers.
 
         Raises
         ------
         RuntimeError
-            If a process was killed, as by a machine whose memory is full.
+            If a process was killed, for example because memory was full.
         """
         from multiprocessing import current_process
 
-        in_processes = processes_after is not None and not current_process().daemon  # which may start none
-        here = None if self.workers == 1 else 0 if self._has_started or not in_processes else processes_after
-        yield from (_counted(work, share) for share in islice(shares, here))
+        # daemons cannot start processes
+        in_processes = processes_after is not None and not current_process().daemon
+        first_shares = (
+            None if self.workers == 1 else 0 if self._has_started or not in_processes else processes_after
+        )
+        yield from (_count_share(task, share) for share in islice(shares, first_shares))
         if (share := next(shares, None)) is None:
             return
         self._has_started = True
-        ahead, rest, count = self.workers + AHEAD, chain([share], shares), partial(_counted, work)
+        max_pending, rest = self.workers + MAX_PENDING, chain([share], shares)
+        count = partial(_count_share, task)
         if not in_processes:
             with ThreadPoolExecutor(self.workers) as threads:
-                yield from in_turn(threads, count, rest, ahead)
+                yield from map_in_order(threads, count, rest, max_pending)
         elif processes_after:
             with self._processes(self.workers) as processes:
-                yield from in_turn(processes, count, rest, ahead)
+                yield from map_in_order(processes, count, rest, max_pending)
         else:
             with self._processes(self.workers - 1) as processes, ThreadPoolExecutor(self.workers) as threads:
-                yield from in_turn(threads, partial(_by_the_next, self._free(processes), count), rest, ahead)
+                yield from map_in_order(
+                    threads, partial(_count_with_next_free, self._free(processes), count), rest, max_pending
+                )
 
     def _free(self, processes: Executor) -> SimpleQueue[Executor | None]:
-        """Who may count: every process, which takes a moment to start, and this one."""
+        """Queue of free workers: the processes, and this one (None)."""
         free = SimpleQueue[Executor | None]()
-        for who in [processes] * (self.workers - 1) + [None]:
-            free.put(who)
+        for worker in [processes] * (self.workers - 1) + [None]:
+            free.put(worker)
         return free
 
     @contextmanager
     def _processes(self, number: int) -> Iterator[Executor]:
-        from joblib.externals import loky  # which needs no "if __name__ == '__main__'" of its user
+        from joblib.externals import loky  # needs no "if __name__ == '__main__'" in the user's script
 
         try:
-            yield loky.get_reusable_executor(number, timeout=IDLE, env=ALONE_IN_PATH)
+            yield loky.get_reusable_executor(number, timeout=IDLE, env=SAFE_PATH)
         except loky.process_executor.TerminatedWorkerError:
             raise RuntimeError(
                 f"workers ({self.workers}): the machine ended one of these processes, as it does when its "
@@ -123,28 +129,28 @@ class WorkerPool:
             ) from None
 
 
-ALONE = WorkerPool()
+SINGLE_WORKER = WorkerPool()
 
 
-def _by_the_next(free: SimpleQueue[Executor | None], count: Any, share: Sequence[Piece]) -> Any:
-    """Have a share counted by whoever is free."""
-    who = free.get()
+def _count_with_next_free(free: SimpleQueue[Executor | None], count: Any, share: Sequence[Piece]) -> Any:
+    """Count a share with the next free worker."""
+    worker = free.get()
     try:
-        return count(share) if who is None else who.submit(count, share).result()
+        return count(share) if worker is None else worker.submit(count, share).result()
     finally:
-        free.put(who)
+        free.put(worker)
 
 
-def _counted(work: Any, share: Sequence[Piece]) -> tuple[Any, int]:
-    """Sum over the parts of some pieces, and their rows."""
-    found, rows = None, 0
+def _count_share(task: Any, share: Sequence[Piece]) -> tuple[Any, int]:
+    """Merged counts of the parts of some pieces, and the number of rows."""
+    total, rows = None, 0
     for piece in share:
         for number, part in enumerate(piece.parts(), piece.number):
-            here = work.count(part, number)
-            found, rows = here if found is None else work.merge(found, here), rows + len(part)
-    return packed(work, found), rows
+            counts = task.count(part, number)
+            total, rows = counts if total is None else task.merge(total, counts), rows + len(part)
+    return compact(task, total), rows
 
 
-def packed(work: Any, counts: Any) -> Any:
-    """Counts as they travel, which work may make smaller: merged from then on with others that are."""
-    return work.packed(counts) if hasattr(work, "packed") and counts is not None else counts
+def compact(task: Any, counts: Any) -> Any:
+    """Make counts smaller before they are sent, if the task can; merge them only with compact counts."""
+    return task.compact(counts) if hasattr(task, "compact") and counts is not None else counts

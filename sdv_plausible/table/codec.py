@@ -11,11 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, from_clocks, on_clocks
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import as_nanoseconds, local_to_utc, utc_to_local, write_dates
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.utils.step_lookup import StepLookup
@@ -247,7 +245,7 @@ class ColumnCodec:
             categories = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
             column, cells = pd.Series(categories), column.array.codes
         where, forms = distinct_values(column)
-        codes = [self._code_of.get(form, _OUTSIDE if has_form(form) else _MISSING) for form in forms]
+        codes = [self._code_of.get(form, _OUTSIDE if is_storable(form) else _MISSING) for form in forms]
         code_of_value = np.array([*codes, _MISSING], dtype=np.int32)
         return (cells, code_of_value[np.append(where, -1)]) if is_categorical else (where, code_of_value)
 
@@ -309,9 +307,9 @@ class ColumnCodec:
 
     def _draw_in_local_time(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw dates in local time, so that midnights stay midnights."""
-        first, last = (on_clocks(ends, self.attribute.time_zone) for ends in (low, high))
+        first, last = (utc_to_local(ends, self.attribute.time_zone) for ends in (low, high))
         drawn = self._draw(first, np.maximum(first, last), coins)
-        return np.clip(from_clocks(drawn, self.attribute.time_zone), low, high)
+        return np.clip(local_to_utc(drawn, self.attribute.time_zone), low, high)
 
     def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
         """Draw values rounded by the attribute's shares: integers, or in the last digit."""

@@ -22,8 +22,13 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.canonical_forms import ODD, is_missing, plain
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
+from sdv_plausible.table.cells.canonical_forms import (
+    NOT_A_VALUE,
+    as_objects,
+    is_arrow,
+    is_missing,
+    to_builtin,
+)
 
 _EXACT = 2.0**53  # doubles skip whole numbers from here on
 
@@ -33,10 +38,10 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: KeyedRNG) -> np.ndarr
     # All choices of ``most`` of a person's rows are equally likely. Rows without a person (missing) are not
     # used.
     numbers = _person_numbers(persons)
-    return smallest(numbers, coins.uniform(len(numbers)), most)
+    return select_smallest(numbers, coins.uniform(len(numbers)), most)
 
 
-def smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
+def select_smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
     """Positions of each person's rows with the smallest secret numbers, increasing."""
     # ``persons``: number of each row's person; -1 is no person, and such rows are left out.
     by_person = np.lexsort((secret, persons))
@@ -45,7 +50,7 @@ def smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
     return np.sort(by_person[(ranked >= 0) & (rank < most)])
 
 
-def identities(persons: pd.Series[Any]) -> np.ndarray:
+def person_keys(persons: pd.Series[Any]) -> np.ndarray:
     """Objects that are equal for rows of one person, computed cell by cell; None where there is no person."""
     # Cells that cannot identify a person are None, too: unknown classes, doubles that stand for several
     # whole numbers, and Arrow values without a Python object. So no two people are merged.
@@ -57,12 +62,12 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     stored: Any = getattr(kind, "numpy_dtype", kind)
     exact = min(_EXACT, 2.0 ** (np.finfo(stored).nmant + 1)) if stored.kind == "f" else _EXACT
     for i, cell in enumerate(cells):  # one by one: numpy would unpack tuples
-        name = plain(cell)
-        names[i] = None if name is ODD or is_missing(name) or _is_rounded(cell, name, exact) else name
+        name = to_builtin(cell)
+        names[i] = None if name is NOT_A_VALUE or is_missing(name) or _is_rounded(cell, name, exact) else name
     return names
 
 
-def without_names(persons: pd.Series[Any], names: np.ndarray) -> bool:
+def has_unidentified_rows(persons: pd.Series[Any], names: np.ndarray) -> bool:
     """Whether a cell that is not missing identifies no person; its row is not used either."""
     lost = np.array([name is None for name in names], dtype=bool)
     return bool((lost & ~persons.isna().to_numpy(dtype=bool)).any())
@@ -84,8 +89,8 @@ def _exact_limit(stored: type, exact: float) -> float:
     return exact if issubclass(stored, (float, complex)) else math.inf
 
 
-def numbered(names: np.ndarray) -> np.ndarray:
-    """Number of each row's person, from :func:`identities`; -1 where there is none."""
+def person_numbers(names: np.ndarray) -> np.ndarray:
+    """Number of each row's person, from :func:`person_keys`; -1 where there is none."""
     # Names are compared exactly, not as doubles, which would merge people.
     number: dict[Hashable, int] = {}
     numbers = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
@@ -113,7 +118,7 @@ def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
     return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
 
 
-def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
+def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
     """Ledger entry for processed rows without a person column: it ends the privacy claim."""
     if neighbours.person is None:
         return []
@@ -132,4 +137,4 @@ def _person_numbers(persons: pd.Series[Any]) -> np.ndarray:
     """Number of each row's person; -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])
-    return numbered(identities(persons))
+    return person_numbers(person_keys(persons))

@@ -14,7 +14,7 @@ from sdv_plausible.table.cells.canonical_forms import canonical
 from sdv_plausible.table.cells.cell_series import as_doubles
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 NUM_EXAMPLES = 5  # values shown per column
 MAX_OUTSIDE = 0.5  # share of cells outside the declaration above which a fit warns
@@ -34,7 +34,9 @@ class Finding:
     share: float
 
     def __str__(self) -> str:
-        return visible(f"{self.column}: {self.cells:,} cells ({self.share:.1%}) {self.problem}", keep="")
+        return escape_controls(
+            f"{self.column}: {self.cells:,} cells ({self.share:.1%}) {self.problem}", keep=""
+        )
 
 
 @dataclass(frozen=True)
@@ -71,19 +73,19 @@ def check_columns(
     return Check(tuple(findings))
 
 
-def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
+def columns_mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
     """Names of the columns with most cells outside their declaration."""
     names = []
     for name, attribute in known.items():
         present = int(table[name].notna().sum())
         outside = is_outside(table[name], attribute) & table[name].notna().to_numpy()
-        learned_share = 1 - attribute.unlearned  # rare values are outside by design
+        learned_share = 1 - attribute.unlearned_share  # rare values are outside by design
         if present >= MIN_CELLS and outside.sum() > (1 - learned_share * (1 - MAX_OUTSIDE)) * present:
             names.append(name)
     return names
 
 
-def often_cut(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
+def columns_often_truncated(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
     """Names of integer columns of which more than a share ``MAX_CUT`` of the cells have a fraction."""
     names = []
     for name, attribute in known.items():
@@ -101,7 +103,7 @@ def _fractions(column: pd.Series[Any]) -> int:
     return int(((numbers[np.isfinite(numbers)] % 1) > 0).sum())
 
 
-def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
+def columns_often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
     """Names of the given columns with more than a share ``MAX_MISSING`` of their cells missing."""
     # ``never``: columns whose declaration has no missing value.
     if len(table) < MIN_CELLS:

@@ -17,7 +17,7 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.declared_ranges import in_zone
+from sdv_plausible.table.learned.declared_ranges import in_time_zone
 from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
 
@@ -63,7 +63,7 @@ def build_domain(
             # The style of dates is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
-            attributes.append(in_zone(declared, style))
+            attributes.append(in_time_zone(declared, style))
         else:
             attributes.append(declared)
     return Domain(tuple(map(declarations.marked, attributes)))

@@ -1,1 +1,1 @@
-"""Helpers that know nothing of tables or privacy: counting codes, whole files, templates, late names."""
+"""Helpers without knowledge of tables or privacy: counting, atomic files, templates, lazy imports."""

@@ -1,9 +1,9 @@
-"""Files that are whole or not there: nobody reads half of one, and a failed write leaves the old one.
+"""Atomic file writes: a file is complete or absent, and a failed write leaves the old file.
 
-A file is made in a hidden folder beside its place and put there by a rename. If the program is interrupted
-the folder is removed; if it is killed nobody can remove it there and then, so the next write into the same
-place does. It knows a dead program's folder by its lock, which the operating system takes away from the dead.
-Rows that are on disk while a fit or the app runs are in such a folder too.
+A file is written to a hidden folder next to its destination and moved there by a rename. The folder is
+removed if the program is interrupted. If the program is killed, the next write to the same place removes it:
+the operating system has released the dead program's lock on the folder. Rows that a fit or the app keeps on
+disk are in such a folder too.
 """
 
 from __future__ import annotations
@@ -23,64 +23,63 @@ try:
     from fcntl import LOCK_EX, LOCK_NB, flock
 
     HAS_LOCKS = True
-except ImportError:  # on Windows: what a killed program leaves there stays
+except ImportError:  # on Windows, leftovers of killed programs remain
     HAS_LOCKS = False
 
-PREFIX = ".sdv-plausible-part-"  # nobody else's: what has it may be removed
+PREFIX = ".sdv-plausible-part-"  # reserved prefix: folders with it may be removed
 
 
-def write_whole(
+def write_atomically(
     path: str | Path,
     content: str | bytes | Callable[[Path], object],
     *,
     owner_only: bool = False,
     replace: bool = True,
 ) -> None:
-    """Write a file whole or not at all; it is on the disk when this returns."""
-    # One that exists is replaced once the new one is complete, which is for those who could read the old one;
-    # of a link, what it leads to. ``content`` may be a function that writes to the path it is given, which
-    # has the same file name. ``owner_only`` is for what shows real rows: nobody else may read it, from the
-    # first moment that the file is in its place. Without ``replace`` a file that is there by then stays, and
-    # a FileExistsError says so: of two that are written at once the first one is there.
+    """Write a file atomically; its content is on disk when this returns."""
+    # An existing file is replaced once the new one is complete and keeps its access rights; a link is
+    # followed. ``content`` may be a function that writes to a given path with the same file name. With
+    # ``owner_only`` (for files that show real rows), nobody else can ever read the file. Without ``replace``,
+    # an existing file is kept and FileExistsError is raised; of two concurrent writes the first succeeds.
     path, target = Path(path), Path(os.path.realpath(path))
-    with part_folder(target.parent) as folder, _named(path):
+    with part_folder(target.parent) as folder, _errors_naming(path):
         temporary = folder / path.name
         if callable(content):
             content(temporary)
         else:
             temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-        with temporary.open("rb+") as file:
+        with temporary.open("rb+") as handle:
             if owner_only:
                 temporary.chmod(0o600)
             elif target.exists():
-                _give_access_of(target, temporary)
-            os.fsync(file.fileno())
+                _copy_access(target, temporary)
+            os.fsync(handle.fileno())
         if replace:
             temporary.replace(target)
         else:
             _put_new(temporary, target)
-        with suppress(OSError):  # Windows opens no folder, and some file systems cannot
+        with suppress(OSError):  # Windows cannot open folders, and some file systems cannot sync them
             _sync_folder(target.parent)
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Have an error of the operating system, as of a full disk, name a file or folder of the caller."""
+def _errors_naming(path: Path) -> Iterator[None]:
+    """Make OSErrors, such as a full disk, name the caller's path instead of the hidden folder."""
     try:
         yield
     except OSError as error:
-        inner = error.filename is None or PREFIX in os.fsdecode(error.filename)
-        if error.errno is None or not inner:
+        is_internal = error.filename is None or PREFIX in os.fsdecode(error.filename)
+        if error.errno is None or not is_internal:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other programs and threads that do the same from a file while the block runs."""
-    # The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
-    # program is killed the operating system gives the lock back. Without locks, or the right to write, an
-    # OSError; also where the empty file is a link, which somebody else may have put there.
+    """Hold an exclusive lock for a file, against other programs and threads that also use this function."""
+    # The lock is on an empty file next to it, which remains, since the file itself may be replaced meanwhile.
+    # The operating system releases the lock of a killed program. OSError is raised without lock support or
+    # write access, and if the lock file is a link, which somebody else may have put there.
     lock = path.with_name(f".{path.name}.lock")
     if lock.is_symlink():
         raise OSError(f"{lock} is a link, and a lock follows none: remove it")
@@ -88,23 +87,23 @@ def locked(path: Path) -> Iterator[None]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(lock, flags, 0o666), "ab") as file:
         if is_new and path.exists():
-            with suppress(OSError):  # whoever may write the file may lock it, and its owner in any case
-                by = file.fileno() if os.chmod in os.supports_fd else lock
-                os.chmod(by, path.stat().st_mode & 0o777 | 0o600)  # noqa: PTH101
+            with suppress(OSError):  # writers of the file may lock it, and its owner always
+                chmod_target = file.fileno() if os.chmod in os.supports_fd else lock
+                os.chmod(chmod_target, path.stat().st_mode & 0o777 | 0o600)  # noqa: PTH101
         _wait_for_lock(file.fileno())
         yield
 
 
 @contextmanager
 def part_folder(parent: Path) -> Iterator[Path]:
-    """Hidden folder for files that are not complete yet, gone afterwards in any case."""
-    # It is on the file system of the place where they belong, so that the last step is a rename; and files in
-    # it are made anew, with the permissions that the user's files have.
+    """Provide a hidden folder for incomplete files, removed afterwards in any case."""
+    # It is on the destination's file system, so that the last step is a rename. New files in it get the
+    # user's default permissions.
     remove_leftovers(parent)
-    with _named(parent):
+    with _errors_naming(parent):
         folder, lock = _locked_folder(parent)
     try:
-        with _named(parent):
+        with _errors_naming(parent):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -113,7 +112,7 @@ def part_folder(parent: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove the folders of programs that were killed: nobody holds their locks."""
+    """Remove the folders of killed programs, whose locks are free."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             lock = _lock(folder)
@@ -124,18 +123,18 @@ def remove_leftovers(parent: Path) -> None:
 
 @contextmanager
 def exits_on_signals() -> Iterator[None]:
-    """Make an exit of SIGTERM and SIGHUP while the block runs, so that what is on disk is removed."""
-    # For programs: the package's functions leave signals to whoever calls them. So do these lines where a
-    # signal is ignored (``nohup``) or has a handler already, in threads other than the main one, and in
-    # forked workers. A second signal does not stop the removal.
+    """Convert SIGTERM and SIGHUP to an exit while the block runs, so that temporary files are removed."""
+    # For programs only: library functions leave signals to their caller. Signals that are ignored (``nohup``)
+    # or handled already are left alone, as are other threads and forked workers. A second signal does not
+    # stop the clean-up.
     process, replaced = os.getpid(), list[int]()
 
     def leave(number: int, _: object) -> None:
         if os.getpid() != process:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        for one in replaced:
-            signal.signal(one, signal.SIG_IGN)
+        for handled_signal in replaced:
+            signal.signal(handled_signal, signal.SIG_IGN)
         sys.exit(128 + number)
 
     if threading.current_thread() is threading.main_thread():
@@ -152,45 +151,48 @@ def exits_on_signals() -> Iterator[None]:
 
 @contextmanager
 def new_folders(folder: Path) -> Iterator[None]:
-    """Make a folder and those that it is in; new ones go again if the block raises."""
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    """Create a folder and its parents; remove the new ones if the block raises."""
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
-        for place in made:
-            with suppress(OSError):  # another program uses it by now
-                place.rmdir()
+        for path in created:
+            with suppress(OSError):  # in use by another program by now
+                path.rmdir()
         raise
 
 
-def _give_access_of(old: Path, new: Path) -> None:
-    """Let those read a new file, and no others, who can read the old one."""
-    shutil.copystat(old, new)  # the mode, and lists of access where there are some
+def _copy_access(old: Path, new: Path) -> None:
+    """Give a new file the access rights of the old one."""
+    shutil.copystat(old, new)  # mode and access control lists
     os.utime(new)
-    was, now = old.stat(), new.stat()
-    if (was.st_uid, was.st_gid) == (now.st_uid, now.st_gid):
+    old_stat, new_stat = old.stat(), new.stat()
+    if (old_stat.st_uid, old_stat.st_gid) == (new_stat.st_uid, new_stat.st_gid):
         return
-    for whose in ((-1, was.st_gid), (was.st_uid, -1)):  # the first is for members, the second for root alone
+    for owner in (
+        (-1, old_stat.st_gid),
+        (old_stat.st_uid, -1),
+    ):  # the first needs group membership, the second root
         with suppress(OSError):
-            os.chown(new, *whose)
-    if new.stat().st_gid != was.st_gid:
-        new.chmod(stat.S_IMODE(now.st_mode) & ~stat.S_IRWXG)
+            os.chown(new, *owner)
+    if new.stat().st_gid != old_stat.st_gid:
+        new.chmod(stat.S_IMODE(new_stat.st_mode) & ~stat.S_IRWXG)
 
 
 def _put_new(file: Path, target: Path) -> None:
-    """Put a file where there is none, or raise FileExistsError."""
+    """Move a file to a free path, or raise FileExistsError."""
     try:
         os.link(file, target)
     except FileExistsError:
         raise
-    except OSError:  # a file system without such links: an empty file keeps others out
+    except OSError:  # no hard links on this file system: reserve the path with an empty file
         target.open("xb").close()
         file.replace(target)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Flush a folder's entries to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -199,14 +201,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it; another one if a program took it for a leftover before."""
+    """Create and lock a folder; retry if another program removes it as a leftover."""
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
         try:
             lock = _lock(folder)
         except (BlockingIOError, FileNotFoundError):
             continue
-        except OSError:  # a file system without locks: nobody finds leftovers there
+        except OSError:  # no locks on this file system, so no leftovers are removed
             return folder, None
         if folder.exists():
             return folder, lock
@@ -215,8 +217,8 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder for as long as this program lives; None where there are no such locks."""
-    # An OSError says that another program has it, or it is gone, or its file system has no locks.
+    """Lock a folder for the lifetime of this program; None if the platform has no such locks."""
+    # OSError: another program has the lock, the folder is gone, or the file system has no locks.
     if not HAS_LOCKS:
         return None
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -229,11 +231,11 @@ def _lock(folder: Path) -> int | None:
 
 
 def _wait_for_lock(descriptor: int) -> None:
-    """Lock an open file; closing it gives the lock back."""
+    """Wait for a lock on an open file; closing the file releases it."""
     if sys.platform == "win32":
         import msvcrt
 
         os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # tries for ten seconds
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # retries for ten seconds
     else:
         flock(descriptor, LOCK_EX)

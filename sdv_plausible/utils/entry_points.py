@@ -1,6 +1,7 @@
-"""Extensions, found through the entry points of installed packages: this one registers its own the same way.
+"""Extensions, registered as entry points of installed packages, including this one.
 
-An entry of the group ``sdv_plausible.extensions`` is called ``kind.name``. The kinds are in ``KINDS``; docs/how_to/extend.md says what each refers to.
+An entry of the group ``sdv_plausible.extensions`` is called ``kind.name``. The kinds are in ``KINDS``;
+docs/how_to/extend.md documents the object of each kind.
 """
 
 from __future__ import annotations
@@ -18,32 +19,30 @@ KINDS = ("learner", "model", "sdv_model", "command", "source", "codebook", "rele
 
 @cache
 def _registered() -> dict[str, dict[str, EntryPoint]]:
-    """Entry points by kind and name; of two packages with one name, this package's counts."""
-    found: dict[str, dict[str, EntryPoint]] = {kind: {} for kind in KINDS}
-    for point in sorted(entry_points(group=GROUP), key=lambda one: (not _is_builtin(one), one.name)):
+    """Return entry points by kind and name; for duplicate names this package's entry wins."""
+    by_kind: dict[str, dict[str, EntryPoint]] = {kind: {} for kind in KINDS}
+    package = GROUP.partition(".")[0]
+    points = entry_points(group=GROUP)
+    for point in sorted(points, key=lambda entry: (entry.module.partition(".")[0] != package, entry.name)):
         kind, _, name = point.name.partition(".")
-        if kind in found and name:
-            found[kind].setdefault(name, point)
-    return found
-
-
-def _is_builtin(point: EntryPoint) -> bool:
-    return point.module.partition(".")[0] == GROUP.partition(".")[0]
+        if kind in by_kind and name:
+            by_kind[kind].setdefault(name, point)
+    return by_kind
 
 
 def extension_names(kind: str) -> tuple[str, ...]:
-    """Names of all extensions of a kind, this package's first. Nothing is imported."""
+    """Return the names of all extensions of a kind, this package's first, without importing them."""
     return tuple(_registered()[kind])
 
 
-def extension_place(kind: str, name: str) -> str | None:
-    """Where an extension is, as ``module:object``; None if there is none of this name."""
+def extension_location(kind: str, name: str) -> str | None:
+    """Return an extension's location, as ``module:object``, or None if the name is unknown."""
     point = _registered()[kind].get(name)
     return None if point is None else point.value
 
 
 def constant_of(kind: str, name: str, constant: str) -> Any:
-    """A literal constant of an extension's module, read from its source: nothing is imported but its package."""
+    """Return a literal constant of an extension's module, parsed from its source without import."""
     spec = find_spec(_registered()[kind][name].module)
     if spec is not None and spec.origin is not None:
         for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:

@@ -1,8 +1,9 @@
-"""A value of a JSON document, read by its form: a JSON Schema, which is published as it stands.
+"""Validation and conversion of JSON values by a JSON Schema, which is published as is.
 
-Of JSON Schema this reads the words that our documents are stated in, so that what a schema says and what the
-program does are one. No library does it: msgspec is faster and makes the schema from types, but its errors
-quote the value, which may be a cell; jsonschema checks and does not read, and would come with every install.
+Only the keywords used by this package's documents are supported, so that the published schemas and the
+program agree. No library fits: msgspec is faster and derives schemas from types, but its errors quote the
+value, which may be a cell; jsonschema validates without converting and would be a dependency of every
+install.
 """
 
 from __future__ import annotations
@@ -15,32 +16,33 @@ from typing import Any
 
 import numpy as np
 
-Form = Mapping[str, Any]
-Shared = Mapping[str, tuple[Form, Callable[[Any], Any]]]
-"""Forms by name, as a schema's ``$defs``, each with what makes a Python value of what has it."""
-LARGEST = float(np.finfo(float).max)
+Schema = Mapping[str, Any]
+SharedSchemas = Mapping[str, tuple[Schema, Callable[[Any], Any]]]
+"""Shared schemas by name (``$defs``), each with a function that converts a valid value to Python."""
+MAX_FLOAT = float(np.finfo(float).max)
 
 
 class JsonSchemaError(ValueError):
-    """A value has not its form: where in it, and what the form says there; the value is not quoted."""
+    """A value violates its schema: the place and the rule; the value is never quoted."""
 
     def __init__(self, place: str, rule: str, *, beyond: bool = False) -> None:
         super().__init__(f"{place.lstrip('.')} {rule}".strip())
-        self.place, self.rule, self.beyond = place, rule, beyond  # what a schema can say
+        # ``beyond``: whether the rule is not expressible as a schema.
+        self.place, self.rule, self.beyond = (place, rule, beyond)
 
 
-def ref(name: str) -> Form:
-    """A shared form."""
+def schema_ref(name: str) -> Schema:
+    """Return a reference to a shared schema."""
     return {"$ref": f"#/$defs/{name}"}
 
 
-def list_of(items: Form, **more: Any) -> Form:
-    """A list of what has a form."""
+def array_schema(items: Schema, **more: Any) -> Schema:
+    """Return the schema of a list whose items have a schema."""
     return {"type": "array", "items": items, **more}
 
 
-def object_of(properties: Mapping[str, Form], optional: Collection[str] = (), **more: Any) -> Form:
-    """An object of these entries and no others, all but the optional ones of which it must have."""
+def object_schema(properties: Mapping[str, Schema], optional: Collection[str] = (), **more: Any) -> Schema:
+    """Return the schema of an object with exactly these entries, required unless optional."""
     required = sorted(set(properties) - set(optional))
     return {
         "type": "object", "properties": properties, "required": required, "additionalProperties": False,
@@ -48,28 +50,28 @@ def object_of(properties: Mapping[str, Form], optional: Collection[str] = (), **
     }  # fmt: skip
 
 
-def or_null(form: Form) -> Form:
-    """A form that may be null."""
+def nullable(form: Schema) -> Schema:
+    """Return a schema that also allows null."""
     if "enum" in form:
         return {**form, "enum": [*form["enum"], None]}
     if isinstance(form.get("type"), str):
         return {**form, "type": [form["type"], "null"]}
     if not form:
         return form
-    rest = {key: value for key, value in form.items() if key not in ("anyOf", "$ref")}
-    inner = form.get("anyOf") or [{"$ref": form["$ref"]}]
-    return {**rest, "anyOf": [*inner, {"type": "null"}]}
+    other_keywords = {key: value for key, value in form.items() if key not in ("anyOf", "$ref")}
+    alternatives = form.get("anyOf") or [{"$ref": form["$ref"]}]
+    return {**other_keywords, "anyOf": [*alternatives, {"type": "null"}]}
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, as JSON Schema has it: 2.0 is one."""
+    """Return whether a value is an integer in the sense of JSON Schema: 2.0 is one."""
     return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number, and no truth value."""
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return plain and (isinstance(value, int) or math.isfinite(value))
+    """Return whether a value is a finite number and not a bool."""
+    is_numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_numeric and (isinstance(value, int) or math.isfinite(value))
 
 
 _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -83,19 +85,21 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
-    """The Python value of a JSON value: itself, but for whole numbers and what shared forms make."""
+def parse_with_schema(form: Schema, value: Any, shared: SharedSchemas, place: str = "") -> Any:
+    """Validate a JSON value and convert it: integers, and whatever shared schemas define."""
     if "$ref" in form:
-        inner, made = shared[form["$ref"].rpartition("/")[2]]
-        found = read(inner, value, shared, place)
+        inner, convert = shared[form["$ref"].rpartition("/")[2]]
+        plain = parse_with_schema(inner, value, shared, place)
         try:
-            return made(found)
+            return convert(plain)
         except ValueError as error:
             raise JsonSchemaError(place, str(error), beyond=True) from None
     if "anyOf" in form:
         return _any(form["anyOf"], value, shared, place)
     if "enum" in form:
-        if not any(value is known or (isinstance(value, str) and value == known) for known in form["enum"]):
+        if not any(
+            value is allowed or (isinstance(value, str) and value == allowed) for allowed in form["enum"]
+        ):
             raise JsonSchemaError(place, f"must be one of {', '.join(map(str, form['enum']))}")
         return value
     types = form.get("type", ())
@@ -118,21 +122,23 @@ def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
     return value
 
 
-def _any(forms: list[Form], value: Any, shared: Shared, place: str) -> Any:
-    refused = []
+def _any(forms: list[Schema], value: Any, shared: SharedSchemas, place: str) -> Any:
+    """Read a value by the first alternative that fits; otherwise raise the most specific error."""
+    errors = []
     for form in forms:
         try:
-            return read(form, value, shared, place)
+            return parse_with_schema(form, value, shared, place)
         except JsonSchemaError as error:
-            refused.append(error)
-    deepest = max(refused, key=lambda error: (error.beyond, len(error.place)))
+            errors.append(error)
+    deepest = max(errors, key=lambda error: (error.beyond, len(error.place)))
     if deepest.beyond or len(deepest.place) > len(place):
         raise deepest
-    rules = dict.fromkeys(error.rule.removeprefix("must be ") for error in refused)
+    rules = dict.fromkeys(error.rule.removeprefix("must be ") for error in errors)
     raise JsonSchemaError(place, f"must be {' or '.join(rules)}")
 
 
-def _check_text(form: Form, value: str, place: str) -> None:
+def _check_text(form: Schema, value: str, place: str) -> None:
+    """Check length and pattern of a text."""
     least, most = form.get("minLength", 0), form.get("maxLength", math.inf)
     if not least <= len(value) <= most:
         raise JsonSchemaError(
@@ -143,26 +149,28 @@ def _check_text(form: Form, value: str, place: str) -> None:
         raise JsonSchemaError(place, f"must be a text of the form {pattern}")
 
 
-def _items(form: Form, value: list[Any], shared: Shared, place: str) -> list[Any]:
-    first, inner = form.get("prefixItems", []), form.get("items", {})
-    most = form.get("maxItems", len(first) if inner is False else math.inf)
-    least = form.get("minItems", 0)
-    if not least <= len(value) <= most:
-        raise JsonSchemaError(place, f"must have {least} to {most} items")
+def _items(form: Schema, value: list[Any], shared: SharedSchemas, place: str) -> list[Any]:
+    """Read the items of a list."""
+    prefix, item_form = form.get("prefixItems", []), form.get("items", {})
+    max_items = form.get("maxItems", len(prefix) if item_form is False else math.inf)
+    min_items = form.get("minItems", 0)
+    if not min_items <= len(value) <= max_items:
+        raise JsonSchemaError(place, f"must have {min_items} to {max_items} items")
     if form.get("uniqueItems") and len(set(map(_identity, value))) < len(value):
         raise JsonSchemaError(place, "must be distinct")
-    forms = [*first, *[inner] * (len(value) - len(first))]
-    return [read(forms[i], item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
+    forms = [*prefix, *[item_form] * (len(value) - len(prefix))]
+    return [parse_with_schema(forms[i], item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
 
 
 def _identity(value: Any) -> Any:
-    """What equal values of JSON have in common: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a key for JSON equality: 1 equals 1.0, but 1 does not equal true."""
     if isinstance(value, (dict, list)):
         return json.dumps(value, sort_keys=True, default=str)
     return isinstance(value, bool), value
 
 
-def _entries(form: Form, value: dict[str, Any], shared: Shared, place: str) -> dict[str, Any]:
+def _entries(form: Schema, value: dict[str, Any], shared: SharedSchemas, place: str) -> dict[str, Any]:
+    """Read the entries of an object."""
     known, others = form.get("properties", {}), form.get("additionalProperties", {})
     if len(value) < form.get("minProperties", 0):
         raise JsonSchemaError(place, f"must have at least {form['minProperties']} entries")
@@ -174,6 +182,41 @@ def _entries(form: Form, value: dict[str, Any], shared: Shared, place: str) -> d
             place, f"must have no other entries than {', '.join(known)}: unknown {unknown!r:.80}"
         )
     return {
-        name: read(known.get(name, others), inner, shared, f"{place}.{str(name)[:40]}")
+        name: parse_with_schema(known.get(name, others), inner, shared, f"{place}.{str(name)[:40]}")
         for name, inner in value.items()
     }
+
+
+def strict_json(text: str) -> Any:
+    """Parse a document whose objects have unique names and whose numbers are finite.
+
+    Raises
+    ------
+    ValueError
+        If the text is not JSON, or has duplicate names or non-finite numbers. The message may quote names,
+        never values.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        seen: set[str] = set()
+        duplicate = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"it says {duplicate[:80]!r} twice")
+    return document
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"it holds {name}, which is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("it holds a number beyond all doubles")
+    return number

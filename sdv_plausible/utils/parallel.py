@@ -1,4 +1,4 @@
-"""Tasks done side by side, whose results are wanted in order, and few of which wait at a time."""
+"""Parallel tasks with results in order and a bounded number of tasks in flight."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def in_turn(
+def map_in_order(
     executor: Executor, make: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
 ) -> Iterator[Result]:
-    """Results in the order of the tasks, of which at most ``ahead`` are under way at a time.
+    """Yield results in the order of the tasks, with at most ``ahead`` tasks in flight.
 
-    Tasks are made by whoever asks for results: what they raise ends the whole, as what ``make`` raises does,
-    and tasks that have not begun are left. Those that have are waited for: they may write into a folder that
-    is to be removed.
+    Tasks are generated on demand. An exception of the task iterator or of ``make`` stops the iteration.
+    Pending tasks are cancelled; running ones are waited for, since they may write to a folder that is to be
+    removed.
     """
-    under_way: deque[Future[Result]] = deque()
+    in_flight: deque[Future[Result]] = deque()
     try:
         for task in tasks:
-            under_way.append(executor.submit(make, task))
-            if len(under_way) == ahead:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+            in_flight.append(executor.submit(make, task))
+            if len(in_flight) == ahead:
+                yield in_flight.popleft().result()
+        while in_flight:
+            yield in_flight.popleft().result()
     finally:
-        wait([future for future in under_way if not future.cancel()])
+        wait([future for future in in_flight if not future.cancel()])

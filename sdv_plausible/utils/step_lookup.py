@@ -1,4 +1,4 @@
-"""Where numbers lie among sorted ones: a table of even cells, in the place of a search for each number."""
+"""Position of numbers among sorted numbers, by a table of equal cells instead of a binary search."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-CELLS = 1 << 14  # of the table, at most
-MOST_STEPS = 3  # starts in one cell: with more a search is as fast
-FEWEST = 1 << 10  # numbers for which a table pays
-AT_ONCE = 1 << 13  # numbers, so that they stay in the cache
+CELLS = 1 << 14  # largest number of cells of the table
+MOST_STEPS = 3  # largest number of starts in one cell; with more, a search is as fast
+FEWEST = 1 << 10  # smallest number of queries for which the table pays off
+AT_ONCE = 1 << 13  # queries per block, so that they stay in the cache
 
 
 class StepLookup:
-    """Sorted numbers, each of which begins a step.
+    """Sorted numbers, each the start of a step.
 
-    A number's cell, and a start's, is the same rounded expression, which never falls as the number rises:
-    starts in lower cells are at most the number, those in higher cells are above it, and only those in
-    its own cell are compared with it. So places are those of a search, to the last bit.
+    The cell of a query and of a start are the same rounded expression, which is monotone. Starts in lower
+    cells are at most the query, starts in higher cells are above it, and only starts in the same cell are
+    compared. The result equals that of a binary search exactly.
 
     Parameters
     ----------
@@ -39,39 +39,40 @@ class StepLookup:
             return
         cells = self._cell(starts, np.empty(len(starts))).astype(np.intp)
         self._steps = int(np.bincount(cells).max())
-        self._below = np.searchsorted(cells, np.arange(self._cells))  # starts in lower cells
+        self._below = np.searchsorted(cells, np.arange(self._cells))  # number of starts in lower cells
         last = np.inf if starts.dtype.kind == "f" else np.iinfo(starts.dtype).max
         self._next = np.append(starts, np.full(1, last, dtype=starts.dtype))
 
     def places(
         self, numbers: npt.NDArray[Any]
     ) -> Iterator[tuple[slice, npt.NDArray[Any], npt.NDArray[np.intp]]]:
-        """The last start at or below each number; the first for those below all, or NaN.
+        """Yield the last start at or below each number; the first start for smaller numbers and NaN.
 
-        A few numbers at a time: which, these in the type of the starts, and their places. The next ones are
-        written over them: what is large and short-lived is new memory wherever an allocator returns it.
+        Works in blocks. Yields the slice, the numbers in the dtype of the starts, and their positions. The
+        buffers are reused for the next block, because allocators return large short-lived memory to the
+        system.
         """
         is_searched, size = self._steps > MOST_STEPS or len(numbers) < FEWEST, min(len(numbers), AT_ONCE)
         doubles, (cells, places) = np.empty(size), np.empty((2, size), dtype=np.intp)
-        alike, starts = np.empty((2, size), dtype=self._starts.dtype)
+        converted, starts = np.empty((2, size), dtype=self._starts.dtype)
         for start in range(0, len(numbers), AT_ONCE):
             rows = slice(start, start + AT_ONCE)
-            here = alike[: len(numbers[rows])]
-            here[:] = numbers[rows]
-            above, number, first = (room[: len(here)] for room in (places, cells, starts))
+            block = converted[: len(numbers[rows])]
+            block[:] = numbers[rows]
+            positions, cell, next_starts = (buffer[: len(block)] for buffer in (places, cells, starts))
             if is_searched:
-                above[:] = np.searchsorted(self._starts, here, side="right")
-                above[here != here] = 1  # noqa: PLR0124  NaN
+                positions[:] = np.searchsorted(self._starts, block, side="right")
+                positions[block != block] = 1  # noqa: PLR0124  NaN
             else:
-                number[:] = self._cell(here, doubles[: len(here)])
-                self._below.take(number, out=above, mode="clip")
+                cell[:] = self._cell(block, doubles[: len(block)])
+                self._below.take(cell, out=positions, mode="clip")
                 for _ in range(self._steps):
-                    above += here >= self._next.take(above, out=first, mode="clip")
-            above -= 1
-            yield rows, here, np.clip(above, 0, len(self._starts) - 1, out=above)
+                    positions += block >= self._next.take(positions, out=next_starts, mode="clip")
+            positions -= 1
+            yield rows, block, np.clip(positions, 0, len(self._starts) - 1, out=positions)
 
-    def _cell(self, numbers: npt.NDArray[Any], room: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _cell(self, numbers: npt.NDArray[Any], out: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         with np.errstate(over="ignore"):
-            np.subtract(numbers, float(self._starts[0]), out=room)
-            room *= self._scale
-        return np.fmin(np.fmax(room, 0.0, out=room), self._cells - 1.0, out=room)
+            np.subtract(numbers, float(self._starts[0]), out=out)
+            out *= self._scale
+        return np.fmin(np.fmax(out, 0.0, out=out), self._cells - 1.0, out=out)

@@ -18,8 +18,11 @@ from benchmarks.paper.settings import LAMBDAS, ROWS, SIZES, SYNTHETIC
 from benchmarks.paper.statistics import most_likely
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import child_after_child
-from sdv_plausible.extensions.models.paper.entropies import count_entropies
-from sdv_plausible.extensions.models.paper.structure import cfs_merit, correlation_feature_selection
+from sdv_plausible.extensions.models.paper.structure import (
+    cfs_merit,
+    correlation_feature_selection,
+    count_entropies,
+)
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.queries.coded_rows import CodeArray

@@ -75,7 +75,7 @@ def test_what_cannot_be_written_down_is_not_shown(name, folder, monkeypatch):
     def refuse(*_):
         raise OSError("read-only")
 
-    monkeypatch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
+    monkeypatch.setattr("sdv_plausible.table.declared.domain_file.write_atomically", refuse)
     assert main([*LOOKS[name], "--domain", "domain.json"]) == 2
     assert not (folder / "page.html").exists()
 

@@ -167,7 +167,7 @@ def test_every_step_that_is_announced_begins(files, holder, tmp_path, monkeypatc
 
     words = ["report", *files, "-o", str(tmp_path / "p.html"), "--overwrite"]
     with monkeypatch.context() as patch:
-        patch.setattr(commands_report, "steps", steps)
+        patch.setattr(commands_report, "progress_steps", steps)
         assert main(words) == 0
     assert begun == announced != []
     assert "--release" in capsys.readouterr().out

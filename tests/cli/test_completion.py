@@ -6,12 +6,12 @@ import subprocess
 import pytest
 
 from sdv_plausible.cli import main
-from sdv_plausible.cli.completion import SHELLS, commands_of, script
+from sdv_plausible.cli.completion import SHELLS, parser_commands, script
 
 
 @pytest.fixture(scope="module")
 def commands():
-    return commands_of(main.parser(tuple(main.COMMANDS)))
+    return parser_commands(main.parser(tuple(main.COMMANDS)))
 
 
 def completed(made: str, *words: str) -> set[str]:

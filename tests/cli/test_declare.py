@@ -9,7 +9,7 @@ import pytest
 from sdv_plausible import read_csv
 from sdv_plausible.cli import declare
 from sdv_plausible.cli.main import main
-from sdv_plausible.table.declared.access_log import record_look
+from sdv_plausible.table.declared.access_log import record_access
 from sdv_plausible.table.declared.domain_file import read_domain_file
 
 AGES = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
@@ -138,14 +138,14 @@ def test_a_look_while_a_domain_is_learned_is_kept(learned, monkeypatch, capsys):
     """It is read again when the file is replaced, under the lock of whoever writes looks down."""
     table, output, told, columns = learned
     output.write_text(json.dumps({**columns, "age": {**AGES, "range_max": 99}}))
-    honest = declare._learned
+    honest = declare._learn_domain
 
     def meanwhile(*given):
         found = honest(*given)
-        record_look(output, ["age", "sex", "gone"], ["0" * 64])
+        record_access(output, ["age", "sex", "gone"], ["0" * 64])
         return found
 
-    monkeypatch.setattr(declare, "_learned", meanwhile)
+    monkeypatch.setattr(declare, "_learn_domain", meanwhile)
     said = declared(table, capsys, *told)[1]
     file = read_domain_file(output)
     assert "Kept from the file that it replaces: age, sex were looked at" in said
@@ -171,8 +171,8 @@ def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(
 ):
     """Of two at once both were paid for, and one was gone. Control: --overwrite, above."""
     table, output, told, _ = learned
-    honest = declare._learned
-    monkeypatch.setattr(declare, "_learned", lambda *given: output.write_text("{}") and honest(*given))
+    honest = declare._learn_domain
+    monkeypatch.setattr(declare, "_learn_domain", lambda *given: output.write_text("{}") and honest(*given))
     assert main(["declare", str(table), "-o", str(output), *told]) == 2
     said = capsys.readouterr().err
     assert f"{output} was made meanwhile" in said

@@ -11,7 +11,7 @@ from sentences import NO_CLAIM
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import files
 from sdv_plausible.cli.main import main
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_release_file(people, tmp_path, capsys):
 def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(people, tmp_path, capsys, monkeypatch):
     output, told = tmp_path / "p.release", ("--random-state", "1")
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_plausible.cli.files.read", None)  # would fail if it were called
+        patch.setattr("sdv_plausible.cli.files.read_table", None)  # would fail if it were called
         assert fit(people, output, *told) == 2
     assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err
     assert not output.exists()
@@ -125,10 +125,10 @@ def full_disk(monkeypatch, is_full):
     """Make writes fail at some places."""
 
     def write(path, *more, **options):
-        return full() if is_full(path) else write_whole(path, *more, **options)
+        return full() if is_full(path) else write_atomically(path, *more, **options)
 
-    monkeypatch.setattr(files, "write_whole", write)
-    monkeypatch.setattr("sdv_plausible.release.file.release.write_whole", write)
+    monkeypatch.setattr(files, "write_atomically", write)
+    monkeypatch.setattr("sdv_plausible.release.file.release.write_atomically", write)
 
 
 def test_what_is_kept_replaces_nothing(people, tmp_path, capsys, monkeypatch):
@@ -201,13 +201,13 @@ def test_an_output_that_came_meanwhile_stays_and_the_fit_is_kept(
 ):
     """Two fits at once with one output both ended well, and one of them was gone. Control: --overwrite."""
     name = {"synthesize": "o.csv", "describe": "o.json"}.get(command, "o.release")
-    read, came = files.read, tmp_path / ("l.json" if command == "ledger" else name)
+    read, came = files.read_table, tmp_path / ("l.json" if command == "ledger" else name)
 
     def meanwhile(*given):
         came.write_text("of another")
         return read(*given)
 
-    monkeypatch.setattr(files, "read", meanwhile)
+    monkeypatch.setattr(files, "read_table", meanwhile)
     words = ["fit" if command == "ledger" else command, *people, "-o", str(tmp_path / name)]
     words += ["--ledger", str(came)] if command == "ledger" else []
     assert main(words) == 2

@@ -18,7 +18,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.cli import run_fit
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.fit_options import add_parameters, given, opened_budget
+from sdv_plausible.cli.run_fit import add_parameters, constructor_arguments, open_budget
 from sdv_plausible.fitting.options import OPTIONS
 
 FRAME = pd.DataFrame({"age": [1]})
@@ -91,7 +91,7 @@ def test_every_option_is_written_somewhere():
 def test_an_option_that_plays_no_part_is_refused_in_one_line():
     for text, words in NO_PART.items():
         with pytest.raises(ValueError, match=f"^{re.escape(words)}") as error:
-            given(parsed(text))
+            constructor_arguments(parsed(text))
         assert "\n" not in str(error.value)
 
 
@@ -99,7 +99,7 @@ def test_what_is_written_arrives_and_nothing_else_is_passed_on():
     """So every default is the constructor's."""
     budget = "--budget b 1 1e-8 --budget-filter rho"
     expected = {text: {name: value} for text, (name, value) in WRITTEN.items()} | {"": {}, budget: {}}
-    assert {text: given(parsed(text)) for text in expected} == expected
+    assert {text: constructor_arguments(parsed(text)) for text in expected} == expected
 
 
 def test_help_says_every_option_with_its_default():
@@ -124,30 +124,30 @@ def test_what_cannot_be_is_refused_and_the_old_spelling_says_the_new_one(capsys)
 def test_a_mapping_can_be_a_file_and_is_refused_where_it_is_used(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"age": ["sex"], "sex": []}))
     expected = {"model": PaperNetwork(structure={"age": ["sex"], "sex": []})}
-    assert given(parsed(f"--structure {tmp_path / 's.json'}")) == expected
+    assert constructor_arguments(parsed(f"--structure {tmp_path / 's.json'}")) == expected
     for text in ("--model-parameters [1]", "--structure none.json", "--structure {age"):
         with pytest.raises(UsageError, match=text.split()[0]):
-            given(parsed(text))
+            constructor_arguments(parsed(text))
 
 
 def test_the_synthesizer_gets_them():
     options = parsed("--k 7 --epsilon 2 --test randomized")
     options.domain, options.rules = None, None
-    synth = run_fit.synthesizer(options, metadata_of(TYPES), k=9, row_cap=5)
+    synth = run_fit.make_synthesizer(options, metadata_of(TYPES), k=9, row_cap=5)
     assert (synth.test, synth.epsilon, synth.delta) == (RandomizedTest(k=7, row_cap=5), 2, 1e-9)
 
 
 def test_who_published_a_table_that_is_not_read_yet_waits_for_it():
     options = parsed("--public old.csv --public-source Office")
-    assert given(options) == {}
-    assert given(options, public=FRAME)["public"].source == "Office"
+    assert constructor_arguments(options) == {}
+    assert constructor_arguments(options, public=FRAME)["public"].source == "Office"
 
 
 def test_a_budget_is_opened(tmp_path):
     options = parsed(f"--budget {tmp_path / 'b'} 1 1e-8 --budget-filter rho")
-    assert "rho" in str(opened_budget(options)) or (tmp_path / "b").exists()
-    assert opened_budget(parsed("")) is None
+    assert "rho" in str(open_budget(options)) or (tmp_path / "b").exists()
+    assert open_budget(parsed("")) is None
     with pytest.raises(UsageError, match="a file and two numbers"):
-        opened_budget(parsed("--budget b much 1e-8"))
+        open_budget(parsed("--budget b much 1e-8"))
     with pytest.raises(UsageError, match="which is not there"):
-        opened_budget(parsed("--budget-filter rho"))
+        open_budget(parsed("--budget-filter rho"))

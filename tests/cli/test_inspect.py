@@ -44,7 +44,7 @@ def declared(tmp_path):
 
 def test_an_error_of_others_quotes_no_cell(declared, monkeypatch, capsys):
     """Control: with --debug the holder sees it."""
-    monkeypatch.setattr(inspect, "prepare", lambda real, *_: float(real["a"][0]))
+    monkeypatch.setattr(inspect, "prepare_pair", lambda real, *_: float(real["a"][0]))
     check_unquoted(declared("categorical", ["secret-text"] * 60), "secret-text", capsys)
 
 

@@ -14,7 +14,7 @@ import pytest
 from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible.cli import check, main, output
-from sdv_plausible.cli.output import rows_bar, say, steps, warnings_in_lines
+from sdv_plausible.cli.output import one_line_warnings, print_result, progress_steps, rows_bar
 
 OURS = str(Path(output.__file__))
 
@@ -26,9 +26,9 @@ class Terminal(io.StringIO):
 
 def test_an_answer_for_people_or_programs(capsys):
     document = {"path": Path("a/b"), "epsilon": math.inf, "rows": [1, math.nan], "name": "größe"}
-    say(argparse.Namespace(json=False), "words", document)
+    print_result(argparse.Namespace(json=False), "words", document)
     assert capsys.readouterr().out == "words\n"
-    say(argparse.Namespace(json=True), "words", document)
+    print_result(argparse.Namespace(json=True), "words", document)
     said = json.loads(capsys.readouterr().out)
     assert said == {"path": "a/b", "epsilon": None, "rows": [1, None], "name": "größe"}
 
@@ -37,7 +37,7 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
     """They name options and not arguments: whoever types a command has no ``domain=`` to fill in."""
     said = 'declare them (domain={"a": {"sdtype": "id"}}), or what they hold (domain=...)'
     told = 'declare them (--domain FILE with {"a": {"sdtype": "id"}}), or what they hold (--domain FILE)'
-    with warnings_in_lines():
+    with one_line_warnings():
         for text in ("two\n  lines", "two\n  lines", said):
             warnings.warn_explicit(text, UserWarning, OURS, 1)
         warnings.warn_explicit("SECRET 34", UserWarning, "/elsewhere/pandas/core.py", 1)
@@ -47,7 +47,7 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
 
 
 def bars() -> None:
-    with steps("reading", "fitting") as begin:
+    with progress_steps("reading", "fitting") as begin:
         begin()
         begin.note("pass 1, 300 rows")
         begin()
@@ -97,7 +97,7 @@ def test_exit_codes(error, code, words, monkeypatch, capsys):
 
 PAGE = f"""
 import signal, sys
-from sdv_plausible.cli import cli
+from sdv_plausible.cli import main
 from sdv_plausible.cli import check
 from sdv_plausible.utils.atomic_files import write_whole
 
@@ -106,7 +106,7 @@ def half(path):
     {READY}
 
 check.run = lambda options: write_whole(options.data[0], half)
-sys.exit(cli.main(["check", sys.argv[1]]))
+sys.exit(main.main(["check", sys.argv[1]]))
 """
 
 
@@ -198,7 +198,7 @@ def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, capsys):
 def test_an_answer_that_cannot_be_printed_undoes_no_work(as_json, capsys, monkeypatch):
     options, raw = argparse.Namespace(json=as_json), io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    say(options, "p\u0142e\u0107", {"column": "p\u0142e\u0107"})
+    print_result(options, "p\u0142e\u0107", {"column": "p\u0142e\u0107"})
     assert b"p\\u0142e" in raw.getvalue()
 
     class Full(io.StringIO):
@@ -208,5 +208,5 @@ def test_an_answer_that_cannot_be_printed_undoes_no_work(as_json, capsys, monkey
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("sys.stdout", Full())
-    say(options, "words", {})
+    print_result(options, "words", {})
     assert "done, but the answer could not be printed (OSError)" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pandas as pd
 from sdv_plausible import Release
 from sdv_plausible.cli import sample
 from sdv_plausible.cli.main import main
-from sdv_plausible.cli.sample import conditions, value_of
+from sdv_plausible.cli.sample import parse_conditions, parse_value
 from sdv_plausible.table.columns.domain import Attribute
 
 
@@ -74,10 +74,16 @@ def test_what_a_text_stands_for(holder):
     number = Attribute(name="a", kind="integer", lower=(0, 5), upper=(4, 9), values=("N",), nullable=True)
     flag = Attribute(name="b", kind="categorical", values=(False, True))
     day = Attribute(name="c", kind="datetime", lower=(0,), upper=(10**18,))
-    found = [value_of(text, number) for text in ("7", "N", "")]
-    assert [*found, value_of("true", flag), value_of("2020-02-01", day)] == [7, "N", None, True, "2020-02-01"]
+    found = [parse_value(text, number) for text in ("7", "N", "")]
+    assert [*found, parse_value("true", flag), parse_value("2020-02-01", day)] == [
+        7,
+        "N",
+        None,
+        True,
+        "2020-02-01",
+    ]
     release = Release.load(holder / "people.release")
-    assert conditions(["sex=a=b"], release) == {"sex": "a=b"}  # a value may hold an equals sign
+    assert parse_conditions(["sex=a=b"], release) == {"sex": "a=b"}  # a value may hold an equals sign
 
 
 def test_without_sdv(holder, tmp_path):

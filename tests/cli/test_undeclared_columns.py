@@ -233,7 +233,7 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, told, monkeypatc
     columns, held = {"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}}, []
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": columns}
     written(Path("detected.json"), document)
-    monkeypatch.setattr(type_inference, "vote_types", lambda *_: held.append(1) or 1 / 0)
+    monkeypatch.setattr(type_inference, "infer_types", lambda *_: held.append(1) or 1 / 0)
     name, *output = told.split()
     for option, value in REFUSED[told].items():
         assert main([name, str(people), *output, option, value]) == 2, option
@@ -251,6 +251,6 @@ def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypa
     def vote(rows, *_):
         return [float(text) for _, text in rows._rows.value_counts("age")[0]]
 
-    monkeypatch.setattr(type_inference, "vote_types", vote)
+    monkeypatch.setattr(type_inference, "infer_types", vote)
     output = people.with_name("out.json" if command == "describe" else "out.csv")
     check_unquoted([command, str(people), "-o", str(output)], "secret-text", capsys)

@@ -10,9 +10,9 @@ from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.distances import (
     column_distances,
     dependence_matrix,
-    pair_counts,
     pair_distances,
     pair_statistics,
+    paired_histograms,
     symmetrical_uncertainty,
     total_variation,
 )
@@ -80,7 +80,7 @@ def test_memory_is_bounded_by_the_rows():
     """Two columns of a million codes each would have 10^12 cells; only those that occur are counted."""
     rng = np.random.default_rng(0)
     first, second = (rng.integers(0, 10**6, (1000, 2), dtype=np.int32) for _ in range(2))
-    p, q = pair_counts(first, second, (0, 1), (10**6, 10**6))
+    p, q = paired_histograms(first, second, (0, 1), (10**6, 10**6))
     assert p.size == q.size <= 2000
     assert p.sum() == q.sum() == 1000
 

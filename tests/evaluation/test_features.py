@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.features import FeatureEncoder, split_rows, split_sizes
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_codes import FeatureEncoder, split_rows, split_sizes
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 
 def test_features_are_finite_and_know_missing_and_unseen():
@@ -41,7 +41,7 @@ def test_rare_categories_share_one_indicator():
 
 REAL = pd.DataFrame({"x": [f"r{i}" for i in range(100)]})
 HELD = pd.DataFrame({"x": [f"h{i}" for i in range(40)]})
-PAIR = prepare(REAL, REAL)
+PAIR = prepare_pair(REAL, REAL)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_no_row_is_in_two_parts(holdout, trainings, sizes):
 def test_sizes_are_bounded_and_too_few_rows_are_said():
     assert split_sizes(PAIR, None, 0.3, 20, 2) == (20, 20, True)
     with pytest.raises(IncomputableMetricError, match="at least 3"):
-        split_sizes(prepare(REAL[:2], REAL), None, 0.3, None, 2)
+        split_sizes(prepare_pair(REAL[:2], REAL), None, 0.3, None, 2)
     for words, wrong in (("test_fraction", (1.0, None)), ("max_rows", (0.3, 1))):
         with pytest.raises(ValueError, match=words):
             split_sizes(PAIR, None, *wrong)

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from metric_cases import QUICK, bound, categorical_table
 
-from sdv_plausible.evaluation import game
-from sdv_plausible.evaluation.features import FeatureEncoder
+from sdv_plausible.evaluation import classifiers
 from sdv_plausible.evaluation.metrics import (
     ClassifierAccuracy,
     ClassifierAgreement,
@@ -15,6 +14,7 @@ from sdv_plausible.evaluation.metrics import (
     PairwiseTotalVariationDistance,
     TotalVariationDistance,
 )
+from sdv_plausible.evaluation.table_codes import FeatureEncoder
 
 
 def play(real, synthetic, **more):
@@ -40,15 +40,15 @@ def test_the_game_on_rows_of_one_source_is_a_coin_toss():
 def test_the_coin_toss_test_sees_planted_bugs(bug, monkeypatch):
     real = numbers_and_rare_words(1)
     if bug == "tested on its training rows":
-        mixes = game._mixes
-        monkeypatch.setattr(game, "_mixes", lambda *args: (mixes(*args)[0],) * 2)
+        mixes = classifiers._mixes
+        monkeypatch.setattr(classifiers, "_mixes", lambda *args: (mixes(*args)[0],) * 2)
     else:
 
         class Knowing(FeatureEncoder):
             def fit(self, frame):
                 return super().fit(real)
 
-        monkeypatch.setattr(game, "FeatureEncoder", Knowing)
+        monkeypatch.setattr(classifiers, "FeatureEncoder", Knowing)
     accuracy, num_test = play(real, numbers_and_rare_words(2))
     assert abs(accuracy - 0.5) > bound(num_test)
 

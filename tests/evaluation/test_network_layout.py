@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, layers
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import network_graph
 from sdv_plausible.evaluation.report.plots import plot_structure
 
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation.table_codes import (
-    as_numbers,
     encode,
     encode_pair,
     quantile_edges,
     sample_positions,
+    to_numbers,
 )
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 
 def codes_of(real, synthetic, kind="categorical", **options):
@@ -52,11 +52,11 @@ def test_numbers_fall_into_the_real_datas_bins():
 
 def test_datetimes_are_read_in_utc_and_by_format():
     zoned = pd.Series(pd.date_range("2020-01-01", periods=2, tz="Europe/Berlin"))
-    values, unreadable = as_numbers(zoned, "datetime")
+    values, unreadable = to_numbers(zoned, "datetime")
     assert values[0] == pd.Timestamp("2019-12-31 23:00").timestamp()
     assert not unreadable.any()
     text = pd.Series(["03.02.2021", None, "never"])
-    values, unreadable = as_numbers(text, "datetime", "%d.%m.%Y")
+    values, unreadable = to_numbers(text, "datetime", "%d.%m.%Y")
     assert values[0] == pd.Timestamp("2021-02-03").timestamp()
     assert np.isnan(values[1:]).all()
     assert unreadable.tolist() == [False, False, True]
@@ -67,7 +67,7 @@ def test_subsampling_is_drawn_without_replacement_and_reported():
     assert sample_positions(5, None, rng).tolist() == [0, 1, 2, 3, 4]
     drawn = sample_positions(1000, 100, rng)
     assert drawn.size == np.unique(drawn).size == 100
-    pair = prepare(pd.DataFrame({"x": range(50)}), pd.DataFrame({"x": range(20)}))
+    pair = prepare_pair(pd.DataFrame({"x": range(50)}), pd.DataFrame({"x": range(20)}))
     used = encode_pair(pair, 20, 30, 0)[1]
     assert used == {"num_rows_real": 30, "num_rows_synthetic": 20, "subsampled": True}
     assert not encode_pair(pair, 20, None, 0)[1]["subsampled"]
@@ -75,6 +75,6 @@ def test_subsampling_is_drawn_without_replacement_and_reported():
     synthetic = pd.DataFrame(
         {"x": [str(i) for i in range(100)]}
     )  # whose sample does not depend on the real rows
-    pairs = [prepare(pd.DataFrame({"x": ["r"] * n}), synthetic) for n in (5, 50_000)]
+    pairs = [prepare_pair(pd.DataFrame({"x": ["r"] * n}), synthetic) for n in (5, 50_000)]
     first, second = (encode_pair(pair, 20, 10, 0)[0].tables[1] for pair in pairs)
     assert (first == second).all()

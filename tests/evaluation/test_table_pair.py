@@ -8,12 +8,12 @@ import pytest
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.table_pair import (
-    as_numbers,
-    by_table,
     column_kinds,
-    described_tables,
-    prepare,
+    frames_by_table,
+    metadata_by_table,
     prepare_holdout,
+    prepare_pair,
+    to_numbers,
 )
 
 
@@ -50,7 +50,7 @@ def test_frames_dicts_and_metadata_objects_are_accepted():
     for table, told, kind in product(
         (frame, {"people": frame}), (document, {"tables": {"people": document}}), (dict, Described)
     ):
-        pair = prepare(table, table, kind(told))
+        pair = prepare_pair(table, table, kind(told))
         assert pair.kinds == {"x": "numerical", "y": "categorical"}
         assert pair.real.equals(frame)
 
@@ -60,9 +60,9 @@ def test_one_of_several_tables_is_named():
     tables = {
         name: {"columns": {column: {"sdtype": "numerical"}}} for name, column in (("a", "x"), ("b", "y"))
     }
-    assert prepare(frames, frames, {"tables": tables}, "b").kinds == {"y": "numerical"}
+    assert prepare_pair(frames, frames, {"tables": tables}, "b").kinds == {"y": "numerical"}
     with pytest.raises(ValueError, match="table_name .None. must name one of the tables"):
-        prepare(frames, frames, {"tables": tables})
+        prepare_pair(frames, frames, {"tables": tables})
 
 
 def test_bad_tables_get_clear_errors():
@@ -75,11 +75,11 @@ def test_bad_tables_get_clear_errors():
         (x, x, ids, IncomputableMetricError, "no column can be compared"),
     ):
         with pytest.raises(error, match=words):
-            prepare(real, synthetic, metadata)
+            prepare_pair(real, synthetic, metadata)
 
 
 def test_holdout_must_have_the_columns():
-    pair = prepare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}))
+    pair = prepare_pair(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}))
     assert prepare_holdout(pair, None) is None
     assert list(prepare_holdout(pair, pd.DataFrame({"x": [2], "z": [3]}))) == ["x"]
     with pytest.raises(ValueError, match="holdout .1 rows, lacking columns .'x'.. must have rows"):
@@ -99,10 +99,10 @@ NUMBERS = {"columns": {"x": {"sdtype": "numerical"}}}
     ],
 )  # fmt: skip
 def test_numbers_as_text_are_read_in_the_spelling_of_the_table(real, synthetic, form):
-    pair = prepare(pd.DataFrame({"x": real}), pd.DataFrame({"x": synthetic}), NUMBERS)
+    pair = prepare_pair(pd.DataFrame({"x": real}), pd.DataFrame({"x": synthetic}), NUMBERS)
     assert pair.formats == ({} if form is None else {"x": form})
     for table, cells in ((pair.real, real), (pair.synthetic, synthetic)):
-        values, unread = as_numbers(table["x"], "numerical", form)
+        values, unread = to_numbers(table["x"], "numerical", form)
         assert not unread.any() or form == "1234,5"
         assert np.isnan(values).sum() == sum(cell is None for cell in cells)
 
@@ -112,17 +112,17 @@ COLUMNS = {"columns": {"1": {"sdtype": "numerical"}}}
 
 
 def test_one_table_takes_the_name_it_is_given():
-    assert described_tables(COLUMNS, FRAME, FRAME) == {"tables": {"table": COLUMNS}}
-    assert described_tables(COLUMNS, FRAME, {"people": FRAME}) == {"tables": {"people": COLUMNS}}
+    assert metadata_by_table(COLUMNS, FRAME, FRAME) == {"tables": {"table": COLUMNS}}
+    assert metadata_by_table(COLUMNS, FRAME, {"people": FRAME}) == {"tables": {"people": COLUMNS}}
     several = {"tables": {"a": COLUMNS, "b": COLUMNS}}
-    assert described_tables(several, {}, {}) == several
+    assert metadata_by_table(several, {}, {}) == several
     with pytest.raises(ValueError, match=r"metadata \(None\)"):
-        described_tables(None, FRAME, FRAME)
+        metadata_by_table(None, FRAME, FRAME)
 
 
 def test_frames_are_found_by_name_and_their_columns_are_text():
-    assert list(by_table(FRAME, ["a"], "real_data")["a"].columns) == ["1"]
-    assert set(by_table({"a": FRAME, "b": FRAME}, ["a"], "real_data")) == {"a"}
+    assert list(frames_by_table(FRAME, ["a"], "real_data")["a"].columns) == ["1"]
+    assert set(frames_by_table({"a": FRAME, "b": FRAME}, ["a"], "real_data")) == {"a"}
     for wrong, words in ((FRAME, "must be a dict"), ({"a": FRAME}, "must hold"), (7, "must be a DataFrame")):
         with pytest.raises(ValueError, match=words):
-            by_table(wrong, ["a", "b"], "real_data")
+            frames_by_table(wrong, ["a", "b"], "real_data")

@@ -6,7 +6,7 @@ import pytest
 
 from sdv_plausible.evaluation import ModelAccuracy, TotalVariationDistance
 from sdv_plausible.evaluation.classifiers import target_classes
-from sdv_plausible.evaluation.table_pair import as_numbers, prepare, with_moments
+from sdv_plausible.evaluation.table_pair import prepare_pair, to_numbers, with_parsed_datetimes
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")
 
@@ -43,12 +43,12 @@ def test_a_few_odd_cells_are_a_value_of_their_own_and_numbers_where_no_real_one_
 def test_odd_tables_are_named():
     good = pd.DataFrame({"x": [1, 2], "y": [3, 4]})
     with pytest.raises(ValueError, match=r"real_data has the columns \['x'\] more than once"):
-        prepare(good.set_axis(["x", "x"], axis=1), good)
+        prepare_pair(good.set_axis(["x", "x"], axis=1), good)
     by_number = good.set_axis([0, 1], axis=1)
     columns = {"columns": {"0": {"sdtype": "numerical"}, "1": {"sdtype": "numerical"}}}
     assert TotalVariationDistance.compute(by_number, by_number, columns) == 0
     with pytest.raises(ValueError, match=r"metadata names the columns \[0\]: .* write '0' for the column 0"):
-        prepare(by_number, by_number, {"columns": {0: {"sdtype": "numerical"}}})
+        prepare_pair(by_number, by_number, {"columns": {0: {"sdtype": "numerical"}}})
 
 
 @pytest.mark.parametrize("where", ["real_data", "synthetic_data", "holdout"])
@@ -76,7 +76,7 @@ def test_most_means_most_of_the_column_not_of_its_first_rows(unreadable_first, s
 def test_an_unreadable_target_is_a_class_apart_from_missing():
     real = pd.DataFrame({"x": [1, 2, 3, 4, 5]})
     part = pd.DataFrame({"x": [1, 5, None, "n/a"]}, dtype=object)
-    classes = target_classes(prepare(real, real, described("numerical")), "x", [real, part])
+    classes = target_classes(prepare_pair(real, real, described("numerical")), "x", [real, part])
     assert classes[1].tolist() == [1, 2, 0, 3]
 
 
@@ -85,12 +85,12 @@ def test_moments_are_read_once_and_only_where_all_can_be():
     metadata = {"columns": {"when": day, "odd": day, "word": {"sdtype": "categorical"}}}
     days = ["24.12.2013", None, "01.02.1969"], ["24.12.2013", "soon", "01.02.1969"]
     frame = pd.DataFrame({"when": days[0], "odd": days[1], "word": list("abc")})
-    read = with_moments(frame, metadata)
+    read = with_parsed_datetimes(frame, metadata)
     assert read["when"].tolist()[::2] == [pd.Timestamp("2013-12-24"), pd.Timestamp("1969-02-01")]
     assert read["when"].isna().tolist() == [False, True, False]
     assert read[["odd", "word"]].equals(frame[["odd", "word"]])
     for again in (read, frame):
-        pair = prepare(again, frame, metadata)
+        pair = prepare_pair(again, frame, metadata)
         for name in metadata["columns"]:
             assert pair.real[name].equals(pair.synthetic[name])
 
@@ -100,6 +100,6 @@ def test_what_is_read_once_reads_as_it_did():
     texts = ["1934-05-25 04:42:58.857227", "1969-12-31 23:59:59.999999", "2112-07-27 07:33:53.222052", None]
     column, form = pd.Series(texts, dtype=object), "%Y-%m-%d %H:%M:%S.%f"
     metadata = {"columns": {"t": {"sdtype": "datetime", "datetime_format": form}}}
-    read = with_moments(pd.DataFrame({"t": column}), metadata)["t"]
-    expected, _ = as_numbers(column, "datetime", form)
-    np.testing.assert_array_equal(as_numbers(read, "datetime")[0], expected)
+    read = with_parsed_datetimes(pd.DataFrame({"t": column}), metadata)["t"]
+    expected, _ = to_numbers(column, "datetime", form)
+    np.testing.assert_array_equal(to_numbers(read, "datetime")[0], expected)

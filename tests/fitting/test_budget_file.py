@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sdv_plausible.fitting.budget_file import BudgetCharge, BudgetState, _digest
+from sdv_plausible.fitting.release_budget import BudgetCharge, BudgetState, _digest
 from sdv_plausible.privacy.accounting.privacy_filters import RhoFilter, SumFilter
 from sdv_plausible.privacy.neighbours import Neighbours
 from tests.digests import others

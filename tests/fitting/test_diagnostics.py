@@ -145,7 +145,7 @@ def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path
     def refuse(*_: Any) -> list[str]:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(access_log, "note_look", refuse)
+    monkeypatch.setattr(access_log, "log_access", refuse)
     (text,) = told(door, table(first=50), tmp_path)[0]
     assert text.startswith(
         "some columns do not fit their declarations (for you, not for publication), and are not named: "
@@ -210,7 +210,7 @@ def test_what_is_told_leaves_no_trace_in_the_release(door, tmp_path, monkeypatch
 
 
 def test_nothing_is_compared_for_nobody(monkeypatch):
-    monkeypatch.setattr(diagnostics, "mostly_outside", lambda *_: pytest.fail("compared"))
+    monkeypatch.setattr(diagnostics, "columns_mostly_outside", lambda *_: pytest.fail("compared"))
     diagnostics.HolderDiagnostics().report_mismatches(*[None] * 4)  # type: ignore[arg-type]
 
 
@@ -284,7 +284,7 @@ def test_what_was_learned_of_no_column_is_said():
     """By column: no value, one value, and texts for missing."""
     common = {"kind": "categorical", "provenance": "private", "nullable": True}
     teller = diagnostics.HolderDiagnostics()
-    teller.tell_of_domain(
+    teller.report_domain(
         Domain(
             (
                 Attribute(name="name", **common),
@@ -310,7 +310,7 @@ def test_every_column_that_lost_something_is_named(many):
     teller = diagnostics.HolderDiagnostics()
     teller.report_missing_cells(dict.fromkeys(names, 1.0))
     rare = {"kind": "categorical", "provenance": "private", "nullable": False, "counts": (300, 300, 400)}
-    teller.tell_of_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
+    teller.report_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
     for text in map(str, teller.told):
         assert [name for name in names if re.search(rf"\b{name}\b", text)] == names, text
     assert len(teller.told) == 3

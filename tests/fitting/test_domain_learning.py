@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli.declare import OF_PRIVATE
+from sdv_plausible.cli.declare import PRIVATE_DEFAULTS
 from sdv_plausible.cli.main import main
 from sdv_plausible.fitting import arguments, domain_learning
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.domain_learning import learned_file
-from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
+from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError
@@ -99,10 +99,10 @@ def test_a_later_fit_pays(learned, monkeypatch):
     assert ledger.claims_privacy
     assert "learned earlier at epsilon 0.3 and delta 1e-09" in str(ledger)
     assert 0.9 < ledger.total() <= 1 + 1e-6  # the model has what is left
-    earlier = earlier_losses(str(learned), ONE_ROW).entries
+    earlier = read_reused_domain(str(learned), ONE_ROW).entries
     assert ledger.entries[0] == earlier[0]
     # The planted bug: the losses are forgotten, and the total looks smaller.
-    monkeypatch.setattr(arguments, "earlier_losses", lambda *_: ReusedDomain())
+    monkeypatch.setattr(arguments, "read_reused_domain", lambda *_: ReusedDomain())
     assert len(synthesizer(learned).plan().ledger.losses) < len(planned.losses)
     provenance = {a.name: a.provenance for a in synth.get_domain()}
     assert provenance == {"age": "private", "sex": "declared", "town": "private"}
@@ -191,17 +191,17 @@ def test_a_person_with_many_rows_leaves_no_trace(tmp_path, neighbours, is_seen):
 def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same(learned, tmp_path):
     path, rows = str(tmp_path / "five.json"), tmp_path / "rows.json"
     learned_file(people(), TYPES, 2.0, 1e-9, neighbours=FIVE).save(path)
-    entry, persons = earlier_losses(path, FIVE).entries
+    entry, persons = read_reused_domain(path, FIVE).entries
     assert "at most 5 of the rows" in persons.mechanism
     learned_file(people(), TYPES, 2.0, 1e-9).save(rows)
-    row = earlier_losses(str(rows), ONE_ROW).entries[0]
+    row = read_reused_domain(str(rows), ONE_ROW).entries[0]
     needed = [int(re.search(r"fewer than about ([\d,]+) rows", e.mechanism)[1]) for e in (row, entry)]
     assert needed[1] > 4 * needed[0]
     four, replaced = replace(FIVE, rows=4), replace(FIVE, replace=True)
     for of, others in ((path, (ONE_ROW, four, replaced)), (str(learned), (Neighbours(replace=True),))):
         for other in others:
             with pytest.raises(ValueError, match="learned for the addition or removal"):
-                earlier_losses(of, other)
+                read_reused_domain(of, other)
     synth = synthesizer(path, epsilon=4.0, person="id", rows_per_person=5)
     synth.fit(people())
     assert "removal of any one person (all rows with one value of id" in synth.privacy_ledger().sentence()
@@ -247,7 +247,7 @@ def test_the_command_protects_persons(tmp_path, capsys):
     assert main(arguments) == 2
     assert "--person goes with --private" in capsys.readouterr().err
     special = {"budget": ["b", "1", "1e-8"], "budget_filter": ["rho"], "anyway": []}
-    for name, usual in OF_PRIVATE.items():
+    for name, usual in PRIVATE_DEFAULTS.items():
         value = special.get(name, ["3" if usual == 1 else "0.5"])
         assert main([*arguments[:6], f"--{name.replace('_', '-')}", *value]) == 2
         assert "goes with --private" in capsys.readouterr().err
@@ -395,7 +395,7 @@ def test_types_that_were_voted_for_are_paid_by_whoever_uses_the_domain(tmp_path)
     synth = PlausibleDeniabilitySynthesizer(metadata_of(names), types="voted", epsilon=4.0)
     synth.fit(people()[["age", "town"]])
     domain = Domain.load(saved(synth, tmp_path))
-    carried = earlier_losses(domain, ONE_ROW).entries
+    carried = read_reused_domain(domain, ONE_ROW).entries
     assert [entry.name for entry in carried] == ["types", "learning"]
     again = reused(domain, epsilon=4.0).plan().ledger.entries
     assert [entry for entry in again if entry.name == "types"] == [carried[0]]
@@ -407,7 +407,7 @@ def test_what_a_carried_entry_stood_for_is_not_to_follow(first):
     entry = learned["ledger"]["entries"][0]
     entry |= {"envelope": True, "parts": ["domain", "structure", "parameters"]}
     odd = replace(first.get_domain(), learned=learned)
-    assert not any(entry.envelope for entry in earlier_losses(odd, ONE_ROW).entries)
+    assert not any(entry.envelope for entry in read_reused_domain(odd, ONE_ROW).entries)
     entry["envelope"] = False
     with pytest.raises(ValueError, match="must be true, or not be there"):
-        earlier_losses(odd, ONE_ROW)
+        read_reused_domain(odd, ONE_ROW)

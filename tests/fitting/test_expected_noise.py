@@ -16,21 +16,21 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.fitting import expected_noise, fit
+from sdv_plausible.fitting import fit, plan
 from sdv_plausible.fitting.diagnostics import FitWarning
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.ledger_notes import noise_entries
-from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.fitting.plan import ExpectedNoise
+from sdv_plausible.models import learner_from_config, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.privacy.foreign_texts import says
-from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
+from sdv_plausible.privacy.ledger_record import says
 from sdv_plausible.queries.count_queries import NumberOfRows
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.card import card_contents
 from sdv_plausible.release.file.settings_section import privacy_of
 from sdv_plausible.table.declared.domain_file import DomainFile
 
-NOISE = SAID[2]
+NOISE = SENTENCE_ENTRIES[2]
 KINDS = ("Adelie", "Chinstrap", "Gentoo")
 
 
@@ -81,7 +81,7 @@ def synthesizer(**options):
 
 def expected_of(release):
     """What nothing but a release tells: its settings, domain and ledger."""
-    return ExpectedNoise.of(privacy_of(release.settings), learner_of(release.settings), release.domain, release.ledger)  # fmt: skip
+    return ExpectedNoise.of(privacy_of(release.settings), learner_from_config(release.settings), release.domain, release.ledger)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +132,8 @@ def test_the_true_number_of_rows_is_seen(planted, monkeypatch):
 
 def test_neighbouring_tables_with_equal_answers_are_told_the_same(monkeypatch):
     """What is said is asked with the answers and no rows. Control: answers of other rows say otherwise."""
-    heard, asked = [], expected_noise.number_of_rows
-    monkeypatch.setattr(expected_noise, "number_of_rows", lambda *given: heard.append(given) or asked(*given))
+    heard, asked = [], plan.number_of_rows
+    monkeypatch.setattr(plan, "number_of_rows", lambda *given: heard.append(given) or asked(*given))
     (one, _), (other, _) = fitted(penguins(344)), fitted(penguins(343))
     assert [columns for _, columns in heard] == [7, 7]
     assert not any(isinstance(part, (pd.DataFrame, np.ndarray)) for given in heard for part in given)
@@ -185,7 +185,7 @@ def test_of_a_split_the_number_follows_from_a_part():
     learner = PaperNetwork(structure="independent", split=(0.25, 0.25, 0.5))
     synth = synthesizer(model=learner)
     synth.fit(penguins(10_000))
-    settings, answers = synth._known.settings, synth._sampler.answers
+    settings, answers = synth._fit_template.settings, synth._sampler.answers
     known = ExpectedNoise.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
     assert 8800 < known.rows_of(answers) < 11_200
     assert known.rows_of([]) is None

@@ -25,7 +25,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.fit import Fit
-from sdv_plausible.fitting.reused_domain import ReusedDomain, earlier_losses
+from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.sdv.metadata import metadata_from_columns
@@ -147,7 +147,7 @@ def test_a_fit_charges_all_that_was_planned(door, case):
         ledger = at_door(door, epsilon=8.0, **FITS[case])
     assert ledger.claims_privacy
     assert Counter(ledger.losses) == Counter(planned[-1].ledger.losses)
-    earlier = earlier_losses(FITS[case]["domain"], ledger.neighbours).entries
+    earlier = read_reused_domain(FITS[case]["domain"], ledger.neighbours).entries
     assert bool(earlier) == (case == "learned earlier")
     assert set(earlier) <= set(ledger.entries)
 

@@ -20,7 +20,7 @@ from sdv_plausible.fitting.plan import plan
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.type_inference import LISTS, CellKindCounts, VoteRowCount
+from sdv_plausible.table.learned.type_inference import LISTS, CellKindCounts, InferenceRowCount
 from tests.flat import settings_of
 
 DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))
@@ -124,7 +124,7 @@ def test_what_a_vote_leaves_out_is_said():
 
 def answered(families, forms):
     """Answers of a vote on one column, of 10,000 rows, without noise, as if there were some of 25."""
-    asked = [(VoteRowCount().asked(), np.array([10_000.0]))]
+    asked = [(InferenceRowCount().asked(), np.array([10_000.0]))]
     by_form = [(by, forms) for by in [*LISTS][1:] if {*forms} & {*LISTS[by]}]
     for by, counts in (("family", families), *by_form):
         values = np.array([float(counts.get(kind, 0)) for kind in LISTS[by]])

@@ -27,7 +27,7 @@ from sdv_plausible import (
     metadata_of,
 )
 from sdv_plausible.cli import declare
-from sdv_plausible.cli.fit_options import add_parameters
+from sdv_plausible.cli.run_fit import add_parameters
 from sdv_plausible.extensions.audit import audit_command
 from sdv_plausible.fitting.options import (
     MODELS,
@@ -35,12 +35,12 @@ from sdv_plausible.fitting.options import (
     OPTIONS,
     VALUES,
     Option,
-    arguments_of,
-    misplaced,
     moved_to,
+    to_constructor_arguments,
+    unused_option,
 )
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
-from sdv_plausible.models import NAMES, OF_PAPER, make_learner
+from sdv_plausible.models import NAMES, PAPER_OPTIONS, make_learner
 from sdv_plausible.privacy.parameter_checks import Refused, shown
 
 MADE = {
@@ -103,7 +103,7 @@ def test_doors_values_and_command_line_agree_with_the_list():
     assert (*MODELS,) == tuple(sorted(NAMES, key=[*MODELS].index))
     assert {*MADE} <= {*sdv_plausible.__all__}
     assert {name: made.__name__ for name, made in TESTS_BY_NAME.items()} == NAMED["test"]
-    assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == OF_PAPER
+    assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == PAPER_OPTIONS
 
 
 def test_a_planted_disagreement_is_seen():
@@ -124,8 +124,8 @@ def test_what_plays_no_part_is_no_argument_of_a_test():
     for name in OPTIONS:
         for test, value in NAMED["test"].items():
             if VALUES.get(next(iter(OPTIONS[name].of), "")) == "test":
-                assert (misplaced("test", test, {name: 1}) is None) == (value in OPTIONS[name].of)
-    papers = {name for name in NAMES if misplaced("model", name, OF_PAPER) is None}
+                assert (unused_option("test", test, {name: 1}) is None) == (value in OPTIONS[name].of)
+    papers = {name for name in NAMES if unused_option("model", name, PAPER_OPTIONS) is None}
     assert papers == {"bayesian_network", *(n for n in NAMES if isinstance(make_learner(n), PaperNetwork))}
     with pytest.raises(TypeError):
         ReleaseTest(row_cap=5)
@@ -183,15 +183,17 @@ def test_what_it_would_replace_is_named_too_and_what_never_was_an_argument_is_no
 
 def test_flat_options_become_the_values_that_hold_them():
     plain = {"epsilon": 2.0, "person": "home", "model": "independent", "table_rows": 9}
-    assert arguments_of(plain) == plain
+    assert to_constructor_arguments(plain) == plain
     flat = {**plain, "k": 20, "rows_per_person": 3, "split": (0.2, 0.3, 0.5)}
-    assert arguments_of(flat) == {
+    assert to_constructor_arguments(flat) == {
         **plain,
         "test": ReleaseTest(k=20),
         "person": Person("home", rows=3),
         "model": PaperNetwork(structure="independent", split=(0.2, 0.3, 0.5)),
     }
-    assert arguments_of({"model_parameters": {"max_cost": 300}}) == {"model": AdaptiveNetwork(max_cost=300)}
+    assert to_constructor_arguments({"model_parameters": {"max_cost": 300}}) == {
+        "model": AdaptiveNetwork(max_cost=300)
+    }
 
 
 # --- refusals say where --------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def path(tmp_path):
     return held("csv", people(), tmp_path)
 
 
-WHOLE = ("sdv_plausible.cli.files.read", None)  # would fail if it were called
+WHOLE = ("sdv_plausible.cli.files.read_table", None)  # would fail if it were called
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_the_command_line_takes_several_files(words, tmp_path, monkeypatch, caps
 
 
 def test_a_large_file_is_read_in_parts_without_being_asked(path, tmp_path, monkeypatch, never_whole):
-    monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
+    monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE_FILE_BYTES", 100)
     assert main(["fit", str(path), "-o", str(tmp_path / "r.release")]) == 0
 
 

@@ -68,7 +68,7 @@ def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
     fitted.save(tmp_path / "synth.pkl")
     loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")
     assert loaded.public is None
-    assert loaded._known.learner.public is None
+    assert loaded._fit_template.learner.public is None
     assert fitted.public is not None
     assert len(loaded.sample(5)) == 5
     with pytest.raises(ValueError, match="its saved file does not hold"):
@@ -90,7 +90,7 @@ def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
 def test_cells_are_read_as_the_domain_reads_them(fitted):
     odd = pd.DataFrame({"ward": ["B", "Z", None], "days": [3, 99, None]})
     domain = fitted.get_domain()
-    codes = with_public(fitted._known.learner, odd, domain, RuleSet()).public.codes
+    codes = with_public(fitted._fit_template.learner, odd, domain, RuleSet()).public.codes
     found = {name: codes[:, j].tolist() for j, name in enumerate(domain.names)}
     assert found == {"ward": [1, -1, -1], "days": [3, 29, -1], "sex": [-1, -1, -1]}
 

@@ -20,9 +20,8 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting import release_budget as budget_module
-from sdv_plausible.fitting.budget_file import BudgetState
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.release_budget import only_planned
+from sdv_plausible.fitting.release_budget import BudgetState, only_planned
 from sdv_plausible.models import learner_checks
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
@@ -266,7 +265,7 @@ def test_a_plan_is_made_of_what_nobodys_answers_tell(path, monkeypatch):
         synth = synthesizer(budget, model=TwoRounds(wants), domain=None)
         planned = synth.plan().ledger.total()
         if name == "planted":
-            monkeypatch.setattr(learner_checks, "without_learned", lambda domain: domain)
+            monkeypatch.setattr(learner_checks, "without_learned_values", lambda domain: domain)
         synth.fit(table())
         totals.append((planned, synth.privacy_ledger().total()))
     (planned, found), (_, other) = totals
@@ -306,7 +305,9 @@ def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
         return synth.privacy_ledger()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learner_checks, "without_learned", lambda domain: domain)  # by which it is seen earlier
+        patch.setattr(
+            learner_checks, "without_learned_values", lambda domain: domain
+        )  # by which it is seen earlier
         with pytest.raises(BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"):  # fmt: skip
             fit(None)
     before = budget and budget.charged()["epsilon"]

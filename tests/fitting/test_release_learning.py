@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.extensions.models.uniform import Uniform
-from sdv_plausible.fitting.model_learning import fit_release, split_rows
+from sdv_plausible.fitting.fit import fit_release, split_rows
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork

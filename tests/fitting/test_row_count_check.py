@@ -35,14 +35,14 @@ from sdv_plausible.fitting.row_count_check import (
     TooFewRowsError,
     after_count,
     count_entry,
-    goes_on,
+    has_enough_rows,
     lost_at,
     plan_warnings,
 )
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.accounting.privacy_filters import RhoFilter, SumFilter, pure_mu
-from sdv_plausible.privacy.entries import first_count as count_of
+from sdv_plausible.privacy.entries import first_row_count as count_of
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.ledger_record import CONDITION
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -177,9 +177,9 @@ def test_it_stops_only_where_two_deviations_more_are_too_few():
     needed = {"a": 100, "b": 200, "c": 300}
     sd = math.sqrt(2)
     for rows, on in ((199.9, False), (200, True), (100, False), (99, False)):
-        assert goes_on(rows - 2 * sd * 10, 10.0, needed) is on
+        assert has_enough_rows(rows - 2 * sd * 10, 10.0, needed) is on
     assert lost_at(150, needed) == {"b": 200, "c": 300}
-    assert goes_on(-50.0, 1.0, {})  # where nothing can be lost
+    assert has_enough_rows(-50.0, 1.0, {})  # where nothing can be lost
 
 
 def frequency(rows: int, kinds: list[str], epsilon: float, *, draws: int = 4000) -> float:
@@ -193,7 +193,7 @@ def frequency(rows: int, kinds: list[str], epsilon: float, *, draws: int = 4000)
     p = 1 - math.exp(-1 / scale)
     noise = rng.geometric(p, draws) - rng.geometric(p, draws)
     needed = plan.rows_needed
-    return float(np.mean([not goes_on(rows + z, scale, needed) for z in noise]))
+    return float(np.mean([not has_enough_rows(rows + z, scale, needed) for z in noise]))
 
 
 def test_a_table_that_is_mostly_lost_stops_and_one_that_is_mostly_right_does_not():

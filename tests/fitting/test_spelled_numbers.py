@@ -211,8 +211,8 @@ def test_text_that_fits_is_no_stranger_of_a_rule_s_columns(recwarn):
 def test_the_inspector_reads_declared_spellings(tmp_path, monkeypatch):
     spelled()[list(DECLARED)].to_csv(tmp_path / "a.csv", index=False)
     (tmp_path / "d.json").write_text(json.dumps(DECLARED))
-    seen, honest = [], inspect.prepare
-    monkeypatch.setattr(inspect, "prepare", lambda *a: seen.append(a) or honest(*a))
+    seen, honest = [], inspect.prepare_pair
+    monkeypatch.setattr(inspect, "prepare_pair", lambda *a: seen.append(a) or honest(*a))
     path = str(tmp_path / "a.csv")
     main(["inspect", path, path, "-o", str(tmp_path / "p.html"), "--domain", str(tmp_path / "d.json")])
     assert all(frame[name].notna().mean() > 0.99 for frame in seen[0][:2] for name in DECLARED)

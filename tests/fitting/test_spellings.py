@@ -9,8 +9,13 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import fit_source
-from sdv_plausible.table.cells.date_texts import FORMATS, form_of, write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
+from sdv_plausible.table.cells.dates import (
+    FORMATS,
+    as_nanoseconds,
+    detect_date_format,
+    shows_time,
+    write_dates,
+)
 
 ROWS = 2000
 ODD = 7  # row of one cell that is no date
@@ -52,7 +57,7 @@ def test_a_column_comes_back_in_its_spelling_and_within_its_range(form):
         for column in (texts, real.str.replace("+02:00", "+0000"))  # which comes back in UTC
     )
     assert shapes <= known
-    assert {form_of(text) for text in texts} <= {form_of(text) for text in real}
+    assert {detect_date_format(text) for text in texts} <= {detect_date_format(text) for text in real}
     before, after = (as_nanoseconds(column, form, row_by_row=True) / 1 for column in (real, texts))
     span = before.max() - before.min()
     ends = [0.02, 0.5, 0.98]

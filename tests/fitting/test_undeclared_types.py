@@ -35,15 +35,14 @@ from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting import arguments
 from sdv_plausible.fitting import fit as run_module
-from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS
+from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, split_undeclared
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.reused_domain import ReusedDomain
-from sdv_plausible.fitting.undeclared_types import split_undeclared
-from sdv_plausible.fitting.worst_case_charge import check_even
+from sdv_plausible.fitting.worst_case_charge import check_uniform_cost
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner
@@ -58,7 +57,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns, metadata_from_table
-from sdv_plausible.table.columns.cell_reader import Spelling, kind_of, read_again, text_of
+from sdv_plausible.table.columns.cell_reader import Spelling, cell_kind, cell_text, reparse_columns
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.learned import type_inference
@@ -178,7 +177,7 @@ def test_the_fitted_object_is_as_any_other(tmp_path, monkeypatch):
     assert back.plan().ledger.losses == before.losses
     back.fit(frame)
     assert types_of(back) == FOUND
-    monkeypatch.setattr(type_inference, "vote_types", lambda *_: 1 / 0)
+    monkeypatch.setattr(type_inference, "infer_types", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         back.fit(frame.assign(age="x"))
     assert types_of(back) == FOUND  # a fit that fails leaves the earlier one
@@ -341,7 +340,7 @@ def test_rules_and_structure_of_declared_columns_go_with_a_vote():
 @DOORS
 def test_all_columns_voted_to_be_ids_leave_one_category(door, monkeypatch):
     ids = {"sdtype": "id", "regex_format": "[a-z]{5,9}"}
-    monkeypatch.setattr(type_inference, "vote_types", lambda rows, names, *_: dict.fromkeys(names, ids))
+    monkeypatch.setattr(type_inference, "infer_types", lambda rows, names, *_: dict.fromkeys(names, ids))
     release = released(door, table(300)[["name", "sex"]])
     assert [c.spec["sdtype"] for c in release.schema.columns] == ["categorical", "id"]
     assert len(release.sample(5)) == 5
@@ -394,7 +393,7 @@ def test_a_category_whose_name_tells_who_people_are_is_named(domain, named, recw
 def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(omega, monkeypatch):
     frame = table(300)[["name", "sex"]]
     found = {"name": {"sdtype": "id", "regex_format": "[a-z]{5,9}"}, "sex": dict(CATEGORY)}
-    monkeypatch.setattr(type_inference, "vote_types", lambda *_: found)
+    monkeypatch.setattr(type_inference, "infer_types", lambda *_: found)
     with pytest.warns(FitWarning, match="only 1 columns are modelled"):
         synth = fitted(frame, test=ReleaseTest(omega=omega, k=5), model="independent")
     assert len(synth.sample(5)) == 5
@@ -446,7 +445,7 @@ TOLD += [(5, "bayesian_network", ReleaseTest(omega=1)), (1, "correlated", Releas
 @pytest.mark.parametrize(("columns", "model", "test"), TOLD, ids=lambda one: str(one).partition("(")[0])
 def test_the_total_is_the_same_whatever_the_types(columns, model, test):
     """Lemma 3: what is stated does not hang on what the vote finds; and of learning it is epsilon at most."""
-    fit = made(table(5).iloc[:, :columns], model=model, epsilon=1.3, test=test)._as_fit()
+    fit = made(table(5).iloc[:, :columns], model=model, epsilon=1.3, test=test)._next_fit()
     assert is_even(fit)
     alone = PrivacyLedger(delta=fit.settings.model_delta)
     alone.charge(*(entry for entry in fit.plan().ledger.entries if "seeds" not in entry.parts))
@@ -457,7 +456,7 @@ def test_the_total_is_the_same_whatever_the_types(columns, model, test):
 def test_no_outcome_is_beyond_the_envelope_at_any_epsilon(epsilon):
     """Noise that was computed apart adds up to a ten millionth: some outcomes ended fits that had paid."""
     for model in ("bayesian_network", "independent"):
-        assert is_even(made(table(5).iloc[:, :5], model=model, epsilon=epsilon)._as_fit())
+        assert is_even(made(table(5).iloc[:, :5], model=model, epsilon=epsilon)._next_fit())
 
 
 def test_the_domain_keeps_to_its_share_whatever_the_columns():
@@ -466,7 +465,7 @@ def test_the_domain_keeps_to_its_share_whatever_the_columns():
     frame = pd.DataFrame({name: np.arange(500) for name in (*bounded, "one", "open")})
     first = fitted(frame[["one"]], types="declared", epsilon=0.7).get_domain()
     told = DomainFile(columns={**bounded, "one": first["one"]}, learned=first.learned)
-    fit = made(frame, domain=told, epsilon=1.0)._as_fit()
+    fit = made(frame, domain=told, epsilon=1.0)._next_fit()
     assert fit.told.open == ("open",)
     for found in OUTCOMES:
         assert fit.with_types({"open": found}).plan().ledger.losses == fit.plan().ledger.losses
@@ -554,7 +553,7 @@ def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(m
             vars(model).update(said)  # as if it named columns, which nobody had to check before
             with pytest.raises(ValueError, match=r"model \(ByColumns\) plans another kind of noise"):
                 later_total(model, outcome)
-    monkeypatch.setattr(run_module, "check_even", lambda *_: None)
+    monkeypatch.setattr(run_module, "check_uniform_cost", lambda *_: None)
     if most == 3:  # the planted fault: one outcome states another total
         assert len({later_total(ByColumns(most), outcome) for outcome in VOTED}) > 1
 
@@ -573,8 +572,8 @@ def test_no_learner_of_ours_plans_by_the_number_of_columns(models_, epsilons, mo
     monkeypatch.setattr(latent_learner, "calibrate_sampled", some)
     for learner in map(make_learner, models_):
         for epsilon in epsilons:
-            check_even(Settings.of(epsilon, 1e-9, "release", ONE_ROW, learner), learner, Domain(()))
-        assert "model" in models.words_of(learner)  # so that a fit need not ask
+            check_uniform_cost(Settings.of(epsilon, 1e-9, "release", ONE_ROW, learner), learner, Domain(()))
+        assert "model" in models.learner_config(learner)  # so that a fit need not ask
 
 
 @pytest.mark.filterwarnings("ignore:name. most cells are outside")
@@ -792,14 +791,14 @@ def test_a_domain_from_before_is_within_epsilon_with_any_noise(model, delta):
 def test_the_outcome_with_fewest_columns_is_planned_before_the_draw():
     pure = (PureDP(epsilon=0.01),)
     odd = planning(lambda d, entries: entries if len(d) > 1 else [replace(entries[0], losses=pure)])
-    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._as_fit()
+    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
     assert fit.told.fewest == {"age": CATEGORY, "fee": ID, "day": ID}
     assert gaussian_cost(fit.plan().ledger.envelope.losses) is None  # it stands for anything
     assert fit.with_types(fit.told.fewest).plan().ledger.losses == fit.plan().ledger.losses
-    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._as_fit().told
+    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._next_fit().told
     assert {one["sdtype"] for one in told.fewest.values()} == {"id"}
     odd = planning(lambda _, entries: [replace(entry, parts=()) for entry in entries])
-    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._as_fit()
+    fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
     assert fit.plan().ledger.total() <= 1.3
     assert is_even(fit)
 
@@ -822,7 +821,7 @@ def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path):
 def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
     """They are neither declared nor open. Control: a look at what an open column may become is given up."""
     fee = {"sdtype": "numerical", "resolution": 0.5, "range_min": 0.0, "range_max": 900.0}
-    _, _, seen = made(table(5), domain={"fee": fee})._as_fit().told.read()
+    _, _, seen = made(table(5), domain={"fee": fee})._next_fit().told.read()
     (stand_in,) = (name for name in seen if name.startswith("fee"))
     assert stand_in not in table(5)
     for looked, claims in ((stand_in, False), ("day: time (s)", True)):
@@ -878,9 +877,9 @@ def test_lines_within_the_envelope_are_not_shown_as_if_on_top():
 def test_planted_losses_of_the_outcome_make_a_total_that_hangs_on_it(monkeypatch):
     """Truth values need no thresholds, so that more is left for noise; random rows cost what their domain does."""
     alone = lambda entries: [e for e in entries if not e.envelope]  # noqa: E731
-    monkeypatch.setattr("sdv_plausible.privacy.ledger.counted", alone)
+    monkeypatch.setattr("sdv_plausible.privacy.ledger.entries_in_total", alone)
     for model in ("bayesian_network", "random"):
-        fit = made(table(5), model=model, epsilon=1.3)._as_fit()
+        fit = made(table(5), model=model, epsilon=1.3)._next_fit()
         assert len({round(one.total(1e-6), 9) for one in plans(fit)}) > 1
 
 
@@ -905,13 +904,13 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
 
 def test_what_was_not_kept_is_never_charged(monkeypatch):
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
-    private, vote, voted = Fit._domain_plan, type_inference.vote_types, []
+    private, vote, voted = Fit._domain_plan, type_inference.infer_types, []
 
     def grown(fit, *told):
         plan = private(fit, *told)
         return replace(plan, mu=9 * plan.mu) if voted else plan
 
-    monkeypatch.setattr(type_inference, "vote_types", lambda *told: voted.append(1) or vote(*told))
+    monkeypatch.setattr(type_inference, "infer_types", lambda *told: voted.append(1) or vote(*told))
     monkeypatch.setattr(Fit, "_domain_plan", grown)
     with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
         fitted(table(300))
@@ -964,9 +963,9 @@ def test_a_vote_beside_a_domain_that_was_learned_before(filter_, tmp_path):
 
 
 def test_the_budget_pays_before_the_first_question(tmp_path, monkeypatch):
-    frame, budget, honest, seen = table(), Budget(3.0, 1e-8, tmp_path / "b"), type_inference.vote_types, []
+    frame, budget, honest, seen = table(), Budget(3.0, 1e-8, tmp_path / "b"), type_inference.infer_types, []
     noted = lambda *told: seen.append(dict(budget.charged())) or honest(*told)  # noqa: E731
-    monkeypatch.setattr(type_inference, "vote_types", noted)
+    monkeypatch.setattr(type_inference, "infer_types", noted)
     synth = fitted(frame, epsilon=2.0, budget=budget, person=Person("home", rows=2))
     assert seen == [{"epsilon": pytest.approx(2.0, rel=0.01), "delta": 1e-9}]
     assert budget.charged() == seen[0]
@@ -981,7 +980,7 @@ def test_the_budget_pays_before_the_first_question(tmp_path, monkeypatch):
 
 def noise_of_the_vote(frame, **options):
     """Sensitivity and scale of every answer of a vote, before the domain is asked for."""
-    calls, honest = [], type_inference.vote_types
+    calls, honest = [], type_inference.infer_types
 
     def vote(*told):
         with record_calls() as seen:
@@ -990,7 +989,7 @@ def noise_of_the_vote(frame, **options):
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type_inference, "vote_types", vote)
+        patch.setattr(type_inference, "infer_types", vote)
         fitted(frame, domain={"home": {"sdtype": "id"}}, **options)
     return calls
 
@@ -1038,20 +1037,22 @@ def test_typed_columns_vote_as_the_texts_of_a_file():
     file = io.StringIO(frame.to_csv(index=False))
     written = pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
     texts = dict.fromkeys(frame, CATEGORY)
-    typed, read = (read_again(one, column_types(texts), Spelling()) for one in (frame, written))
+    typed, read = (reparse_columns(one, column_types(texts), Spelling()) for one in (frame, written))
     (one, _), (two, _) = (held_vote(one, 9.0, 1e-9, KeyedRNG.from_seed(1)) for one in (typed, read))
     assert {name: told["sdtype"] for name, told in one.items()} == {
         **FOUND, "when": "datetime", "date": "datetime", "price": "numerical", "group": "categorical",
     }  # fmt: skip
     assert one == two
-    pd.testing.assert_frame_equal(*(read_again(x, column_types(one), Spelling()) for x in (frame, written)))
+    pd.testing.assert_frame_equal(
+        *(reparse_columns(x, column_types(one), Spelling()) for x in (frame, written))
+    )
 
 
 def test_a_cell_is_read_alone():
     """1 is 1 whether another row is missing or not; a moment is written as itself, whatever the others are."""
     spelling, text = Spelling(decimal=","), column_types({"x": CATEGORY})
     for cells in ([1, 2], [1, None], [1.0, "x"], [True, 1]):
-        read = read_again(pd.DataFrame({"x": cells}), text, spelling)["x"]
+        read = reparse_columns(pd.DataFrame({"x": cells}), text, spelling)["x"]
         assert [cell for cell in read if cell in ("1", "1.0")] == ["1"]
     day, noon = pd.Timestamp("2020-02-03"), pd.Timestamp("2020-02-03 12:30:00")
     for cell, form, expected in (
@@ -1065,7 +1066,7 @@ def test_a_cell_is_read_alone():
         (day, ("%d-%b-%Y",), "03-Feb-2020"),
         (1.5, (), "1,5"),
     ):
-        assert text_of(cell, spelling, *form) == expected
-    assert kind_of(text_of(1e-9, spelling), spelling) == "number"
+        assert cell_text(cell, spelling, *form) == expected
+    assert cell_kind(cell_text(1e-9, spelling), spelling) == "number"
     odd = pd.DataFrame({"x": [..., "y" * 200_000, b"b", float("nan"), pd.NaT]}, dtype=object)
-    assert read_again(odd, text, spelling)["x"].isna().all()
+    assert reparse_columns(odd, text, spelling)["x"].isna().all()

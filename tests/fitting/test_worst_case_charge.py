@@ -8,11 +8,11 @@ import pytest
 
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting.options import TYPES_SHARE
-from sdv_plausible.fitting.worst_case_charge import check_even, padded_domain, worst_case_entry
+from sdv_plausible.fitting.worst_case_charge import check_uniform_cost, padded_domain, worst_case_entry
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.learner_checks import check_blind
+from sdv_plausible.models.learner_checks import check_plan_independence
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -66,9 +66,9 @@ def test_of_two_outcomes_failures_the_larger_is_in_the_envelope():
     """How many columns a vote leaves would choose delta, though all noise is of one kind."""
     odd = Planned(lambda domain: 1e-8 if len(domain) > 5 else 2e-8)
     with pytest.raises(ValueError, match="or another failure, for few"):
-        check_even(settings(odd), odd, DOMAIN)
+        check_uniform_cost(settings(odd), odd, DOMAIN)
     same = Planned(lambda domain: 1e-8)
-    check_even(settings(same), same, DOMAIN)
+    check_uniform_cost(settings(same), same, DOMAIN)
     odd = Planned(lambda domain: 1e-8 * len(domain))
     few, many = DOMAIN, padded_domain(DOMAIN)
     entry = worst_case_entry(settings(odd), odd, [few, many], (), (), ("parameters",))
@@ -86,6 +86,6 @@ def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either():
             budget = ModelBudget(epsilon=1.0, delta=1e-6)
             if provenance == "private":
                 with pytest.raises(ValueError, match="plans by value sets that were learned"):
-                    check_blind(odd, domain, budget)
+                    check_plan_independence(odd, domain, budget)
             else:
-                check_blind(odd, domain, budget)
+                check_plan_independence(odd, domain, budget)

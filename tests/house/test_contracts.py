@@ -59,7 +59,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
         TYPES,
         "from sdv_plausible.release.file import json_documents",
     ),
-    ("The independent", "extensions/verify/independent", PLAIN, "import sdv_plausible.utils.strict_json"),
+    ("The independent", "extensions/verify/independent", PLAIN, "import sdv_plausible.utils.json_schema"),
     ("Accounting", "privacy/noise", LAZY, "import sdv_plausible.privacy.accounting"),
     ("Accounting", "privacy/accounting", TYPES, "from sdv_plausible.privacy import noise"),
     ("Evaluation compares", "evaluation/report", TYPES, "from sdv_plausible.privacy import ledger"),

@@ -114,7 +114,7 @@ def found() -> dict[tuple[str, str], list[str]]:
 
 LISTED = Path(__file__).with_name("hostile_scan.json")
 SAFE = {
-    "file name": "names of tables and files are checked (`extensions/verify/independent/table_names.py`), or come from the user",
+    "file name": "names of tables and files are checked (`extensions/verify/independent/file_reader.py`), or come from the user",
     "file written": "at paths that the user names, or inside a folder that was made for it",
     "markup": "templates escape by themselves",
     "name in a text": "names are of a closed list of the program, or fields of its own classes",

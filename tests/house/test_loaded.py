@@ -29,7 +29,7 @@ def example() -> str:
     return code.replace("100_000", "5_000").replace("10_000", "500")
 
 
-PLANTED = "import sdv_plausible.extensions.audit.disclosure.exact, sdv_plausible.evaluation.game"
+PLANTED = "import sdv_plausible.extensions.audit.disclosure.exact, sdv_plausible.evaluation.classifiers"
 
 
 def loaded(folder: Path) -> list[dict[str, Path]]:

@@ -22,17 +22,17 @@ ELSEWHERE = {
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "key", "registry", "synthesize", "types")
     },
-    "cli/table_arguments.py": "several files on the command line: tests/fitting/test_partitioned_table.py",
+    "cli/files.py": "several files on the command line: tests/fitting/test_partitioned_table.py",
     **dict.fromkeys(
         (
-            "extensions/multi_table/child_replay.py",
+            "extensions/multi_table/simulation.py",
             "extensions/verify/verification.py",
-            "extensions/verify/independent/grid_points.py",
+            "extensions/verify/independent/content_checks.py",
         ),
         "what verify computes again: tests/verifying",
     ),
     "models/model_types.py": "models in files: tests/release/file/test_release_file_models.py",
-    "queries/query_session.py": "the door, through what is asked of it: test_queryable.py",
+    "queries/queryable.py": "the door, through what is asked of it: test_queryable.py",
     **{
         f"release/file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"
         for name in ("domain", "invented", "schema", "settings")
@@ -41,9 +41,9 @@ ELSEWHERE = {
     "sdv/release_conversion.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
     **{
         f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
-        for name in ("fitted", "fitting", "synthesizer")
+        for name in ("fit_input", "saved_files", "sdv_state", "synthesizer")
     },
-    "table/columns/attribute.py": "what a domain is made of: test_domain.py",
+    "table/columns/domain.py": "what a domain is made of: test_domain.py",
     "table/columns/cell_reader.py": "cells of files: tests/table/files/test_csv_files.py",
     "table/columns/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
     "utils/json_schema.py": "forms: test_column_document.py, against jsonschema",

@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from pages import ROOT
 
-from sdv_plausible.extensions.models.datasynthesizer.candidates import GRID, information_sensitivity_in_steps
-from sdv_plausible.extensions.models.latent.gradients import LARGEST_NORM
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import (
+    GRID,
+    information_sensitivity_in_steps,
+)
+from sdv_plausible.extensions.models.latent.training import LARGEST_NORM
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.queries.count_queries import Axis
 

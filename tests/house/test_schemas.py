@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pages import ROOT
 
-from sdv_plausible.table.columns.column_document import MOST_DIGITS
+from sdv_plausible.table.columns.column_document import MAX_DECIMALS
 from tests.schemas import RELEASE_FILE
 
 SCRIPT = runpy.run_path(str(ROOT / "docs/write_schemas.py"))
@@ -32,4 +32,4 @@ def test_no_schema_ships_that_nobody_makes() -> None:
 
 
 def test_columns_of_a_release_are_as_stated() -> None:
-    assert RELEASE_FILE["$defs"]["attribute"]["properties"]["decimals"]["maximum"] == MOST_DIGITS
+    assert RELEASE_FILE["$defs"]["attribute"]["properties"]["decimals"]["maximum"] == MAX_DECIMALS

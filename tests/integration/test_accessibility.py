@@ -16,7 +16,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.evaluation.page.inspection import inspection_page
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used
@@ -61,7 +61,7 @@ def pages(tmp_path_factory):
     report.to_html(folder / "own.html")
     report.to_html(folder / "public.html", publishable=True)
     synth.release().card().save(folder / "card.html")
-    pair = prepare(table, rows, synth.metadata)
+    pair = prepare_pair(table, rows, synth.metadata)
     (folder / "inspection.html").write_text(inspection_page(pair, "2020-01-01"), encoding="utf-8")
     return folder
 

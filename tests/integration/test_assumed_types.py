@@ -40,8 +40,8 @@ from sdv_plausible import (
     to_standard,
 )
 from sdv_plausible.cli.main import main
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.extensions.standards.signing import new_key, public_file
+from sdv_plausible.evaluation.page.sections import GuaranteeSection
+from sdv_plausible.extensions.standards.attestation import new_key, public_file
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText
@@ -399,11 +399,11 @@ def test_every_paper_states_the_condition(conditional, tmp_path):
         "file": release.to_bytes(readable=True).decode(), "card": release.card().to_html(),
         "card, plain": release.card().to_markdown(), "conformance": to_conformance(ledger),
         "registry": " ".join(to_registry(ledger).split()),
-        "page": Guarantee.of(ledger).words.first, "page of the file": Guarantee.of(json.loads(ledger.to_json())).words.first,
+        "page": GuaranteeSection.of(ledger).words.first, "page of the file": GuaranteeSection.of(json.loads(ledger.to_json())).words.first,
         **{name: to_standard(release, name) for name in ("croissant", "dcat", "frictionless")},
     }  # fmt: skip
     assert [name for name, text in papers.items() if CONDITION not in text] == []
-    assert Guarantee.of(ledger).claimed
+    assert GuaranteeSection.of(ledger).claimed
     assert "Assumed: column types" in papers["conformance"]
 
 

@@ -19,7 +19,7 @@ from sdv_plausible.cli import files, run_fit
 from sdv_plausible.cli.main import COMMANDS, main
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.sdv_versions import SDV_MAJOR
-from sdv_plausible.utils.entry_points import extension_place
+from sdv_plausible.utils.entry_points import extension_location
 
 
 def run(*words):
@@ -198,7 +198,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = files.read
+    honest = files.read_table
 
     def complaining(options, types):
         table = honest(options, types)
@@ -207,7 +207,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(files, "read", complaining)
+    monkeypatch.setattr(files, "read_table", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -288,7 +288,7 @@ def spellings(folder, path):
         yield alias
 
 
-def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch):
+def test_files_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(run_fit, "columns_of", lambda *_: pytest.fail("read before the check"))
     data, domain = table_file(tmp_path, FINE), domain_file(tmp_path)
     metadata, ledger = tmp_path / "metadata.json", tmp_path / "ledger.json"
@@ -304,7 +304,7 @@ def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     assert before == {path: path.read_text() for path in before}
 
 
-def test_on_disk_that_cannot_be_outputs(people, tmp_path, capsys):
+def test_files_that_cannot_be_outputs(people, tmp_path, capsys):
     (tmp_path / "link.json").symlink_to(tmp_path / "p.csv")  # which is not there yet
     (tmp_path / "o.csv").mkdir()
     for words, said in (
@@ -463,5 +463,5 @@ def test_a_command_imports_no_other():
 
 
 def test_a_command_is_a_module():
-    modules = [extension_place("command", name) for name in COMMANDS]
+    modules = [extension_location("command", name) for name in COMMANDS]
     assert [name for name in modules if find_spec(name) is None] == []

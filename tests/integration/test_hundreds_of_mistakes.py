@@ -30,20 +30,20 @@ import pytest
 import sdv_plausible
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.cli import main
-from sdv_plausible.cli.files import HOW_READ
+from sdv_plausible.cli.files import CSV_OPTIONS
 from sdv_plausible.extensions.app.pages import release_request
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting.options import OPTIONS, VALUES
 from sdv_plausible.models import NAMES, named_learner
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.privacy.noise.stable_seeds import new_secret
+from sdv_plausible.privacy.noise.keyed_rng import new_secret
 from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.rules.rule_document import SHARED as OF_RULES
-from sdv_plausible.rules.rule_files import rule_from_dict, written
+from sdv_plausible.rules.rule_files import rule_from_dict, rule_to_json
 from sdv_plausible.table.columns.column_document import SHARED, WORDS
-from sdv_plausible.table.declared.domain_file import drafted
-from sdv_plausible.utils.json_schema import read
+from sdv_plausible.table.declared.domain_file import draft_domain_file
+from sdv_plausible.utils.json_schema import parse_with_schema
 from tests import ruled
 from tests.families import write_families
 from tests.hostile_places import with_text
@@ -194,7 +194,7 @@ def misfits(form: Any, shared: Any) -> list[Any]:
     found = []
     for value in WRONG_JSON:
         try:
-            read(form, value, shared)
+            parse_with_schema(form, value, shared)
         except ValueError:
             found.append(value)
     return found
@@ -217,7 +217,7 @@ def test_words_of_a_domain_file() -> None:
     assert tried > 140
 
 
-RULES = {one["rule"]: one for one in reversed([written(rule) for rule in ruled.RULES])}
+RULES = {one["rule"]: one for one in reversed([rule_to_json(rule) for rule in ruled.RULES])}
 
 
 def test_parts_of_rules() -> None:
@@ -328,7 +328,7 @@ def wrong_words(command: str, action: argparse.Action) -> list[list[str]]:
         found = ["nonsense", "1;2", ""]
     elif kind is Path and action.dest != "scratch" and (command, action.dest) not in FOLDERS:
         found = ["nowhere/nothing.x", "", "."]
-    elif action.dest in HOW_READ:
+    elif action.dest in CSV_OPTIONS:
         found = ["nonsense"]
     return [[], *([word] * (action.nargs if isinstance(action.nargs, int) else 1) for word in found)]
 
@@ -367,7 +367,7 @@ TYPED = {  # what is no number, choice, column or list of rules; by whoever read
 def ordered(table: ReviewedTable, name: str, text: str) -> None:
     """Fill in a form with one field that is wrong, and plan what is ordered."""
     filled = {name: text, "test": "randomized"} if name == "row_cap" else {name: text}
-    found, refusals = release_request.read_order(table, drafted(table.names, DECLARED), filled)
+    found, refusals = release_request.read_request(table, draft_domain_file(table.names, DECLARED), filled)
     if refusals:
         assert list(refusals) == [name]
         raise ValueError(refusals[name])

@@ -126,7 +126,7 @@ def test_a_pattern_of_ids_is_taken(door: str, form: str, tmp_path: Path, capsys:
 
 
 def test_without_the_rule_a_pattern_would_be_taken(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(id_formats, "MOST_PARTS", 10**12)
+    monkeypatch.setattr(id_formats, "MAX_PARTS", 10**12)
     with pytest.raises(pytest.fail.Exception):
         check_door("types of metadata", ENDLESS[1], tmp_path, capsys)
     monkeypatch.setattr(id_formats, "_texts", lambda _: 1)

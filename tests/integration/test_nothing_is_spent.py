@@ -45,7 +45,7 @@ from sdv_plausible.fitting import partitioned_table as fit_parts
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules import Implies, Inequality, Multiple
-from sdv_plausible.sdv import fitting
+from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.metadata import metadata_from_columns, metadata_from_table
 from sdv_plausible.sources import source_rows
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -215,7 +215,7 @@ def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
     (tmp_path / "m.json").write_text(json.dumps(metadata))
     date_texts().to_csv(tmp_path / "rows.csv", index=False)
     budget = Budget(4.0, 1e-8, tmp_path / "b")
-    monkeypatch.setattr(files, "read", lambda *_: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(files, "read_table", lambda *_: pytest.fail("a row was looked at"))
     monkeypatch.chdir(tmp_path)
     command = ["fit", "rows.csv", "--metadata", "m.json", "-o", "x.release"]
     assert main([*command, "--budget", "b", "4", "1e-8"]) != 0
@@ -259,7 +259,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
 
 def test_a_draw_before_the_checks_would_be_seen(tmp_path, monkeypatch):
     """The control: a check that comes too late has cost something."""
-    for module in (fitting, fit_parts):
+    for module in (synthesizer, fit_parts):
         monkeypatch.setattr(module, "check_dates", lambda *_: None)
 
     def late(*_: Any) -> None:

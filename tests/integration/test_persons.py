@@ -18,7 +18,7 @@ from cases import each_once
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli.main import main
-from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.pages.release_request import read_request
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -28,7 +28,7 @@ from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.declared import column_types as _column_types
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -97,7 +97,7 @@ def test_planted_without_a_person_two_hundred_rows_are_two_hundred_people() -> N
 
 def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_synthesizer, "with_person", lambda metadata, *_: metadata)
-    monkeypatch.setattr(_column_types, "person_words", lambda *_: {"sdtype": "categorical"})
+    monkeypatch.setattr(_column_types, "person_spec", lambda *_: {"sdtype": "categorical"})
     frame = table().assign(home=lambda t: "home-" + (t["age"] // 34).astype(str))  # few homes of many rows
     domain = {**DECLARED, "home": {"range_values": sorted(frame["home"].unique())}}
     shown = everything(fitted(frame, person="home", rows_per_person=2000, domain=domain))
@@ -156,8 +156,8 @@ def at_private(domain: Any, types: str, folder: Path) -> None:
 def at_app(domain: Any, types: str, folder: Path) -> None:
     rest = {} if types == "voted" else {name: words for name, words in COLUMNS.items() if name != "home"}
     table(600).to_csv(folder / "t.csv", index=False)
-    file = drafted([*COLUMNS], {**rest, **domain})
-    order, _ = read_order(ReviewedTable(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
+    file = draft_domain_file([*COLUMNS], {**rest, **domain})
+    order, _ = read_request(ReviewedTable(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
     assert order is not None
     assert order.types["home"].sdtype == "id"
     order.plan()

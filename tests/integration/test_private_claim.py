@@ -16,7 +16,7 @@ from sdv.cag import FixedCombinations
 from sdv.errors import RefitWarning, SamplingError
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
-from sdv_plausible.privacy.noise.opendp import check_there
+from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.sdv import sdv_versions as sdv_compat
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.learned import private_domain
@@ -329,7 +329,9 @@ def test_what_was_detected_in_the_rows_declares_nothing():
         table = pd.DataFrame({"age": [*np.arange(200) % 70 + 18.0, last], "sex": sex})
         metadata = detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
-        domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._known.declared.attributes)
+        domains.append(
+            PlausibleDeniabilitySynthesizer(metadata, domain=declared)._fit_template.declared.attributes
+        )
     assert domains[0] == domains[1] == domains[2]
     with pytest.raises(ValueError, match="'sex' .* fixes no values"):
         PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})
@@ -402,7 +404,7 @@ def test_what_a_failed_fit_has_shown_stays_on_record():
 def test_a_noise_library_that_is_missing_costs_nothing(tmp_path, monkeypatch):
     frame, _, known, told = rows_with_a_secret()
     budget = Budget(2, 1e-8, tmp_path / "b")
-    check_there.cache_clear()
+    check_opendp.cache_clear()
     monkeypatch.setitem(sys.modules, "opendp", None)
     for fit in (
         lambda: PlausibleDeniabilitySynthesizer(told, domain=known, budget=budget).fit(frame),

@@ -20,8 +20,8 @@ from sdv_plausible import (
     verify,
 )
 from sdv_plausible.datasets import families_like_domain, families_like_metadata
-from sdv_plausible.release.file.arrays import decode
-from sdv_plausible.release.file.fake_columns import texts_of
+from sdv_plausible.release.file.fake_columns import expand_pattern
+from sdv_plausible.release.file.json_documents import decode
 
 STORED = Path(__file__).parents[1] / "release/file/stored/default.release"
 FRAME = pd.DataFrame({"a": ["x", "y"]})
@@ -83,8 +83,8 @@ def test_an_array_of_no_number_has_no_endless_sides() -> None:
 
 def test_a_format_of_millions_of_letters_is_none() -> None:
     """Of some letters in a file it would make texts of millions, and a number of them with millions of digits."""
-    assert texts_of("[a-z]{999}" * 10_000, 2) is None
-    assert texts_of("x{999}", 1) == ["x" * 999]
+    assert expand_pattern("[a-z]{999}" * 10_000, 2) is None
+    assert expand_pattern("x{999}", 1) == ["x" * 999]
 
 
 def test_a_file_of_more_rows_than_any_table_has_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

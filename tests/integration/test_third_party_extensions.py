@@ -35,7 +35,7 @@ class Toy(Uniform):
     size: int = 3
 """
 HELLO = """
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "say hello"
 
@@ -45,7 +45,7 @@ def add_options(command):
 
 
 def run(options):
-    say(options, f"Hello {options.name}", {"name": options.name})
+    print_result(options, f"Hello {options.name}", {"name": options.name})
 """
 SOURCE = """
 import pandas as pd
@@ -67,7 +67,7 @@ READER = CodebookReader(lambda path: Codebook(columns={"a": {"sdtype": "id"}}), 
 PROGRAM = """
 from sdv_plausible import fit_source
 from sdv_plausible.models import NAMES, make_learner
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.codebook import read_codebook
 from toy_package.learner import Toy
 from toy_package import source
 

@@ -112,7 +112,7 @@ def test_what_repeats_nothing_says_nothing(tmp_path: Path) -> None:
 
 def test_an_object_that_took_over_where_it_arrives_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: what a parent hands on counts as the worker's own."""
-    monkeypatch.setattr("sdv_plausible.sdv.fitted.parents", set)
+    monkeypatch.setattr("sdv_plausible.sdv.synthesizer.parents", set)
     synth = fitted()
     with pytest.raises(AssertionError):
         check_told(by_pickle(synth), drawn(synth))

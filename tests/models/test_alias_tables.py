@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models import alias_tables
-from sdv_plausible.models.alias_tables import BITS, MOST_CODES, SHORT, AliasTable, Thresholds
+from sdv_plausible.models import conditional_table
+from sdv_plausible.models.conditional_table import BITS, MOST_CODES, SHORT, AliasTable, Thresholds
 
 
 def rows_of(seed, rows, cardinality):
@@ -70,7 +70,7 @@ def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
         table._entries ^= np.uint16(1)
     else:
         monkeypatch.setattr(
-            alias_tables, "_fill_bins", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
+            conditional_table, "_fill_bins", lambda m, size: (np.full_like(m, size), np.zeros_like(m))
         )
         table = AliasTable(p)
     assert farthest(table, p) > Fraction(6, 2**53)

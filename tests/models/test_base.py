@@ -16,7 +16,7 @@ from sdv_plausible.models import base
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import HasStructure
-from sdv_plausible.models.learner_checks import makes, planned_entries, plausible_gamma
+from sdv_plausible.models.learner_checks import model_class, planned_entries, plausible_gamma
 from sdv_plausible.privacy.accounting import losses
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -82,11 +82,11 @@ def test_only_prefix_models_have_equally_likely_plausible_seeds():
     told = Silent()
     for wrong in (None, "PrefixModel", int, PrefixModel.__mro__):
         told.makes = wrong
-        assert (makes(told), plausible_gamma(told, 4.0)) == (SeedModel, 4.0)
+        assert (model_class(told), plausible_gamma(told, 4.0)) == (SeedModel, 4.0)
     told.makes = PrefixModel
     assert plausible_gamma(told, 4.0) == 1.0
     assert plausible_gamma(AdaptiveNetwork(), 4.0) == 1.0
-    assert makes(Silent()) is SeedModel
+    assert model_class(Silent()) is SeedModel
 
 
 RNG = np.random.default_rng(0)

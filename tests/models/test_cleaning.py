@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.count_learning import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 

@@ -16,13 +16,13 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.models.forecast import (
     CLASSES,
-    looks_numeric,
     noise_distance,
+    numeric_category_warnings,
     pair_distances,
     rows_needed,
     shown_distance,
 )
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -33,13 +33,15 @@ LEARNERS = [AdaptiveNetwork(), PaperNetwork(), PaperNetwork(structure="independe
 
 
 def forecast(cards, epsilon, rows, learner=LEARNERS[0]):
-    return learner.forecast(domain_of(cards), ModelBudget(epsilon=epsilon, delta=DELTA), rows)
+    return learner.forecast(categorical_domain(cards), ModelBudget(epsilon=epsilon, delta=DELTA), rows)
 
 
 def simulated(codes, cards, epsilon, seed):
     """Rows of a model that was learned of codes."""
     budget, ledger = ModelBudget(epsilon=epsilon, delta=DELTA), PrivacyLedger(delta=1e-6)
-    network = learn(AdaptiveNetwork(), codes, domain_of(cards), budget, ledger, KeyedRNG.from_seed(seed))
+    network = learn(
+        AdaptiveNetwork(), codes, categorical_domain(cards), budget, ledger, KeyedRNG.from_seed(seed)
+    )
     return network.sample(200_000, KeyedRNG.from_seed(seed))
 
 
@@ -62,7 +64,7 @@ def test_of_ordered_columns_the_noise_of_neighbours_averages_out():
     ends = {"lower": tuple(range(cardinality)), "upper": tuple(range(cardinality)), "provenance": "declared"}
     ordered = Attribute(name="x", kind="integer", **ends)
     assert shown_distance(ordered, sigma, rows) == pytest.approx(simulated, rel=0.15)
-    unordered = domain_of([cardinality])["c0"]
+    unordered = categorical_domain([cardinality])["c0"]
     assert shown_distance(unordered, sigma, rows) == noise_distance(cardinality, sigma, rows)
     assert noise_distance(cardinality, sigma, rows) > 1.5 * simulated
 
@@ -153,11 +155,11 @@ def test_categories_that_look_like_numbers_are_named():
         ([f"A{v}" for v in range(100)], False),
     ):
         plain = Attribute(name="age", kind="categorical", values=tuple(values))
-        found = looks_numeric(Domain((plain,)))
+        found = numeric_category_warnings(Domain((plain,)))
         assert bool(found) == warned
         assert not warned or ("'age'" in found[0] and "numerical" in found[0])
         for told in (replace(plain, groups=(0,) * len(plain.values)), replace(plain, kind="ordinal")):
-            assert not looks_numeric(Domain((told,)))
+            assert not numeric_category_warnings(Domain((told,)))
 
 
 def test_too_many_columns_are_said_and_what_helps():
@@ -192,7 +194,7 @@ def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
 
 def test_pairs_are_forecast_by_how_many_values_they_have():
     """By hand: one small pair, four with one large column, one large pair: a mean of all would hide the last."""
-    found = pair_distances(domain_of([2, 8, 100, 400]), 0.25, 10_000)
+    found = pair_distances(categorical_domain([2, 8, 100, 400]), 0.25, 10_000)
     power = 10_000 * 0.25 / 1.25
     off = {c: 1 - math.exp(-1.5 * math.sqrt(c**0.75 / power)) for c in (16, 200, 800, 3200, 40_000)}
     assert [*found] == [*CLASSES]
@@ -202,7 +204,7 @@ def test_pairs_are_forecast_by_how_many_values_they_have():
     ordered = [Attribute(name=n, kind="ordinal", values=tuple(range(400))) for n in "ab"]
     expected = pytest.approx(1 - math.exp(-1.5 * math.sqrt(256**0.75 / power)))
     assert pair_distances(Domain(tuple(ordered)), 0.25, 10_000) == {"both large": expected}
-    assert pair_distances(domain_of([5, 1]), 0.25, 10_000) == {}
+    assert pair_distances(categorical_domain([5, 1]), 0.25, 10_000) == {}
 
 
 def test_where_no_pair_can_be_measured_every_link_is_lost():

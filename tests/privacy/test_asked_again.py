@@ -22,7 +22,7 @@ from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 from voting import held_vote
 
 from sdv_plausible.extensions.models.paper import paper_network as paper_learner
-from sdv_plausible.models.adaptive.higher_marginals import SetTables
+from sdv_plausible.models.adaptive.higher_marginals import HigherMarginals
 from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -162,13 +162,13 @@ def test_types_are_voted_for_by_the_same_questions_for_the_same_answers(texts):
 
 def true_tables_of_sets(patch: pytest.MonkeyPatch) -> None:
     """Scores of sets against tables that the rows, not the model, have."""
-    honest = SetTables._estimate
+    honest = HigherMarginals._estimate
 
-    def estimate(self: SetTables, columns: tuple[int, ...]) -> np.ndarray:
+    def estimate(self: HigherMarginals, columns: tuple[int, ...]) -> np.ndarray:
         table = next(iter(self._rows._rows.tables([self._axes_of(columns)])))
         return table.sum(-1, keepdims=True) + honest(self, columns)
 
-    patch.setattr(SetTables, "_estimate", estimate)
+    patch.setattr(HigherMarginals, "_estimate", estimate)
 
 
 def true_buckets(patch: pytest.MonkeyPatch) -> None:

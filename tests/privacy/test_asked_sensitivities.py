@@ -27,7 +27,7 @@ from doors import fit_codes
 from voting import held_vote
 
 from sdv_plausible.extensions.models.paper import paper_network as paper_learner
-from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.structure import Entropies
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -330,7 +330,7 @@ def test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for(name,
     who = guarded.UNITS[unit]
     seen = voted(name, epsilon, who)
     assert check(seen, Column("text", TEXTS[name], OTHER_TEXTS).neighbours(who), who)
-    assert {asked.kind for asked in seen} <= {"VoteRowCount", "CellKindCounts", "FrequentValues"}
+    assert {asked.kind for asked in seen} <= {"InferenceRowCount", "CellKindCounts", "FrequentValues"}
 
 
 def test_every_question_of_the_product_is_asked_in_these_cases():

@@ -27,7 +27,7 @@ from sdv.metadata import Metadata
 from sdv_plausible import Budget, PlausibleDeniabilityMultiTableSynthesizer, PlausibleDeniabilitySynthesizer
 from sdv_plausible.extensions.multi_table import multi_table_synthesizer as related
 from sdv_plausible.rules.rule_files import save_rules
-from sdv_plausible.sdv import sdv_base
+from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.metadata import detect_metadata
 
 pytestmark = pytest.mark.filterwarnings(
@@ -138,7 +138,7 @@ CASES: dict[str, Case] = {
         single,
         lambda synth, tables: synth.fit(tables["table"]),
         (one_table(test_replay.first_table(300)), one_table(test_replay.other_table(200))),
-        (sdv_base, "without_details"),
+        (synthesizer, "without_details"),
     ),
     "PlausibleDeniabilityMultiTableSynthesizer": Case(
         multi,

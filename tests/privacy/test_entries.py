@@ -20,7 +20,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
 )
-from sdv_plausible.privacy.entries import LedgerEntry, Part, counted, covered_entries
+from sdv_plausible.privacy.entries import LedgerEntry, Part, covered_entries, entries_in_total
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
 
@@ -59,9 +59,9 @@ def test_what_is_within_an_envelope_is_no_part_of_the_total() -> None:
     assert ledger_of(VOTE, LEARNING, seeds, *inside).losses == (*before.losses, *seeds.losses)
     assert ledger_of(*inside, LEARNING).total() > ledger_of(LEARNING).total()  # before it
     both = entry("model and seeds", noise(0.01), parts=("parameters", "seeds"))  # more than it stands for
-    assert both in counted([LEARNING, both])
+    assert both in entries_in_total([LEARNING, both])
     of_all = entry("coins", noise(0.01), parts=())  # of nothing that it stands for
-    assert of_all in counted([LEARNING, of_all])
+    assert of_all in entries_in_total([LEARNING, of_all])
     assert covered_entries([LEARNING, entry("seen", InfiniteLoss())]) == []
     assert not ledger_of(LEARNING, entry("seen", InfiniteLoss())).claims_privacy
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdv_plausible.privacy.foreign_texts import MAX_QUOTED, entry_name, plain_or_quoted, quoted, says
+from sdv_plausible.privacy.ledger_record import MAX_QUOTED, entry_name, plain_or_quoted, quoted, says
 
 
 def test_a_text_cannot_leave_its_quotation_marks_or_line() -> None:

@@ -13,7 +13,7 @@ from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
+from sdv_plausible.extensions.models.paper.paper_plans import LearningPlan
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -96,7 +96,7 @@ def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
         monkeypatch.setattr(Queryable, "_noisy", whole)
     else:
         monkeypatch.setattr(LearningPlan, "entries", lambda self, structure: entries(self, structure)[:1])
-        monkeypatch.setattr(LearningPlan, "each", lambda self, stage: [1.0] * self.releases(stage))
+        monkeypatch.setattr(LearningPlan, "release_shares", lambda self, stage: [1.0] * self.releases(stage))
     with pytest.raises(AssertionError):
         check_noise_pays_for_the_charge(kind)
 
@@ -143,7 +143,7 @@ def test_a_public_hash_as_noise_key_is_caught(monkeypatch) -> None:
         digest = hashlib.sha256(repr((self.epsilon, self.delta, self.test)).encode()).digest()
         return KeyedRNG.from_seed(int.from_bytes(digest, "big"))
 
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", keyed_by_configuration)
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_rng", keyed_by_configuration)
     with pytest.raises(AssertionError):
         check_nobody_can_repeat_the_noise()
 

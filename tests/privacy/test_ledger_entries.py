@@ -15,8 +15,15 @@ import sdv_plausible
 from sdv_plausible.privacy.accounting.attacker_bounds import attackers
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry, Part
-from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import ALL_SEEDS, NOISE, RARE, LedgerText, right_by, rounded_up
+from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import (
+    ALL_SEEDS,
+    NOISE,
+    RARE,
+    LedgerText,
+    attacker_accuracy,
+    rounded_up,
+)
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from tests.flat import values
@@ -74,7 +81,7 @@ def test_unknown_parts_are_an_error():
 
 def test_what_costs_something_is_a_line_whatever_its_name_and_names_its_parts():
     """A learner of one's own names its entries. Control: the sentence of that name is no line."""
-    for name in SAID:
+    for name in SENTENCE_ENTRIES:
         ledger = ledger_of(
             entry(name=name, parts=("structure",)),
             entry(name=name, losses=(), mechanism="a sentence"),
@@ -162,7 +169,7 @@ def test_where_only_epsilon_and_delta_are_known_the_gain_is_theirs():
     assert "right at most 73.1 % of the time" in LedgerText.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
     for epsilon, delta in ((0.1, 0.01), (1.0, 1e-9), (3.0, 0.2), (20.0, 0.0), (1000.0, 1e-9)):
         bound = (1 + attackers([ApproxDP(epsilon=epsilon, delta=delta)]).advantage) / 2
-        assert right_by(epsilon, delta) == pytest.approx(bound, rel=1e-6)
+        assert attacker_accuracy(epsilon, delta) == pytest.approx(bound, rel=1e-6)
     replaced = {**planned(neighbours="replace_one").to_dict(), "meaning": ""}
     assert "whether one row is this one or another is right" in LedgerText.of(replaced).lead
 

@@ -9,7 +9,7 @@ import neighbouring
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person, person_of
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person, person_from_fields
 
 RELATIONS = [*neighbouring.RELATIONS, Neighbours(rows=3), Neighbours(rows=3, replace=True)]
 
@@ -65,11 +65,11 @@ def test_arguments_are_read_as_they_are_and_refused_where_they_say_no_unit():
 
 
 def test_rows_of_nobody_are_refused():
-    assert person_of(None, 1) is None
-    assert person_of("id", 1) == "id"
-    assert person_of("id", 2) == Person("id", rows=2)
+    assert person_from_fields(None, 1) is None
+    assert person_from_fields("id", 1) == "id"
+    assert person_from_fields("id", 2) == Person("id", rows=2)
     with pytest.raises(ValueError, match=r"^rows_per_person \(2\) needs person"):
-        person_of(None, 2)
+        person_from_fields(None, 2)
     for rows in (0, 2.5, True):
         with pytest.raises(ValueError, match=r"^rows \(.*whole number from 1 to"):
             Person("id", rows=rows)

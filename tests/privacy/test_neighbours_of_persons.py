@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import _most_rows
-from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import GreedyPlan, _most_rows
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork, least_rows
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
-from sdv_plausible.fitting.model_learning import fit_release
+from sdv_plausible.extensions.models.paper.paper_plans import LearningPlan
+from sdv_plausible.fitting.fit import fit_release
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.attacker_bounds import attackers

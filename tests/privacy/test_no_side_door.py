@@ -24,10 +24,10 @@ from sdv.sampling import Condition
 from sdv.single_table import base as sdv_base
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.fitting import model_learning as releasing
+from sdv_plausible.fitting import fit as releasing
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords

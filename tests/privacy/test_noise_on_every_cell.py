@@ -12,7 +12,7 @@ import pytest
 from test_asked_sensitivities import LEARNERS, TABLES, fitted
 
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.queries import query_session, queryable
+from sdv_plausible.queries import queryable
 
 BARE = [name for name in LEARNERS if name not in ("uniform", "random")]  # which ask for something
 
@@ -37,7 +37,7 @@ def test_the_only_record_of_a_cell_changes_no_noise_call(learner: str) -> None:
 
 @pytest.mark.parametrize("learner", ["independent", "given arcs", "cfs", "adaptive"])
 def test_noise_on_observed_cells_only_is_caught(learner: str, monkeypatch) -> None:
-    assert queryable.noise is query_session.noise is noise
+    assert queryable.noise is queryable.noise is noise
     honest = noise.discrete_gaussian
 
     def only_observed(values, **how):

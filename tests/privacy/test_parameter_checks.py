@@ -103,7 +103,7 @@ def test_a_word_is_one_of_those_there_are():
 def test_what_was_meant_is_suggested_and_no_word_to_whoever_wrote_it():
     assert check.suggestion("numerical", ["numerical"]) == ""
     assert check.suggestion("numeric", ["numerical", "categorical"]) == "; did you mean 'numerical'?"
-    check.all_there("t.csv", ["a"], ["b", "a"])
+    check.require_columns("t.csv", ["a"], ["b", "a"])
     says = r"^t lacks the declared columns \['specis'\]; it has species, 1; did you mean 'species'\?$"
     with pytest.raises(ValueError, match=says):
-        check.all_there("t", ["species", "specis"], ["species", 1])
+        check.require_columns("t", ["species", "specis"], ["species", 1])

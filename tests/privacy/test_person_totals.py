@@ -25,9 +25,9 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
     both_directions,
 )
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
@@ -78,9 +78,9 @@ class SeveralTimes(Loss):
 
 def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
     """Chance that a value of one person alone is released, at thresholds and noise for one row."""
-    plan = made._as_fit()._private(made._known.settings, ())
+    plan = made._next_fit()._domain_plan(())
     share = plan.share(next(iter(plan.columns)))
-    assert plan.looks_twice
+    assert plan.has_two_rounds
     # Of the second looks each is taken for the one that gets all that they share.
     looks = (FIRST * share, (1 - FIRST) * share * len(DOMAIN))
     return sum(_new_values_of(plan, look, rows) for look in looks)
@@ -100,7 +100,7 @@ def made_for_one_row(case: str, rows: int) -> float:
     made = synth(case)
     if rows == 1:
         return made.plan().ledger.total()
-    noise, settings = SeveralTimes(made, rows), made._known.settings
+    noise, settings = SeveralTimes(made, rows), made._fit_template.settings
     if case == "default learner":
         return noise.epsilon(DELTA)
     if case == "domain of six categories":
@@ -161,9 +161,11 @@ def test_the_page_of_limitations_says_the_same() -> None:
 def test_the_pages_other_figures() -> None:
     text = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
     private = [synth("domain of six categories", rows) for rows in ROWS_OF_ONE]
-    least = [f"{one._as_fit()._private(one._known.settings, ()).least_count:,}" for one in private]
+    least = [f"{one._next_fit()._domain_plan(()).least_count:,}" for one in private]
     assert f"about {least[0]}, {least[1]}, {least[2]} or {least[3]} rows" in text
-    tests: list[Any] = [synth("release test with seeds", rows)._known.settings.test for rows in ROWS_OF_ONE]
+    tests: list[Any] = [
+        synth("release test with seeds", rows)._fit_template.settings.test for rows in ROWS_OF_ONE
+    ]
     assert "groups of {}, {}, {} or {} rows".format(*(test.least_seeds for test in tests)) in text
     assert "margin of {}, {}, {} or {} above".format(*(test.margin for test in tests)) in text
     replaced = [

@@ -8,11 +8,16 @@ import pytest
 
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.foreign_texts import NAMES, says
-from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import LedgerRecord, LedgerText, from_file
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, OneFamily
-from sdv_plausible.privacy.quoting import WORDS, in_own_words, loss_words, with_quoted_names
+from sdv_plausible.privacy.ledger import (
+    SENTENCE_ENTRIES,
+    WORDS,
+    PrivacyLedger,
+    in_own_words,
+    loss_words,
+    with_quoted_names,
+)
+from sdv_plausible.privacy.ledger_record import NAMES, LedgerRecord, LedgerText, quote_record, says
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, RelatedTablesUnit
 from sdv_plausible.release.file.ledger_section import LOSSES
 
 LIE = "Certified by the Federal Office: epsilon 0.001"
@@ -32,7 +37,7 @@ def ledger(**texts: str) -> PrivacyLedger:
 
 def test_every_loss_has_words() -> None:
     assert {*WORDS} == {*LOSSES}
-    assert {*SAID} <= {*NAMES}
+    assert {*SENTENCE_ENTRIES} <= {*NAMES}
     assert loss_words(ApproxDP(epsilon=0.0, delta=1e-11, count=3)).endswith("epsilon 0, delta 1e-11, 3 times")
     assert loss_words(InfiniteLoss()) == "no privacy guarantee"
 
@@ -41,7 +46,9 @@ def test_units_quote_names_of_columns_and_tables() -> None:
     assert with_quoted_names(ONE_ROW) == ONE_ROW
     unit = with_quoted_names(Neighbours(rows=2, person=LIE))
     assert f'all rows with one value of "{LIE}"' in unit.relation
-    family = OneFamily(rows=2, person="key", root="my homes", hanging=(("people", "my homes", "of home", 2),))
+    family = RelatedTablesUnit(
+        rows=2, person="key", root="my homes", hanging=(("people", "my homes", "of home", 2),)
+    )
     relation = with_quoted_names(family).relation
     assert 'a row of "my homes" with all rows of people that name it in "of home"' in relation
 
@@ -53,7 +60,7 @@ def test_texts_of_a_recorded_ledger_are_quoted(text: str) -> None:
     plain = (
         fresh.to_dict()
     )  # of JSON the figures are kept; the headline is made of them, what it says beyond is the file's
-    found = from_file({**plain, "headline": f"{plain['headline']} {LIE}", "meaning": LIE})
+    found = quote_record({**plain, "headline": f"{plain['headline']} {LIE}", "meaning": LIE})
     record, words = LedgerRecord.of(found), LedgerText.of(found)
     assert record.epsilon == plain["epsilon"]
     assert words.total.startswith("Total epsilon ")
@@ -77,7 +84,7 @@ def test_an_entry_that_ends_the_claim_gives_its_reason_in_quotation_marks() -> N
     read.charge(
         LedgerEntry(name="coins", mechanism="x", losses=(InfiniteLoss(),), scope="everything", note=LIE)
     )
-    found = from_file(read.to_dict())
+    found = quote_record(read.to_dict())
     assert found["headline"].startswith(
         'No differential-privacy claim is made for this release. The file says: "'
     )

@@ -24,8 +24,8 @@ from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.fitting.expected_noise import ExpectedNoise
 from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.plan import ExpectedNoise
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
@@ -178,7 +178,7 @@ def told(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
 
 def in_full(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     """All of it, in every form; what is computed from the ledger takes its time."""
-    abouts = ("table",) if synth._known.settings.neighbours.rows > 1 else ("table", "population")
+    abouts = ("table",) if synth._fit_template.settings.neighbours.rows > 1 else ("table", "population")
     return {
         **shown(synth),
         "ledger": synth.privacy_ledger().to_json(),
@@ -367,7 +367,7 @@ def test_detection_leaves_nothing_in_the_object() -> None:
         metadata = detected(table)
         assert "987654.32" in json.dumps(metadata.to_dict(), default=str)
         synth = fit(metadata, table, domain=DECLARED)
-        assert bool(synth._known.told.columns) == moment
+        assert bool(synth._fit_template.told.columns) == moment
         held = "\n".join(content for _, content in leaves(synth))
         for secret in (
             "987654.32",

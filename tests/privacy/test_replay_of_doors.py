@@ -28,14 +28,14 @@ from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit,
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.extensions.app.pages import background_fit
-from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.pages.release_request import read_request
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting import domain_learning, partitioned_table
 from sdv_plausible.fitting import fit_source as fit_source_module
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings(
@@ -203,7 +203,7 @@ def app(columns: Collection[str] = ()) -> Run:
         known = {name: words for name, words in DECLARATIONS.items() if name not in columns}
         table = ReviewedTable(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
         fields = {"rows": "60", "epsilon": "4", "model": "independent"}
-        order, refused = read_order(table, drafted(tuple(COLUMNS), known), fields)
+        order, refused = read_request(table, draft_domain_file(tuple(COLUMNS), known), fields)
         assert order is not None, refused
         told = Told()
         background_fit.run(order, folder, told)

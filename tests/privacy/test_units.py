@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from oracles_accounting import entropy, histograms, one_row_more
 
-from sdv_plausible.extensions.models.paper.entropies import Entropies
+from sdv_plausible.extensions.models.paper.structure import Entropies
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.queries.coded_rows import CodeArray

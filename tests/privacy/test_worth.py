@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.fitting.model_learning import learn_model
+from sdv_plausible.fitting.fit import learn_model
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.composition import compose
@@ -25,7 +25,7 @@ from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.specifications import declare
-from sdv_plausible.table.learned.declared_ranges import bounds_of
+from sdv_plausible.table.learned.declared_ranges import declared_range_of
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import FrameColumns
@@ -112,7 +112,7 @@ def test_a_learned_column_spends_its_share(name: str) -> None:
 @pytest.mark.parametrize("name", RANGES)
 def test_a_column_learned_within_a_range_spends_its_share(name: str) -> None:
     column, spec = RANGES[name]
-    known = bounds_of(declare("x", spec, None, 30), spec)
+    known = declared_range_of(declare("x", spec, None, 30), spec)
     for epsilon in EPSILONS:
         plan = DomainPlan.make({"x": known.sdtype}, LearningBudget.of(epsilon, DELTA), bounds={"x": known})
         assert 0.997 < spent(pd.DataFrame({"x": RAW[column]}), plan) <= 1 + 1e-9

@@ -12,7 +12,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, combine, met
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.release.multiple_synthesis import redrawn_models
+from sdv_plausible.release.multiple_synthesis import refitted_models
 from tests.flat import values
 
 DECLARED = {"a": {"range_values": ["x", "y", "z"]}, "b": {"range_min": 0, "range_max": 19}}
@@ -104,7 +104,7 @@ def test_answers_about_some_of_the_rows_are_not_drawn_again(synth):
     model, answers, domain = synth._sampler.model, synth._sampler.answers, synth._codec.domain
 
     def drawn(of):
-        return redrawn_models(
+        return refitted_models(
             AdaptiveNetwork(), model, of, domain, 2, "table", KeyedRNG.from_seed(0), rows_per_unit=1, is_public=False,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
-from sdv_plausible.release.multiple_synthesis import about_codes, redraw, sampling_deviations
+from sdv_plausible.release.multiple_synthesis import add_noise, learner_answers, sampling_deviations
 
 ALARM = 1e-9
 CELLS = 500
@@ -25,7 +25,7 @@ def answer(kind: str = "counts", values: np.ndarray | None = None) -> NoisyAnswe
 @pytest.mark.parametrize("coins", [KeyedRNG.from_seed(1), KeyedRNG.from_os_entropy()])
 def test_fresh_noise_has_the_same_law(coins):
     """Sum of squares over the variance is chi-squared, false alarm 2e-9."""
-    (drawn,) = redraw([answer()], coins)
+    (drawn,) = add_noise([answer()], coins)
     squares = (((drawn.values - np.arange(CELLS)) / 7.0) ** 2).sum()
     assert chi2.ppf(ALARM, CELLS) < squares < chi2.isf(ALARM, CELLS)
     assert drawn.scale == pytest.approx(7.0 * 2**0.5)
@@ -33,7 +33,7 @@ def test_fresh_noise_has_the_same_law(coins):
 
 def test_draws_differ_and_the_answers_stay():
     first = answer()
-    one, two = (redraw([first, first], KeyedRNG.from_seed(s)) for s in (1, 2))
+    one, two = (add_noise([first, first], KeyedRNG.from_seed(s)) for s in (1, 2))
     assert (one[0].values != two[0].values).any()
     assert (one[0].values != one[1].values).any()
     assert (first.values == np.arange(CELLS)).all()
@@ -42,8 +42,8 @@ def test_draws_differ_and_the_answers_stay():
 
 def test_scores_are_kept_and_deviations_added():
     scores = answer("distances")
-    assert redraw([scores], KeyedRNG.from_seed(1)) == (scores,)
-    (drawn,) = redraw([answer()], KeyedRNG.from_seed(1), [np.full(CELLS, 1000.0)])
+    assert add_noise([scores], KeyedRNG.from_seed(1)) == (scores,)
+    (drawn,) = add_noise([answer()], KeyedRNG.from_seed(1), [np.full(CELLS, 1000.0)])
     assert (drawn.values - np.arange(CELLS)).mean() == pytest.approx(1000, abs=3)
 
 
@@ -51,7 +51,7 @@ def test_answers_about_raw_columns_are_no_learners():
     raw = NoisyAnswer(
         asked=QueryRecord(kind="values", columns=("a",)), values=np.zeros(2), noise="discrete gaussian", scale=1.0, paid_by=()
     )  # fmt: skip
-    assert about_codes([raw, answer()])[0].asked.kind == "counts"
+    assert learner_answers([raw, answer()])[0].asked.kind == "counts"
 
 
 def test_tables_deviate_as_samples_do():

@@ -11,7 +11,7 @@ import ruled
 
 from sdv_plausible.rules import Allowed, Forbidden, Implies
 from sdv_plausible.rules.conditions import Condition
-from sdv_plausible.rules.rule_files import rule_from_dict, written
+from sdv_plausible.rules.rule_files import rule_from_dict, rule_to_json
 
 TABLE = pd.DataFrame({
     "n": [1, 2, 3.5, np.nan], "t": ["a", "b", None, "c"], "b": [True, False, None, True],
@@ -78,7 +78,7 @@ def test_rules_read_as_their_file_does():
             Implies({"a": value}, {"b": [value, None]}),
             Forbidden({"a": {"min": value, "max": value}}),
         ):
-            assert str(rule_from_dict(json.loads(json.dumps(written(rule))))) == str(rule)
+            assert str(rule_from_dict(json.loads(json.dumps(rule_to_json(rule))))) == str(rule)
 
 
 def test_what_cannot_be_read():

@@ -98,15 +98,15 @@ def test_words_decide():
     (DATES, {"bins": 12, **RANGE}, None),
 ):  # fmt: skip
         _, columns, rules = read({"a": spec}, {"a": {"sdtype": "datetime", **declared}})
-        assert [rule.resolution for rule in rules.making] == ([resolution] if resolution else [])
+        assert [rule.resolution for rule in rules.deriving_rules] == ([resolution] if resolution else [])
         assert list(columns) == (["a: date", f"a: time ({resolution})"] if resolution else ["a"])
     rules = read({"a": DATES, "b": DATES, "c": DATES}, None, [Inequality("a", "b"), Equal("c", "a")])[2]
-    assert [rule.columns[0] for rule in rules.making if isinstance(rule, DateAndTime)] == ["a"]
+    assert [rule.columns[0] for rule in rules.deriving_rules if isinstance(rule, DateAndTime)] == ["a"]
     assert set(rules.made) == {"a", "b", "c"}
     assert not read({"a": DATES}, split_dates=False)[2]
     domain = {"a": {"range_min": 0, "range_max": 10, "resolution": 0.25}}
     found, _, rules = read({"a": {"sdtype": "numerical"}}, domain)
-    assert rules.making == (Multiple("a", 0.25),)
+    assert rules.deriving_rules == (Multiple("a", 0.25),)
     assert found.columns["a / 0.25"]["range_max"] == 40
 
 

@@ -6,7 +6,7 @@ import pytest
 import ruled
 
 from sdv_plausible.rules.date_and_time import DateAndTime
-from sdv_plausible.rules.rule import DerivingRule, attribute_words, check_columns, date_formats
+from sdv_plausible.rules.rule import DerivingRule, attribute_specs, check_columns, date_formats
 from sdv_plausible.table.columns.domain import Attribute
 
 
@@ -40,7 +40,7 @@ def test_words_of_attributes():
         "c": Attribute(name="c", kind="ordinal", values=("a",)),
         "b": Attribute(name="b", kind="categorical", values=(False, True)),
     }
-    words = attribute_words(known)
+    words = attribute_specs(known)
     assert words == {
         "d": {"sdtype": "datetime", "datetime_format": "%Y"}, "n": {"sdtype": "numerical", "decimal_places": 2},
         "c": {"sdtype": "ordinal"}, "b": {"sdtype": "boolean"},

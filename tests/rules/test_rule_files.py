@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 
 from sdv_plausible.rules import Allowed, Determined, Forbidden, Implies, OneHot, save_rules
 from sdv_plausible.rules.rule_document import KINDS, SHARED
-from sdv_plausible.rules.rule_files import read_rules, rule_from_dict, written
+from sdv_plausible.rules.rule_files import read_rules, rule_from_dict, rule_to_json
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
-from sdv_plausible.utils.json_schema import JsonSchemaError, read
+from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
 from tests.schemas import FILE_OF_RULES, RELEASE_FILE
 
 VALIDATOR = Draft202012Validator(FILE_OF_RULES)
@@ -66,10 +66,10 @@ def test_dates_and_decimals_come_back(tmp_path):
     for rule in DATED:
         save_rules([rule], tmp_path / "rules.json")
         (found,) = read_rules(tmp_path / "rules.json")
-        assert written(found) == written(rule)
+        assert rule_to_json(found) == rule_to_json(rule)
         assert [*map(type, (value for _, value in found.named))] == [*map(type, (v for _, v in rule.named))]
         (plain,) = json.loads((tmp_path / "rules.json").read_text())
-        assert plain == written(rule)
+        assert plain == rule_to_json(rule)
         VALIDATOR.validate([plain])
         SAVED.validate(plain)
 
@@ -105,7 +105,7 @@ ODD = (
 
 def damaged():
     others = {rule.kind: rule for rule in ruled.RULES if rule.kind not in {dated.kind for dated in DATED}}
-    for entry in [*BY_HAND, *map(written, [*others.values(), *DATED])]:
+    for entry in [*BY_HAND, *map(rule_to_json, [*others.values(), *DATED])]:
         for path in places(entry):
             if path and path != ("rule",):
                 for odd in [*ODD, "left out"]:
@@ -123,7 +123,7 @@ def test_schema_and_program_accept_the_same_rules():
     for entry in damaged():
         parts, beyond = {name: part for name, part in entry.items() if name != "rule"}, False
         try:
-            read(KINDS[entry["rule"]].form, parts, SHARED)
+            parse_with_schema(KINDS[entry["rule"]].form, parts, SHARED)
             fits = True
         except JsonSchemaError as error:
             fits, beyond = False, error.beyond
@@ -136,7 +136,7 @@ def test_schema_and_program_accept_the_same_rules():
             continue
         assert valid, entry
         if getattr(rule, "resolution", "s") is not None and max(map(len, rule.columns)) <= LONGEST_NAME:
-            SAVED.validate(written(rule))
+            SAVED.validate(rule_to_json(rule))
         seen[2] += 1
     assert min(seen) > 30
 

@@ -121,7 +121,7 @@ def test_whatever_is_made_keeps_the_rules_that_make(rows):
     whole = folded.assign(**{"one of red, green, blue": "red", "fee / 0.25": 3})
     rows_of_model = whole[[a.name for a in model]]
     back = rules.fitted(model).unfold(rows_of_model)
-    for rule in rules.making:
+    for rule in rules.deriving_rules:
         assert rule.holds(back, ruled.formats()).all(), (str(rule), back[list(rule.columns)])
 
 
@@ -176,7 +176,7 @@ def test_contradictions_are_told_before_any_row():
 def test_chains_are_made_in_order():
     rules = rule_set(ruled.RULES[::-1])
     made = set()
-    for rule in rules.making:
+    for rule in rules.deriving_rules:
         assert not (set(rule.sources) & set(rules.made)) - made
         made |= set(rule.made)
     assert made == set(rules.made)

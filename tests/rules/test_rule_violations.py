@@ -11,7 +11,7 @@ import ruled
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli.main import main
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.rules.rule_violations import rule_findings
+from sdv_plausible.rules.rules_and_declarations import rule_findings
 
 WORDS = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
 RULES = RuleSet.make(ruled.RULES, WORDS)

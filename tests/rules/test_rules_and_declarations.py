@@ -15,7 +15,7 @@ from sdv_plausible.rules.rule import DerivingRule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.rules_and_declarations import rule_entries, rules_with_declarations
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.declared.access_log import record_look
+from sdv_plausible.table.declared.access_log import record_access
 from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_domain_file
 
 
@@ -92,7 +92,7 @@ def test_a_made_column_keeps_the_mark_of_its_words(tmp_path):
             assert not claims(after, rules)
             continue
         assert claims(before, rules)
-        record_look(path, ["a", "b"], [digest(rule.to_dict()) for rule in rules])
+        record_access(path, ["a", "b"], [digest(rule.to_dict()) for rule in rules])
         assert plan_of({"a": NUMBER, "b": NUMBER}, path, rules).claims_privacy
         looked = read_domain_file(path).looked
         assert not claims(after, rules, looked=looked)

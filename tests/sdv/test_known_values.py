@@ -101,13 +101,13 @@ def test_the_law_is_that_of_each_combination(fitted, names, monkeypatch) -> None
     known = different.loc[np.repeat(different.index, 500)].reset_index(drop=True)
     at_once, alone = both(fitted, known, monkeypatch)
     assert min(p_values(at_once, alone, known)) > FALSE_ALARM
-    honest = samplers.PrefixSampler._sampled_each
+    honest = samplers.PrefixSampler._sample_each
 
     def shifted(self, known, coins):
         moved = {column: np.roll(code, 500) for column, code in known.items()}
         return honest(self, moved, coins)
 
-    monkeypatch.setattr(samplers.PrefixSampler, "_sampled_each", shifted)
+    monkeypatch.setattr(samplers.PrefixSampler, "_sample_each", shifted)
     wrong = rows_of(fitted.sample_remaining_columns(known))
     assert min(p_values(wrong, alone, known)) < FALSE_ALARM
 
@@ -169,7 +169,7 @@ def test_a_missing_cell_of_a_column_that_may_miss_is_known_and_no_two_draws_shar
             return np.zeros((len(next(iter(given.values()))), 2), dtype=np.int32)
 
     class Rules:
-        given_each = unfold = staticmethod(lambda rows: rows)
+        condition_rows = unfold = staticmethod(lambda rows: rows)
         whole = staticmethod(lambda domain: domain)
 
         def draw_each(self, number: int, rows: Any, _: Domain) -> pd.DataFrame:
@@ -177,7 +177,7 @@ def test_a_missing_cell_of_a_column_that_may_miss_is_known_and_no_two_draws_shar
             return rows(np.arange(number), 0)
 
     codec = Codec(Domain((sex, grade)))
-    rows = known_values.drawn(known, Model(), codec, Rules(), KeyedRNG.from_seed(1))  # type: ignore[arg-type]
+    rows = known_values.draw_rows(known, Model(), codec, Rules(), KeyedRNG.from_seed(1))  # type: ignore[arg-type]
     assert rows["sex"].isna().tolist() == [False, True, False, True]
     for half in (seen[:2], seen[2:]):
         assert [given for given, _ in half] == [{0: [1, 2]}, {0: [0, 2], 1: [0, 1]}]

@@ -20,7 +20,7 @@ from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords
 from sdv_plausible.rules import Forbidden
-from sdv_plausible.sdv import sampling
+from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
 from tests.flat import values
 
@@ -80,7 +80,7 @@ def strangers(rows: pd.DataFrame, points: np.ndarray) -> int:
 @pytest.mark.parametrize("test", ["deterministic", "randomized"])
 def test_every_row_has_its_own_point(monkeypatch, test):
     """Through batches, rules that draw rows again, and ids. Control: the points of the rows before."""
-    monkeypatch.setattr(sampling, "BAR_ROWS", 130)
+    monkeypatch.setattr(synthesizer, "BAR_ROWS", 130)
     rules = [Forbidden({"a": [0, 1, 2], "b": [0, 1, 2]})]
     synth = with_model(fitted(test, rules=rules), Echo)
     rows, points = synth.sample_with_points(400)

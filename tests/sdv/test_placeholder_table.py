@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.sdv.placeholder_table import hide_invented, own_transformers, reseed_generators
+from sdv_plausible.sdv.sdv_state import hide_generated, own_transformers, reseed_generators
 
 
 def transformer(is_generator: bool, **more):
@@ -37,11 +37,11 @@ def test_columns_that_sdv_invents_hold_none_of_their_values():
     number = {"sdtype": "id", "regex_format": "[0-9]{3}"}
     specs = {"name": {"sdtype": "id"}, "number": number, "kept": {"sdtype": "numerical"}}
     transformers = {"told": INVENTS, "kept": LEARNS}
-    found = hide_invented(table, specs, {"number"}, transformers)
+    found = hide_generated(table, specs, {"number"}, transformers)
     hidden = ["name", "number", "told"]
     assert not found[hidden].isin(table[hidden].to_numpy().ravel().tolist()).to_numpy().any()
     assert found["kept"].equals(table["kept"])
-    assert hide_invented(table, specs, set(), {"told": REPEATS["scale"]})["told"].equals(table["told"])
+    assert hide_generated(table, specs, set(), {"told": REPEATS["scale"]})["told"].equals(table["told"])
 
 
 def test_seeds_of_generators_are_drawn_from_coins_alone():

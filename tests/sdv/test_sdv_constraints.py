@@ -14,7 +14,7 @@ from sdv.sampling import Condition
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.rules import Implies, Inequality, Multiple, Sum
-from sdv_plausible.sdv.sdv_constraints import as_rules
+from sdv_plausible.sdv.sdv_parameters import as_rules
 
 cag = pytest.importorskip("sdv.cag")
 
@@ -61,8 +61,8 @@ def test_every_row_keeps_every_rule(storage: str) -> None:
     assert other.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release)
     assert ruled.broken(rebuilt.sample(100)) == {}
-    assert [str(rule) for rule in rebuilt._known.rules.rules] == [
-        str(rule) for rule in synth._known.rules.rules
+    assert [str(rule) for rule in rebuilt._fit_template.rules.rules] == [
+        str(rule) for rule in synth._fit_template.rules.rules
     ]
 
 

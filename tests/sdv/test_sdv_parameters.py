@@ -66,9 +66,9 @@ def test_whatever_a_fit_is_told_is_handed_on_and_no_words_of_rows_are_kept():
     """A part of a fit that no door sets anew comes back as it was read, also from a saved object."""
     anew = {"told", "specs", "side", "said", "name", "as_declared", "rounding", "public"}
     synth, entry = make(), LedgerEntry(name="a", mechanism="b", losses=(), scope="c", parts=())
-    synth._known = replace(synth._known, worst_case=entry)
+    synth._fit_template = replace(synth._fit_template, worst_case=entry)
     for one in (synth, pickle.loads(pickle.dumps(synth))):
-        known, fit = one._known, one._as_fit()
+        known, fit = one._fit_template, one._next_fit()
         assert fit.worst_case == entry
         assert {f.name for f in fields(fit) if getattr(fit, f.name) is not getattr(known, f.name)} <= anew
         assert (known.specs, known.told.columns, known.said, known.public) == ({}, {}, {}, None)

@@ -23,9 +23,9 @@ import sdv_plausible
 from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer, PublicTable
 from sdv_plausible.fitting import fit
 from sdv_plausible.fitting.object_state import TRANSIENT
-from sdv_plausible.sdv import sdv_base
+from sdv_plausible.sdv import sdv_state
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.sdv.sampling import RowCapExceededError
+from sdv_plausible.sdv.sampling_requests import RowCapExceededError
 
 pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
 MARKER = "ZZMARKER17"
@@ -197,7 +197,7 @@ def held_up(place: Any, function: str, call: Callable[[], object]) -> Iterator[N
 def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> None:
     synth = make()
     synth.fit(table())
-    with held_up(sdv_base, "stand_in_table", lambda: CALLS[name](synth)):
+    with held_up(sdv_state, "make_placeholder_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
             with pytest.raises(ValueError, match="another call that is shown rows is under way"):
@@ -326,7 +326,7 @@ def test_what_is_done_to_a_copy_changes_nothing_of_its_original(way: str, fitted
 def test_an_sdv_part_that_a_copy_shares_would_be_found(
     fitted_once: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Synth, "__copy__", Synth._alike)
+    monkeypatch.setattr(Synth, "__copy__", Synth._shallow_copy)
     for way, part in (("fit with transformers", "rows"), ("metadata", "metadata")):
         assert part in touched(pickle.loads(fitted_once), way)
 

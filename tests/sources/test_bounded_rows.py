@@ -22,7 +22,7 @@ from sdv_plausible import Budget, Person, fit_source
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sources import bounded_rows as module
-from sdv_plausible.sources.bounded_rows import bounded, of_persons
+from sdv_plausible.sources.bounded_rows import bound_locally, of_persons
 from sdv_plausible.sources.source import FrameSource, InMemoryPart
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.table.columns.cell_reader import ColumnType
@@ -169,7 +169,7 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
         folder = tmp_path / str(most)
         folder.mkdir()
         neighbours = Neighbours(rows=most, person="key")
-        kept = bounded(Stored(frame, 4), neighbours, ["key", "n"], KeyedRNG.from_seed(0), folder)
+        kept = bound_locally(Stored(frame, 4), neighbours, ["key", "n"], KeyedRNG.from_seed(0), folder)
         parts = list(kept.parts(["key", "n"]))
         assert sum(map(len, parts)) == people
         assert {int(key) for part in parts for key in part["key"]} == {LONG, LONG + 1}
@@ -215,5 +215,7 @@ def test_people_whose_names_are_intervals_are_told_apart(engine, tmp_path):
     source = rows if engine == "arrow" else pytest.importorskip("duckdb").from_arrow(rows)
     types = {"key": ColumnType(name="key", sdtype="id"), "sex": ColumnType(name="sex", sdtype="categorical")}
     person = Neighbours.parse("add_remove", Person("key", rows=2))
-    found = bounded(open_source(source, types, 20), person, ["sex"], KeyedRNG.from_os_entropy(), tmp_path)
+    found = bound_locally(
+        open_source(source, types, 20), person, ["sex"], KeyedRNG.from_os_entropy(), tmp_path
+    )
     assert sum(map(len, found.parts(["sex"]))) == 7 * 2

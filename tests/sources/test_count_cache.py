@@ -9,9 +9,9 @@ from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import Axis
-from sdv_plausible.sources import count_cache
-from sdv_plausible.sources.count_cache import CountCache
+from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.sources.source_counts import CountCache
 
 SIZES = (2, 3, 7, 20, 1)
 CODES = np.stack([np.random.default_rng(7).integers(0, size, 4000) for size in SIZES], axis=1)
@@ -50,20 +50,20 @@ def differ(asked, found):
 @given(st.lists(st.lists(COLUMNS, max_size=6), min_size=1, max_size=4), st.sampled_from([0, 100, 1 << 23]))
 def test_tables_are_those_of_a_pass(asked, most):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count_cache, "MOST_CELLS", most)
+        patch.setattr(source_counts, "MAX_TOTAL_CELLS", most)
         assert not differ(asked, CountCache(SIZES))
 
 
 def test_planted_tables_are_seen(monkeypatch):
     """The codes' own table, no copy of it, and buckets of another column."""
-    honest = count_cache._in_buckets
+    honest = source_counts._in_buckets
 
     def no_copy(table, known, axes):
         found = honest(table, known, axes)
         return table if found.shape == table.shape else found
 
     for wrong in (lambda table, *_: table.copy(), no_copy, lambda *given: honest(*given)[::-1]):
-        monkeypatch.setattr(count_cache, "_in_buckets", wrong)
+        monkeypatch.setattr(source_counts, "_in_buckets", wrong)
         assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], CountCache(SIZES))
 
 
@@ -85,7 +85,7 @@ def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch):
     assert ask([6, 8], rows=400) == 5  # of few rows, as it was asked
     assert count.passes[-1] == [(2, 10)]
     assert ask() == 5
-    monkeypatch.setattr(count_cache, "LARGEST", 50)
+    monkeypatch.setattr(source_counts, "MAX_BLOCK_CELLS", 50)
     assert ask([5, 3], [5, 7]) == 6  # codes that would have 40 cells, and 14
     assert count.passes[-1] == [(2, 20), (2, 7)]
     assert ask([7, 8]) == 7  # 140: no longer what is looked for
@@ -104,17 +104,17 @@ def test_a_fit_takes_three_passes(monkeypatch):
     declared = {name: census_like_metadata()[name] for name in rows}
     for planted in (False, True):
         if planted:
-            monkeypatch.setattr(count_cache, "MOST_CELLS", 0)
+            monkeypatch.setattr(source_counts, "MAX_TOTAL_CELLS", 0)
         passes.clear()
         fit_source(rows, None, declared, epsilon=100, random_state=3, allow_no_claim=True)
         assert (len(passes) == 3) is not planted
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(count_cache, "MOST_CELLS", 200)
+    monkeypatch.setattr(source_counts, "MAX_TOTAL_CELLS", 200)
     found, count = CountCache(SIZES), Counting()
     for _ in range(2):
         list(found.tables([[AXES[7], AXES[8]], [AXES[3]]], 4000, count))  # 140 and 20 cells
         list(found.tables([[AXES[3]]], 4000, count))
     assert count.passes == [[(4, 10), (20,)], [(20,)], [(4, 10), (20,)]]
-    assert found._cells == 20 + count_cache.BESIDE  # 140 and as many beside them would be more
+    assert found._cells == 20 + source_counts.ARRAY_OVERHEAD  # 140 and as many beside them would be more

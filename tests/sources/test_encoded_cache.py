@@ -16,10 +16,10 @@ from sdv_plausible import Budget, fit_source
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import progress
-from sdv_plausible.sources.encoded_cache import keep_codes
+from sdv_plausible.sources.encoded_cache import cache_codes
 from sdv_plausible.sources.source import FrameSource, RereadSource
 from sdv_plausible.sources.source_counts import PartEncoder
-from sdv_plausible.table.columns.cell_reader import PLAIN
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING
 
 CODER = PartEncoder(DOMAIN, RuleSet(), KeyedRNG.from_seed(1))
 
@@ -28,7 +28,7 @@ def test_tables_are_those_of_the_rows(tmp_path):
     for n in (0, 1, 700):
         folder = tmp_path / str(n)
         folder.mkdir()
-        kept = keep_codes(FrameSource(FRAME.iloc[:n], 100), CODER, NAMES, folder)
+        kept = cache_codes(FrameSource(FRAME.iloc[:n], 100), CODER, NAMES, folder)
         assert agree(kept, whole(FRAME.iloc[:n]))
         assert kept.num_rows() == n
         files = sorted(folder.iterdir())
@@ -59,10 +59,10 @@ def test_nothing_is_left(tmp_path, monkeypatch):
 def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_read_again(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(progress, "EVERY", 0)
+    monkeypatch.setattr(progress, "INTERVAL", 0)
     source, told = FrameSource(FRAME, 100), []
     source.progress = progress.Progress(told.append)
-    list(keep_codes(RereadSource(source, {}, PLAIN), CODER, NAMES, tmp_path).tables(SETS))
+    list(cache_codes(RereadSource(source, {}, PLAIN_SPELLING), CODER, NAMES, tmp_path).tables(SETS))
     passes = [line.partition(" rows")[0] for line in told]
     assert passes[-1] == f"pass 2, {len(FRAME):,}"
     assert "pass 1, 100" in passes

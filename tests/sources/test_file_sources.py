@@ -12,9 +12,8 @@ from tables import COLUMNS, DECLARED, table
 from sdv_plausible import fit_source
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.file_patterns import files_of
 from sdv_plausible.sources.source_columns import SourceColumns
-from sdv_plausible.sources.source_types import open_source
+from sdv_plausible.sources.source_types import files_of, open_source
 from sdv_plausible.table.declared.column_types import column_types
 
 FRAME = table(30)

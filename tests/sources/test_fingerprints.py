@@ -33,7 +33,7 @@ def test_order_parts_and_types_of_codes_do_not_matter(seed, cut, random):
     order = np.array(random.sample(range(len(rows)), len(rows)))
     parts = np.asfortranarray(rows[order[:cut]]), np.asfortranarray(rows[order[cut:]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprints, "AT_ONCE", 64)
+        patch.setattr(fingerprints, "BLOCK_ROWS", 64)
         assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
     assert rows.min() == -1
     for kind in (np.int8, np.int16, np.int64):

@@ -53,7 +53,7 @@ IN_ORDER = {
 class Pass:
     """What one pass over the parts did: for each number a part was given, the streams that it drew from."""
 
-    work: str
+    task: str
     inner: str
     parts: list[tuple[int, frozenset[bytes]]] = field(default_factory=list)
 
@@ -79,13 +79,13 @@ def watched(given=None):
     draw = KeyedRNG._draw
 
     def watching(count):
-        def counted(work, part, number):
+        def counted(task, part, number):
             drawn.clear()
             number = number if given is None else given
-            found = count(work, part, number)
+            found = count(task, part, number)
             if len(getattr(part, "rows", part)):
-                held_alive.append(work)  # or another pass's work would get its identity
-                one = passes.setdefault(id(work), Pass(type(work).__name__, innermost(work)))
+                held_alive.append(task)  # or another pass's work would get its identity
+                one = passes.setdefault(id(task), Pass(type(task).__name__, innermost(task)))
                 one.parts.append((number, frozenset(drawn)))
             return found
 
@@ -107,11 +107,11 @@ def watched(given=None):
     found.extend(passes.values())
 
 
-def innermost(work):
+def innermost(task):
     """Kind of the work that others pass parts on to."""
-    while hasattr(work, "work") or hasattr(work, "counted"):
-        work = work.work if hasattr(work, "work") else work.counted
-    return type(work).__name__
+    while hasattr(task, "task") or hasattr(task, "counted"):
+        task = task.task if hasattr(task, "task") else task.counted
+    return type(task).__name__
 
 
 def passes_of(engine, kept=None, given=None):
@@ -141,7 +141,7 @@ def in_this_process():
 
 def faults(passes):
     """Kinds of work in which parts share a number or a stream."""
-    return [one.work for one in passes if one.shared or len(set(one.numbers)) < len(one.numbers)]
+    return [one.task for one in passes if one.shared or len(set(one.numbers)) < len(one.numbers)]
 
 
 KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="home")}
@@ -167,7 +167,7 @@ def test_parts_of_one_number_are_caught():
         ("people", {"DistributeRows"}),
     ):
         passes = passes_of("pandas", KEPT[kept], given=0)
-        assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
+        assert drawing <= {one.task for one in passes if one.shared} <= set(faults(passes))
 
 
 def works(modules):
@@ -196,7 +196,7 @@ def kinds_of_work(modules):
 def test_every_kind_of_work_that_draws_is_among_them():
     cases = [("pandas", kept) for kept in KEPT] + [("spark", "people")]
     passes = [one for engine, kept in cases for one in passes_of(engine, KEPT[kept])]
-    drawing = {one.work for one in passes if any(streams for _, streams in one.parts)}
+    drawing = {one.task for one in passes if any(streams for _, streams in one.parts)}
     assert kinds_of_work(modules()) == drawing
     assert kinds_of_work([sys.modules[__name__]]) == {"Planted"}
 

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import count_cache
+from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.fingerprints import fingerprint
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_counts import PartEncoder, SourceCounts
@@ -161,7 +161,7 @@ def test_the_narrow_type_holds_every_code_and_strangers():
         values = tuple(f"v{i}" for i in range(number))
         domain = Domain((Attribute(name="x", kind="categorical", values=values),))
         frame = pd.DataFrame({"x": [values[0], values[number // 2], values[-1], *["stranger"] * 99]})
-        codes, told = PartEncoder(domain, RuleSet(), KeyedRNG.from_seed(number)).coded(frame, 0)
+        codes, told = PartEncoder(domain, RuleSet(), KeyedRNG.from_seed(number)).encode_all(frame, 0)
         assert codes[:3, 0].tolist() == [0, number // 2, number - 1]
         assert ((codes >= 0) & (codes < number)).all()
         assert len(np.unique(codes[3:])) > min(number, 20) / 2  # 99 draws; few of many: less than 1e-9
@@ -181,8 +181,8 @@ def test_a_table_that_changes_is_refused_and_not_remembered(change, monkeypatch)
             self._table = CHANGES[change](self._table)
             return super().pieces(names)
 
-    for most in (count_cache.MOST_CELLS, 0):
-        monkeypatch.setattr(count_cache, "MOST_CELLS", most)
+    for most in (source_counts.MAX_TOTAL_CELLS, 0):
+        monkeypatch.setattr(source_counts, "MAX_TOTAL_CELLS", most)
         found = counts(Changing(FRAME, 100))
         next(found.tables(SETS))
         if most:

@@ -22,12 +22,12 @@ from sdv_plausible.queries.count_queries import shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import file_sources, worker_pool
 from sdv_plausible.sources import source as source_module
-from sdv_plausible.sources.bounded_rows import bounded
-from sdv_plausible.sources.encoded_cache import EncodeTask, StoreCodesTask, keep_codes
+from sdv_plausible.sources.bounded_rows import bound_locally
+from sdv_plausible.sources.encoded_cache import EncodeTask, StoreCodesTask, cache_codes
 from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.sources.source_counts import CountTablesTask, PartEncoder, SourceCounts
 from sdv_plausible.sources.source_types import open_source
-from sdv_plausible.sources.worker_pool import WorkerPool, packed
+from sdv_plausible.sources.worker_pool import WorkerPool, compact
 from sdv_plausible.table.contribution_bounding import name_hash
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.utils import counting
@@ -40,7 +40,7 @@ PIECES = 70
 def tables(source, folder, *, kept):
     if kept:
         folder.mkdir()
-    counts = keep_codes(source, CODER, NAMES, folder) if kept else SourceCounts(source, CODER, NAMES)
+    counts = cache_codes(source, CODER, NAMES, folder) if kept else SourceCounts(source, CODER, NAMES)
     return [found.ravel().tolist() for found in counts.tables(SETS)]
 
 
@@ -51,7 +51,7 @@ def test_three_workers_count_as_one(engine, kept, tmp_path):
     if kept and not isinstance(source, LocalSource):
         pytest.skip("codes of rows on other machines are kept there")
     one = tables(source, tmp_path / "one", kept=kept)
-    source.crew = WorkerPool(3)
+    source.worker_pool = WorkerPool(3)
     assert tables(source, tmp_path / "three", kept=kept) == one
 
 
@@ -87,17 +87,17 @@ def test_what_travels_is_no_more_than_what_was_asked(engine, tmp_path, monkeypat
     """Other processes send tables of the sets; of this one's threads the larger ones are added, as is faster."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
-    found, honest = [], CountTablesTask.packed
+    found, honest = [], CountTablesTask.compact
 
     def noted(work, counts):
         found.append((work, honest(work, counts)))
         return found[-1][1]
 
-    monkeypatch.setattr(CountTablesTask, "packed", noted)
+    monkeypatch.setattr(CountTablesTask, "compact", noted)
     if source.on_cluster:  # in this process, to see what its tasks give
-        monkeypatch.setattr(source, "total", lambda work, names: packed(work, work.count(FRAME, 0)))
+        monkeypatch.setattr(source, "total", lambda work, names: compact(work, work.count(FRAME, 0)))
     counts = SourceCounts(source, CODER, NAMES)
-    source.crew = WorkerPool(1)
+    source.worker_pool = WorkerPool(1)
     assert counts.num_rows() == len(FRAME)
     list(counts.tables(SETS))
     work, sent = found[-1]
@@ -116,10 +116,10 @@ def as_file(kind, folder):
 PROGRAM = f"""
 import sys
 from sdv_plausible import fit_source
-from sdv_plausible.sources import found_files, source
+from sdv_plausible.sources import file_sources, source
 from sdv_plausible.table.files import csv_files
 print('once')
-source.FEW, source.MANY, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 2, 1, 100
+source.SHARES_BEFORE_PROCESSES, source.MIN_PIECES_FOR_PROCESSES, file_sources.TEXT_ROWS, csv_files.BLOCK = 1, 2, 1, 100
 columns, declared = {COLUMNS!r}, {DECLARED!r}
 fits = [fit_source(sys.argv[1], columns, declared, workers=w, random_state=0, allow_no_claim=True, scratch='scratch', rows=200)
         for w in (1, 2)]
@@ -142,12 +142,12 @@ def test_processes_that_count_never_run_the_users_program(kind, tmp_path):
 def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypatch):
     """The fit of the app is one: its threads count."""
     monkeypatch.setattr(file_sources, "TEXT_ROWS", 100)
-    monkeypatch.setattr(source_module, "FEW", 0)
-    monkeypatch.setattr(source_module, "MANY", 2)
+    monkeypatch.setattr(source_module, "SHARES_BEFORE_PROCESSES", 0)
+    monkeypatch.setattr(source_module, "MIN_PIECES_FOR_PROCESSES", 2)
     monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
     source = open_source(as_file(kind, tmp_path), column_types(DECLARED, COLUMNS), 100)
     assert isinstance(source, LocalSource)
-    source.crew, seen, honest = WorkerPool(2), set(), Sizes.count
+    source.worker_pool, seen, honest = WorkerPool(2), set(), Sizes.count
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
     assert len(seen) > 1
@@ -165,9 +165,9 @@ class Where:
 
 def test_this_process_counts_beside_the_others(tmp_path, monkeypatch):
     """The first share starts a process, the second is counted here."""
-    monkeypatch.setattr(source_module, "MANY", 2)
+    monkeypatch.setattr(source_module, "MIN_PIECES_FOR_PROCESSES", 2)
     source = open_source(as_file("parquet", tmp_path), column_types(DECLARED, COLUMNS), 100)
-    source.crew = WorkerPool(2)
+    source.worker_pool = WorkerPool(2)
     found = source.total(Where(), ["age"])
     assert len(found) == 2
     assert os.getpid() in found
@@ -196,9 +196,11 @@ def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(tmp_path):
     frame = FRAME.assign(key=[f"k{i % 300}" for i in range(900)])
     for workers in (1, 3):
         source, folder = FrameSource(frame, PIECES), tmp_path / str(workers)
-        source.crew = WorkerPool(workers)
+        source.worker_pool = WorkerPool(workers)
         folder.mkdir()
-        found = bounded(source, Neighbours(rows=2, person="key"), list(frame), KeyedRNG.from_seed(3), folder)
+        found = bound_locally(
+            source, Neighbours(rows=2, person="key"), list(frame), KeyedRNG.from_seed(3), folder
+        )
         rows = pd.concat(found.parts(list(frame)), ignore_index=True)
         assert set(rows.groupby("key").size()) == {2}
         assert len(rows) == 600
@@ -243,7 +245,7 @@ def test_an_error_ends_the_pass(broken):
             return one + other
 
     source, before = Breaks(FRAME, 10), set(threading.enumerate())
-    source.crew = WorkerPool(2)
+    source.worker_pool = WorkerPool(2)
     with pytest.raises(KeyError, match="broken"):
         source.total(Work(), ["age"])
     assert {thread for thread in threading.enumerate() if not thread.daemon} <= before  # tqdm has one
@@ -254,7 +256,11 @@ def test_all_cores_by_default_and_what_is_no_number_of_workers_is_refused(monkey
         with pytest.raises(ValueError, match=r"workers \("):
             fit_source(FRAME, COLUMNS, DECLARED, workers=workers)
     monkeypatch.setattr("joblib.cpu_count", lambda: 7)
-    assert (WorkerPool.of(None).workers, WorkerPool.of(2).workers, worker_pool.ALONE.workers) == (7, 2, 1)
+    assert (WorkerPool.of(None).workers, WorkerPool.of(2).workers, worker_pool.SINGLE_WORKER.workers) == (
+        7,
+        2,
+        1,
+    )
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no safe path")

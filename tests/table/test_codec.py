@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table import codec
-from sdv_plausible.table.cells.dates import NANOSECONDS, from_clocks, on_clocks
+from sdv_plausible.table.cells.dates import NANOSECONDS, local_to_utc, utc_to_local
 from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -339,8 +339,11 @@ def decoded_plainly(attribute, codes, coins):
     numbers = low.copy()
     if len(wide):
         draw, zone = column._draw if attribute.rounding is None else column._draw_rounded, attribute.time_zone
-        first, last = on_clocks(low[wide], zone), on_clocks(high[wide], zone)  # dates as clocks show them
-        drawn = from_clocks(draw(first, np.maximum(first, last), coins), zone)
+        first, last = (
+            utc_to_local(low[wide], zone),
+            utc_to_local(high[wide], zone),
+        )  # dates as clocks show them
+        drawn = local_to_utc(draw(first, np.maximum(first, last), coins), zone)
         numbers[wide] = np.clip(drawn, low[wide], high[wide])
     if attribute.kind == "datetime":
         return column._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))

@@ -17,7 +17,12 @@ from scipy import stats
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.cells.canonical_forms import canonical
-from sdv_plausible.table.contribution_bounding import choose_rows, identities, person_entry, unknown_persons
+from sdv_plausible.table.contribution_bounding import (
+    choose_rows,
+    person_entry,
+    person_keys,
+    unknown_persons_entry,
+)
 
 ALARM, MISSED = (
     1e-6,
@@ -113,12 +118,12 @@ def test_a_person_has_one_name_however_it_is_stored():
 
 
 def test_entries_say_what_is_done_and_what_is_not_known():
-    assert person_entry(Neighbours()) == unknown_persons(Neighbours()) == []
+    assert person_entry(Neighbours()) == unknown_persons_entry(Neighbours()) == []
     (entry,) = person_entry(Neighbours(rows=4, person="home"))
     assert (entry.status, entry.parts) == ("declared", ())
     assert "at most 4 of the rows of each value of home" in entry.mechanism
     assert "more than 4 rows count as if they had 4" in entry.note
-    (entry,) = unknown_persons(Neighbours(rows=4, person="home"))
+    (entry,) = unknown_persons_entry(Neighbours(rows=4, person="home"))
     assert entry.status == "no claim"
 
 
@@ -140,7 +145,7 @@ def test_people_with_long_numbers_are_not_one():
         if other == first:
             continue  # long doubles are doubles here
         names = pd.Series([first, other] * 5, dtype=object)
-        assert len(set(identities(names))) == 2
+        assert len(set(person_keys(names))) == 2
         assert len(choose_rows(names, 5, KeyedRNG.from_seed(0))) == 10
         assert len({canonical(name) for name in names}) == 1 or isinstance(first, Fraction)  # the control
 
@@ -153,7 +158,7 @@ def test_a_tuple_that_holds_a_rounded_number_names_nobody():
     ]  # fmt: skip
     names = [name for number in rounded for name in ((1, number), (number, 1), (1, 2, number))]
     told = [(1, 2.0**53 - 1), (1, np.float32(2**24 - 1)), (2**60, "x"), (Decimal(2**60), 1), (0.5, 1)]
-    found = identities(pd.Series([*names, *told], dtype=object))
+    found = person_keys(pd.Series([*names, *told], dtype=object))
     assert [name is None for name in found] == [True] * len(names) + [False] * len(told)
     assert len({*found[len(names) :]}) == len(told)
 
@@ -173,8 +178,8 @@ def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody():
         numbers = pd.Series([7.0, 2.0**bits - 1, 2.0**bits])
         few = numbers.astype("float32" if stored in ("category", "object") else stored)
         few = pd.Series(list(few.to_numpy()), dtype=object) if stored == "object" else few.astype(stored)
-        assert [name is None for name in identities(few)] == [False, False, True]
-        assert None not in identities(numbers)
+        assert [name is None for name in person_keys(few)] == [False, False, True]
+        assert None not in person_keys(numbers)
 
 
 def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons():
@@ -182,7 +187,7 @@ def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons():
     counts = pa.array([-(2**63) + 1, 2**63 - 1, 0, 86_400, -(2**63) + 2] * 2, "int64")
     for kind, unit in itertools.product((pa.timestamp, pa.duration), ("s", "ms", "us", "ns")):
         column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([counts.view(kind(unit))])))
-        names = identities(column)
+        names = person_keys(column)
         if kind is pa.duration:
             assert set(names) == {None}
             continue

@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.table.data_checks import MIN_CELLS, check_columns, mostly_outside, often_cut
+from sdv_plausible.table.data_checks import (
+    MIN_CELLS,
+    check_columns,
+    columns_mostly_outside,
+    columns_often_truncated,
+)
 from sdv_plausible.table.declared.specifications import declare
 
 FINE = {"range_values": ["f", "m"]}
@@ -101,9 +106,9 @@ def test_a_fit_warns_by_name_alone_and_the_release_is_the_same():
 
 def test_few_cells_and_few_strangers_are_no_reason_to_warn():
     known = {"x": declare("x", FINE, None, 100)}
-    assert mostly_outside(pd.DataFrame({"x": ["x"] * (MIN_CELLS - 1)}), known) == []
-    assert mostly_outside(pd.DataFrame({"x": ["x"] * MIN_CELLS}), known) == ["x"]
-    assert mostly_outside(pd.DataFrame({"x": ["x", "f"] * 50}), known) == []
+    assert columns_mostly_outside(pd.DataFrame({"x": ["x"] * (MIN_CELLS - 1)}), known) == []
+    assert columns_mostly_outside(pd.DataFrame({"x": ["x"] * MIN_CELLS}), known) == ["x"]
+    assert columns_mostly_outside(pd.DataFrame({"x": ["x", "f"] * 50}), known) == []
 
 
 def test_whole_numbers_that_cut_off_digits_are_named_to_the_holder():
@@ -114,5 +119,5 @@ def test_whole_numbers_that_cut_off_digits_are_named_to_the_holder():
             said = fitted([5.32, 7.97] * 50, {"x": {**ends, **digits}, "y": FINE})[1]
             assert any("x: digits after the point are cut off" in text for text in said) == (not digits)
     known = {"x": declare("x", words, None, 100)}
-    assert often_cut(pd.DataFrame({"x": [5.5, *[7.0] * 9] * 10}), known) == []
-    assert often_cut(pd.DataFrame({"x": [5.5, 5.5, *[7.0] * 8] * 10}), known) == ["x"]
+    assert columns_often_truncated(pd.DataFrame({"x": [5.5, *[7.0] * 9] * 10}), known) == []
+    assert columns_often_truncated(pd.DataFrame({"x": [5.5, 5.5, *[7.0] * 8] * 10}), known) == ["x"]

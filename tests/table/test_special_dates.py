@@ -10,7 +10,7 @@ from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.cells.date_texts import FORMATS, far_dates, read_date
+from sdv_plausible.table.cells.dates import FORMATS, read_date, sentinel_texts
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import declared_attribute
 
@@ -159,6 +159,6 @@ def test_read_off_the_rows_it_is_a_value():
 def test_usual_dates_for_never_are_written_as_their_column():
     """Of every format that shows whole years, and only of these; each is a date, and beyond nanoseconds."""
     for form in FORMATS:
-        found = far_dates(form)
+        found = sentinel_texts(form)
         assert bool(found) == ("%Y" in form)
         assert all(read_date(text, form).year >= 2999 for text in found)

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
-from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability, theorem1
+from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability, theorem1
 
 
 class DirectedLoss(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import cover
+from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability
 from sdv_plausible.privacy.accounting.released_rows import COARSE, FINE, RowByRow
-from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 
 _NEGLIGIBLE = 45.0  # groups whose rows appear with probability below exp(-45) are lumped together
 

@@ -2,7 +2,7 @@
 
 The floor q, the number of rows N and a budget of T attempts are public; if N acceptances are not reached
 within T attempts, an error is raised and nothing is released. Releases have a floor by construction instead
-(:mod:`sdv_plausible.privacy.accounting.theorem1`). Proofs: ``docs/explanation/proofs/pass_rate.md``.
+(:mod:`sdv_plausible.privacy.accounting.paper_theorems`). Proofs: ``docs/explanation/proofs/pass_rate.md``.
 """
 
 from bisect import bisect_right

@@ -8,7 +8,7 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, SLACK, hockey_stick
 
 from sdv_plausible.extensions.audit.disclosure import exact
-from sdv_plausible.privacy.accounting.theorem1 import theorem1
+from sdv_plausible.privacy.accounting.paper_theorems import theorem1
 from theory.conditional_release import conditional_release
 
 A = Fraction(1, 5)  # exp(-epsilon0), rational

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from killing import READY, SIGNALS, ended, waiting
 
-from sdv_plausible.utils.atomic_files import PREFIX, exits_on_signals, locked, part_folder, write_whole
+from sdv_plausible.utils.atomic_files import PREFIX, exits_on_signals, locked, part_folder, write_atomically
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and signals are POSIX's")
 ASKED = [number for number in SIGNALS if number != getattr(signal, "SIGKILL", None)]
@@ -21,13 +21,13 @@ ASKED = [number for number in SIGNALS if number != getattr(signal, "SIGKILL", No
 
 def test_a_file_is_written_and_nothing_stays_beside_it(tmp_path):
     for content in ("grüezi", lambda path: path.write_text("grüezi", encoding="utf-8")):
-        write_whole(tmp_path / "a.txt", content)  # the second time it replaces the first
+        write_atomically(tmp_path / "a.txt", content)  # the second time it replaces the first
         assert (tmp_path / "a.txt").read_bytes() == "grüezi".encode()
         assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-    write_whole(str(tmp_path / "b.txt"), "")
+    write_atomically(str(tmp_path / "b.txt"), "")
     assert (tmp_path / "b.txt").read_bytes() == b""
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "none" / "a.txt", "x")
+        write_atomically(tmp_path / "none" / "a.txt", "x")
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -40,10 +40,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
             raise error
 
         with pytest.raises(error):
-            write_whole(tmp_path / "a.txt", half)
+            write_atomically(tmp_path / "a.txt", half)
         assert (tmp_path / "a.txt").read_text() == "old"
         with pytest.raises(error):
-            write_whole(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
+            write_atomically(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
         assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
@@ -56,7 +56,7 @@ def test_a_full_disk_is_told_with_the_file_that_was_to_be_there(tmp_path, monkey
     target = tmp_path / "a.txt"
     for content in (lambda path: full(()), lambda path: full((str(path),))):
         with pytest.raises(OSError, match=rf"No space left on device: '{target}'$"):
-            write_whole(target, content)
+            write_atomically(target, content)
     with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}'$"), part_folder(tmp_path):
         full(())
     other = r"No space left on device: '/elsewhere'$"  # one that names its file keeps it
@@ -66,7 +66,7 @@ def test_a_full_disk_is_told_with_the_file_that_was_to_be_there(tmp_path, monkey
         raise OSError("disk")
     monkeypatch.setattr(tempfile, "mkdtemp", lambda dir, prefix: full((f"{dir}/{prefix}x",)))
     with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}'$"):
-        write_whole(target, "x")
+        write_atomically(target, "x")
     assert not list(tmp_path.iterdir())
 
 
@@ -96,7 +96,7 @@ def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
     path.write_text("everybody may read this")
     path.chmod(0o644)
     for content in ("a real row", lambda place: place.write_text("another")):
-        write_whole(path, content, owner_only=True)
+        write_atomically(path, content, owner_only=True)
         assert mode_of(path) == 0o600
 
 
@@ -138,14 +138,14 @@ def test_a_file_written_anew_is_for_those_who_could_read_the_old_one(tmp_path):
         path.write_text("old")
         path.chmod(mode)
         os.utime(path, (written, written))
-        write_whole(path, "new")
+        write_atomically(path, "new")
         assert path.read_text() == "new"
         assert mode_of(path) == mode
         assert path.stat().st_mtime > written  # and no older than it is
         path.unlink()
     before = os.umask(0o027)
     try:
-        write_whole(path, "new")
+        write_atomically(path, "new")
     finally:
         os.umask(before)
     assert mode_of(path) == 0o640  # as any program's new file
@@ -164,7 +164,7 @@ def test_a_file_written_anew_stays_with_its_group_or_is_for_none(tmp_path, monke
     path.chmod(0o664)
     if not may:  # what somebody is told who is not in the group
         monkeypatch.setattr(os, "chown", lambda *_: (tmp_path / "none").stat())
-    write_whole(path, "new")
+    write_atomically(path, "new")
     assert (path.stat().st_gid == group, mode_of(path)) == ((True, 0o664) if may else (False, 0o604))
 
 
@@ -182,7 +182,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path, is_there):
         seen.append(place.name)
         place.write_text("new")
 
-    write_whole(link, write)
+    write_atomically(link, write)
     assert seen == ["people.release"]  # its ending may say how it is written
     assert link.readlink() == Path("store/7")
     assert not target.is_symlink()
@@ -198,7 +198,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_its_folder(tmp_pa
     inodes = lambda: {path: path.stat().st_ino, tmp_path: tmp_path.stat().st_ino}  # noqa: E731
     monkeypatch.setattr(os, "fsync", lambda descriptor: done.append(os.fstat(descriptor).st_ino))
     monkeypatch.setattr(Path, "replace", lambda *paths: (done.append("named"), replace(*paths)))
-    write_whole(path, lambda place: place.write_text("new"))
+    write_atomically(path, lambda place: place.write_text("new"))
     assert done == [inodes()[path], "named", inodes()[tmp_path]]
 
 
@@ -215,12 +215,12 @@ def test_a_new_file_replaces_none(tmp_path, monkeypatch, has_links):
         monkeypatch.setattr(os, "link", no_links)
     os.umask(umask := os.umask(0))
     for place, target in ((path, path), (link, old)):
-        write_whole(place, "first", replace=False)
+        write_atomically(place, "first", replace=False)
         with pytest.raises(FileExistsError):
-            write_whole(place, "second", replace=False)
+            write_atomically(place, "second", replace=False)
         assert target.read_text() == "first"
         assert mode_of(target) == 0o666 & ~umask
-    write_whole(tmp_path / "rows", "a real row", owner_only=True, replace=False)
+    write_atomically(tmp_path / "rows", "a real row", owner_only=True, replace=False)
     assert mode_of(tmp_path / "rows") == 0o600
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "old", "people.release", "rows"]
 
@@ -239,7 +239,7 @@ def test_of_two_new_files_at_once_one_is_there(tmp_path, monkeypatch, has_links)
                 both.wait(60)
 
             try:
-                write_whole(path, content, replace=replace)
+                write_atomically(path, content, replace=replace)
                 told.append(number)
             except FileExistsError:
                 told.append("")
@@ -267,7 +267,7 @@ def test_what_is_not_a_dead_programs_folder_stays(tmp_path):
     (place / f"{PREFIX}file").write_text("x")
     with part_folder(place) as used, part_folder(place):
         (used / "rows").write_text("x")
-        write_whole(place / "new", "x")
+        write_atomically(place / "new", "x")
         assert (used / "rows").exists()
     left = {"precious", "thesis", "new", f"{PREFIX}link", f"{PREFIX}file"}
     assert {path.name for path in place.iterdir()} == left

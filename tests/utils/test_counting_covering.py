@@ -31,7 +31,7 @@ def asked(draw):
 @settings(max_examples=150, deadline=None)
 def test_every_table_is_that_of_counting_it_alone(case):
     digits, bases, sets, most, bound = case
-    small = {"LARGEST": most, "KEYS_AT_ONCE": 64, "ROWS_PER_CELL": 1, "MOST_CELLS": bound}
+    small = {"MAX_BLOCK_CELLS": most, "KEYS_AT_ONCE": 64, "MIN_ROWS_PER_CELL": 1, "MAX_TOTAL_CELLS": bound}
     with mock.patch.multiple(covering, **small):
         made = covering.Covering.of(sets, bases, len(digits[0]))
         found = list(made.tables(made.counts(digits, len(digits[0]))))

@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from sdv_plausible.table.declared.spec_words import check_words
-from sdv_plausible.utils.error_messages import one_line, unhashable_types
+from sdv_plausible.table.declared.specifications import check_spec
+from sdv_plausible.utils.text_output import one_line, unhashable_types
 
 
 def caught(act):
@@ -18,7 +18,7 @@ def caught(act):
 
 
 def test_ours_are_shown_and_those_of_others_only_before_rows_are_read(tmp_path):
-    ours = caught(lambda: check_words("age", {"bins": -1}))
+    ours = caught(lambda: check_spec("age", {"bins": -1}))
     others = caught(lambda: json.loads("Basel"))
     assert one_line(ours, True) == one_line(ours, False) == str(ours)
     assert "Expecting value" in one_line(others, False)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sdv_plausible.utils.file_names import broken_rule, colliding, file_in
+from sdv_plausible.utils.file_paths import find_collision, path_in_folder, violated_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 
 def test_names_that_lead_elsewhere_break_a_rule():
-    assert [name for name in TABLE_NAMES if broken_rule(name) is None] == []
-    assert [name for name in ORDINARY_NAMES if broken_rule(name) is not None] == []
-    assert [pair for pair in COLLIDING if colliding(pair) != pair] == []
-    assert colliding(ORDINARY_NAMES) is None
+    assert [name for name in TABLE_NAMES if violated_rule(name) is None] == []
+    assert [name for name in ORDINARY_NAMES if violated_rule(name) is not None] == []
+    assert [pair for pair in COLLIDING if find_collision(pair) != pair] == []
+    assert find_collision(ORDINARY_NAMES) is None
 
 
 def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path):
@@ -22,11 +22,11 @@ def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path):
     for name, target in (("there", victim), ("gone", tmp_path / "new.csv")):
         (folder / f"{name}.csv").symlink_to(target)
         with pytest.raises(ValueError, match="is a link that leads out of its folder: remove it"):
-            file_in(folder, name, ".csv")
+            path_in_folder(folder, name, ".csv")
     (folder / "near.csv").symlink_to(folder / "other.csv")
     (tmp_path / "alias").symlink_to(folder)
     for there in (folder, tmp_path / "alias"):  # which the user named
-        assert file_in(there, "near", ".csv") == there / "near.csv"
+        assert path_in_folder(there, "near", ".csv") == there / "near.csv"
     for name in TABLE_NAMES:
         with pytest.raises(ValueError, match="the file name .* must"):
-            file_in(folder, name, ".csv")
+            path_in_folder(folder, name, ".csv")

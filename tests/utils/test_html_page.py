@@ -17,13 +17,12 @@ from markupsafe import Markup, escape
 
 import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
-import sdv_plausible.extensions.audit.results
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.sections import Distances
+import sdv_plausible.extensions.audit.auditing
+from sdv_plausible.evaluation.page.sections import DistanceSection, GuaranteeSection
 from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
-from sdv_plausible.utils.html_page import HtmlPage, PageSection
+from sdv_plausible.utils.html_templates import HtmlPage, PageSection
 
 HOSTILE = "\"'><planted on=1>&amp;{{ 1 // 0 }}{% endfor %}</script>"
 ROOMS = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy", "sdv_plausible.extensions.audit")
@@ -58,16 +57,16 @@ def hostile(kind):
 def sections():
     entry = dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE)
     known = {"not_covered": (HOSTILE,), "claimed": True, "covers_structure": False}
-    guarantee = Guarantee(words=hostile(LedgerText), entries=(entry,), **known)
-    others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not Guarantee]
-    (distances,) = [one for one in others if isinstance(one, Distances)]
+    guarantee = GuaranteeSection(words=hostile(LedgerText), entries=(entry,), **known)
+    others = [hostile(kind) for kind in PageSection.__subclasses__() if kind is not GuaranteeSection]
+    (distances,) = [one for one in others if isinstance(one, DistanceSection)]
     return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
 
 
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
     texts = dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE)
-    shown = HtmlPage(rooms=ROOMS, sections=sections(), **texts)
+    shown = HtmlPage(template_packages=ROOMS, sections=sections(), **texts)
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
             patch.setattr(html_templates, "environment", lambda *_, **__: templates)

@@ -20,17 +20,22 @@ from sdv_plausible import (
     verify,
 )
 from sdv_plausible.cli import report, sample
-from sdv_plausible.cli.fit_options import read_object
 from sdv_plausible.cli.main import main
+from sdv_plausible.cli.run_fit import read_object
 from sdv_plausible.extensions.standards import card_command, registry_command
-from sdv_plausible.extensions.standards.signing import new_key, public_file, secret_key
+from sdv_plausible.extensions.standards.attestation import new_key, public_file, secret_key
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.rules.rule_files import read_rules
-from sdv_plausible.table.declared.access_log import note_look
-from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
+from sdv_plausible.table.declared.access_log import log_access
+from sdv_plausible.table.declared.codebook import CODEBOOK_FORMATS, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import domain_document
-from sdv_plausible.utils.input_files import check_given, open_given, read_given, text_of
+from sdv_plausible.table.declared.declarations import as_domain_file
+from sdv_plausible.utils.file_paths import (
+    check_regular_file,
+    open_regular_file,
+    read_regular_file,
+    read_text_file,
+)
 
 pytestmark = [
     pytest.mark.timeout(60),  # a pipe that is opened and waited for
@@ -57,14 +62,14 @@ PLACES = {
     "statement": lambda folder, path: attested(folder, path, "attestation"),
     "secret key": lambda _, path: secret_key(path),
     "saved domain": lambda _, path: Domain.load(path),
-    "domain": lambda _, path: domain_document(path),
-    "look": lambda _, path: note_look(path, ["a"]),
+    "domain": lambda _, path: as_domain_file(path),
+    "look": lambda _, path: log_access(path, ["a"]),
     "metadata": lambda _, path: column_types(None, path),
     "rules": lambda _, path: read_rules(path),
     "counts": lambda _, path: read_counts(path),
     "SDMX": lambda _, path: read_sdmx(path, {"SEX": "sex"}),
     "code book": lambda _, path: read_codebook(path.rename(path.with_suffix(".json"))),
-    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in FORMS},
+    **{f"code book in {form}": lambda _, path, form=form: read_codebook(path, form) for form in CODEBOOK_FORMATS},
     "secret": lambda _, path: sample._secret(path),
     "ledger of a report": lambda _, path: report._guarantee(
         type("Options", (), {"release": None, "ledger": path})()
@@ -103,37 +108,38 @@ def test_a_regular_file_is_read_also_through_a_link(tmp_path):
     (tmp_path / "a").write_bytes("ä\r\nb".encode())
     (tmp_path / "b").symlink_to(tmp_path / "a")
     for name in "ab":
-        assert read_given(tmp_path / name) == "ä\r\nb".encode()
-        assert text_of(tmp_path / name) == "ä\nb"
-        with open_given(tmp_path / name) as file:
+        assert read_regular_file(tmp_path / name) == "ä\r\nb".encode()
+        assert read_text_file(tmp_path / name) == "ä\nb"
+        with open_regular_file(tmp_path / name) as file:
             assert file.read(1) == b"\xc3"
     with pytest.raises(FileNotFoundError):
-        read_given(tmp_path / "c")
+        read_regular_file(tmp_path / "c")
     with pytest.raises(ValueError, match=r"^odd \('/dev/null'\) must be .* a device"):
-        check_given("/dev/null", "odd")
+        check_regular_file("/dev/null", "odd")
 
 
 def test_what_is_put_in_the_place_of_a_file_meanwhile_is_refused(tmp_path, monkeypatch):
     """Also a pipe that stood there while the file was opened, and is a regular file before and after."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"a")
-    monkeypatch.setattr("sdv_plausible.utils.input_files.check_given", lambda *_: None)
+    monkeypatch.setattr("sdv_plausible.utils.file_paths.check_regular_file", lambda *_: None)
     with pytest.raises(ValueError, match="is a pipe"):
-        open_given(tmp_path / "pipe")
+        open_regular_file(tmp_path / "pipe")
     monkeypatch.undo()
     honest = os.open
     monkeypatch.setattr(os, "open", lambda _, *flags: honest(tmp_path / "pipe", *flags))
     with pytest.raises(ValueError, match="is a pipe"):
-        open_given(tmp_path / "file")
+        open_regular_file(tmp_path / "file")
 
 
 # --- no other place opens a file ------------------------------------------------------------------------------------------
 
 OTHERS = {  # module: why what it opens is not a path of a user, or is a table
-    "utils/input_files.py": "the functions themselves",
+    "utils/file_paths.py": "the functions themselves",
     "cli/main.py": "the null device",
     "utils/atomic_files.py": "files that are being written, and locks",
-    "utils/lazy_names.py": "of the package", "datasets/census.py": "of the package", "cli/completion.py": "of the package",
+    "utils/lazy_names.py": "of the package", "utils/entry_points.py": "of the package",
+    "datasets/census.py": "of the package", "cli/completion.py": "of the package",
     "extensions/verify/independent/file_reader.py": "of the package", "extensions/standards/attestation.py": "of the package",
     "release/file/release_sampling.py": "of the operating system",
     "extensions/audit/auditing.py": "parts that it wrote itself",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sdv_plausible
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
 HOUSE = Path(sdv_plausible.__file__).parent
 STUBS = sorted(HOUSE.rglob("__init__.pyi"))
@@ -32,7 +32,7 @@ def test_every_name_of_a_stub_loads(stub):
 def test_planted_a_name_in_another_spelling_is_seen(tmp_path):
     stub = tmp_path / "__init__.pyi"
     stub.write_text("from .a import A as A\nfrom .c import (\n    C as C,\n)\nfrom .b import B\n")
-    assert late_names("planted", str(tmp_path / "__init__.py"))[2] == ["A", "C"] != stated(stub)
+    assert lazy_attributes("planted", str(tmp_path / "__init__.py"))[2] == ["A", "C"] != stated(stub)
 
 
 def test_names_load_on_first_use_and_modules_too(tmp_path, monkeypatch):
@@ -41,9 +41,9 @@ def test_names_load_on_first_use_and_modules_too(tmp_path, monkeypatch):
     (folder / "a.py").write_text("A = 1\n")
     (folder / "b.py").write_text("")
     (folder / "__init__.pyi").write_text("from . import b as b\nfrom .a import A as A\n")
-    late = "from sdv_plausible.utils.lazy_names import late_names\n"
+    late = "from sdv_plausible.utils.lazy_names import lazy_attributes\n"
     (folder / "__init__.py").write_text(
-        f"{late}__getattr__, __dir__, __all__ = late_names(__name__, __file__)\n"
+        f"{late}__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     package = importlib.import_module("planted_late")

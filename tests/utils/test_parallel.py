@@ -8,7 +8,7 @@ from time import sleep
 
 import pytest
 
-from sdv_plausible.utils.parallel import in_turn
+from sdv_plausible.utils.parallel import map_in_order
 
 
 def test_results_come_in_order_and_few_tasks_wait():
@@ -20,7 +20,7 @@ def test_results_come_in_order_and_few_tasks_wait():
             yield i
 
     with ThreadPoolExecutor(3) as executor:
-        for i, found in enumerate(in_turn(executor, lambda task: task * task, tasks(), 5)):
+        for i, found in enumerate(map_in_order(executor, lambda task: task * task, tasks(), 5)):
             assert found == i * i
             assert len(made) <= i + 5
     assert len(made) == 20
@@ -40,7 +40,7 @@ def test_no_task_goes_on_once_results_have_ended(ended):
         return task
 
     with ThreadPoolExecutor(3) as executor:
-        results = in_turn(executor, make, range(9), 3)
+        results = map_in_order(executor, make, range(9), 3)
         if ended == "error":
             with pytest.raises(KeyError, match="broken"):
                 next(results)
@@ -63,7 +63,7 @@ def test_an_error_leaves_what_has_not_begun():
         return task
 
     with ThreadPoolExecutor(1) as executor:
-        results = in_turn(executor, make, range(50), 9)
+        results = map_in_order(executor, make, range(50), 9)
         assert next(results) == 0
         goes_on.set()
         with pytest.raises(KeyError, match="broken"):
@@ -88,5 +88,5 @@ def test_an_error_is_told_when_nothing_runs_any_more():
 
     with ThreadPoolExecutor(1) as executor:
         with pytest.raises(KeyError, match="broken"):
-            list(in_turn(executor, make, tasks(), 9))
+            list(map_in_order(executor, make, tasks(), 9))
         assert ended == [0]

@@ -8,7 +8,7 @@ from sdv_plausible import Domain
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import read_domain_file
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 DOCUMENTS = (
     ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),

@@ -1,5 +1,5 @@
-"""The report as one self-contained HTML page: what it shows, its charts, its templates."""
+"""The report as one self-contained HTML page: sections, charts and templates."""
 
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)

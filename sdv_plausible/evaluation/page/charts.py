@@ -1,41 +1,44 @@
-"""Charts of the HTML report, as inline SVG pictures: bars, boxes, intervals, lines.
+"""Charts of the HTML report as inline SVG: bars, boxes, intervals and lines.
 
-Where one bar holds most rows the axis of shares is logarithmic, and says so: on an even one the others would
-be a pixel high, and what differs there could not be seen.
+If one bar holds most rows, the axis of shares is logarithmic and labelled as such. On a linear axis the other
+bars would be about a pixel high and their differences invisible.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
+from sdv_plausible.evaluation.network_layout import NODE_WIDTH, NetworkLayout, Structure, layers
 from sdv_plausible.evaluation.page.svg import (
     GRID,
     INK,
     SERIES,
+    SYNTHETIC,
     WIDTH,
     SvgDrawing,
     number,
     shorten,
     shorten_all,
+    text_width,
     ticks,
 )
 from sdv_plausible.evaluation.table_pair import Floats
 
 Series = Sequence[tuple[str, Sequence[float], str]]  # name, shares in [0, 1] and colour of each table
 
-_DOMINANT = 0.6
-_FEW_BARS = 3
-_GAP = 0.6  # of a bar's place, between bars that stand apart and the others
+_LOG_SCALE_ABOVE = 0.6
+_MAX_LINEAR_BARS = 3
+_GAP = 0.6  # gap, in bar widths, next to bars that stand apart
 
 
 @dataclass(frozen=True)
 class ShareScale:
-    """Where shares lie on an axis from 0 to 1: evenly from 0, or by their logarithm from ``low``."""
+    """A scale for shares in [0, 1]: linear from 0, or logarithmic from ``low``."""
 
     low: float
     high: float
@@ -43,22 +46,22 @@ class ShareScale:
 
     @classmethod
     def of(cls, series: Series) -> ShareScale:
-        """Choose the scale that shows all bars."""
-        shares = [share for _, listed, _ in series for share in listed if share > 0]
+        """Choose a scale on which all bars are visible."""
+        shares = [share for _, values, _ in series for share in values if share > 0]
         high = max([1e-9, *shares])
-        bars = max(len(listed) for _, listed, _ in series)
-        if high < _DOMINANT or bars <= _FEW_BARS or min(shares) > 0.05:
+        bars = max(len(values) for _, values, _ in series)
+        if high < _LOG_SCALE_ABOVE or bars <= _MAX_LINEAR_BARS or min(shares) > 0.05:
             return cls(0.0, high * 1.05, False)
         return cls(10.0 ** max(-5, math.floor(math.log10(min(shares) * 0.999))), 1.0, True)
 
-    def place(self, share: float) -> float:
-        """Return the place of a share, 0 for what is below the scale."""
+    def position(self, share: float) -> float:
+        """Return the position of a share on the axis, from 0 to 1; 0 for shares below the scale."""
         if not self.logarithmic:
             return share / self.high
         return max(0.0, 1 - math.log10(share) / math.log10(self.low)) if share > 0 else 0.0
 
     def ticks(self) -> list[float]:
-        """Return round shares on the axis."""
+        """Return round shares for the axis."""
         if not self.logarithmic:
             return ticks(0, self.high, 4)
         return [10.0**power for power in range(round(math.log10(self.low)), 1)]
@@ -67,67 +70,69 @@ class ShareScale:
 def vertical_bars(
     title: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], series: Series, spikes: int = 0
 ) -> Markup:
-    """Draw shares of ordered bins, a group of bars for each; a last bin called "missing" stands apart."""
-    # ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand
-    # apart. ``title`` is for readers of the page who cannot see, here and in all pictures.
+    """Draw grouped bars of shares of ordered bins; a last bin called "missing" stands apart."""
+    # ``marks`` are positions on the axis in bins from the left edge. The first ``spikes`` bins stand apart.
+    # ``title`` is the accessible name, here and in all charts.
     left, right, top, bottom = 46.0, WIDTH - 10.0, 20.0, 140.0
     drawing = SvgDrawing(WIDTH, 164, title)
     scale = ShareScale.of(series)
     _share_lines(drawing, scale, (left, right, top, bottom))
-    missing, after = labels[-1] == "missing", _GAP if 0 < spikes < len(labels) else 0.0
-    slot = (right - left) / (len(labels) + after + (_GAP if missing else 0))
+    has_missing, spike_gap = labels[-1] == "missing", _GAP if 0 < spikes < len(labels) else 0.0
+    slot = (right - left) / (len(labels) + spike_gap + (_GAP if has_missing else 0))
 
     def place(position: float, last: bool = False) -> float:
-        return left + (position + (after if position >= spikes else 0) + (_GAP if last else 0)) * slot
+        return left + (position + (spike_gap if position >= spikes else 0) + (_GAP if last else 0)) * slot
 
     width = slot * 0.86 / len(series)
     for rank, (name, shares, colour) in enumerate(series):
         for i, share in enumerate(shares):
-            x = place(i, missing and i == len(labels) - 1) + 0.07 * slot + rank * width
-            height = scale.place(share) * (bottom - top)
+            x = place(i, has_missing and i == len(labels) - 1) + 0.07 * slot + rank * width
+            height = scale.position(share) * (bottom - top)
             tip = f"{name}, {labels[i]}: {100 * share:.2f}%"
             drawing.rect(x, bottom - height, width, height, colour, tip=tip)
     drawing.line(left, bottom, right, bottom)
-    if after:
-        gap = left + (spikes + after / 2) * slot
+    if spike_gap:
+        gap = left + (spikes + spike_gap / 2) * slot
         drawing.line(gap, top, gap, bottom, INK, stroke_dasharray="2 3")
-    _mark(drawing, [(place(position), words) for position, words in marks], left, bottom + 17, missing)
+    _draw_marks(
+        drawing, [(place(position), words) for position, words in marks], left, bottom + 17, has_missing
+    )
     return drawing.svg()
 
 
 def _share_lines(drawing: SvgDrawing, scale: ShareScale, area: tuple[float, float, float, float]) -> None:
     left, right, top, bottom = area
     for value in scale.ticks():
-        y = bottom - scale.place(value) * (bottom - top)
+        y = bottom - scale.position(value) * (bottom - top)
         drawing.line(left, y, right, y, GRID)
         drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
     if scale.logarithmic:
         drawing.text(2, 10, "log scale")
 
 
-def _mark(
+def _draw_marks(
     drawing: SvgDrawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool
 ) -> None:
-    end = 0.0
-    for at, words in marks:
-        half = 6.8 * len(words) / 2
-        x = min(max(at, left - 20 + half), WIDTH - half - (56 if missing else 0))
-        # a mark that would run into the one before it is left out
-        if x - half >= end:
-            drawing.text(x, y, words, "middle")
-            end = x + half + 8
+    last_end = 0.0
+    for position, label in marks:
+        half = 6.8 * len(label) / 2
+        x = min(max(position, left - 20 + half), WIDTH - half - (56 if missing else 0))
+        # Leave out a mark that would overlap the one before it.
+        if x - half >= last_end:
+            drawing.text(x, y, label, "middle")
+            last_end = x + half + 8
     if missing:
         drawing.text(WIDTH - 2, y, "missing", "end")
 
 
 def horizontal_bars(title: str, labels: Sequence[str], series: Series) -> Markup:
-    """Draw shares of categories, one row for each."""
+    """Draw bars of shares of categories, one row per category."""
     left, right, row = 126.0, WIDTH - 20.0, 9.0 * len(series) + 6
     bottom = 4 + row * len(labels)
     drawing = SvgDrawing(WIDTH, bottom + 22, title)
     scale = ShareScale.of(series)
     for value in scale.ticks():
-        x = left + scale.place(value) * (right - left)
+        x = left + scale.position(value) * (right - left)
         drawing.line(x, 2, x, bottom, GRID)
         drawing.text(x, bottom + 15, f"{100 * value:.3g}%", "middle")
     if scale.logarithmic:
@@ -136,7 +141,7 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Series) -> Markup
         y = 4 + i * row
         drawing.text(left - 5, y + row / 2 + 4, short, "end")
         for rank, (name, shares, colour) in enumerate(series):
-            width = scale.place(shares[i]) * (right - left)
+            width = scale.position(shares[i]) * (right - left)
             tip = f"{name}, {label}: {100 * shares[i]:.2f}%"
             drawing.rect(left, y + 1 + 9 * rank, width, 8, colour, tip=tip)
     drawing.line(left, 2, left, bottom)
@@ -149,7 +154,7 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 def _x_axis(
     drawing: SvgDrawing, name: str, area: tuple[float, float, float, float], domain: tuple[float, float]
 ) -> Callable[[float], float]:
-    """Draw the axis below (left, right, top, bottom), and return where a value lies on it."""
+    """Draw the axis below (left, right, top, bottom); return the function from values to x."""
     left, right, top, bottom = area
     low, high = domain
 
@@ -164,15 +169,17 @@ def _x_axis(
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
-    """Draw one box for each row (name, values at least 0 or NaN, colour)."""
-    # Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
+    """Draw one box per row (name, values at least 0 or NaN, colour)."""
+    # Boxes show quartiles, whiskers up to 1.5 inter-quartile ranges, and outliers.
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
     drawing = SvgDrawing(WIDTH, bottom + 36, title)
-    kept = [(name, np.array([v for v in some if not math.isnan(v)]), colour) for name, some, colour in rows]
-    high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
+    boxes = [
+        (name, np.array([v for v in numbers if not math.isnan(v)]), colour) for name, numbers, colour in rows
+    ]
+    high = max([1e-3, *(float(values.max()) for _, values, _ in boxes if values.size)]) * 1.05
     place = _x_axis(drawing, axis, (left, right, 4, bottom), (0, high))
-    for i, (name, values, colour) in enumerate(kept):
+    for i, (name, values, colour) in enumerate(boxes):
         middle = 6 + height * i + height / 2
         drawing.text(left - 6, middle + 4, shorten(name, left - 8), "end")
         if values.size:
@@ -213,7 +220,7 @@ def interval_plot(
     domain: tuple[float, float],
     mark: tuple[float, str] | None = None,
 ) -> Markup:
-    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing"."""
+    """Draw values with intervals, one row per name, and a vertical mark such as "guessing"."""
     left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
     bottom = top + sum(heights)
@@ -239,7 +246,7 @@ def interval_plot(
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
 ) -> Markup:
-    """Draw shares (NaN: unknown) against positions, a line for each series; ``axes`` names x and y."""
+    """Draw shares (NaN: unknown) against positions, one line per series; ``axes`` names x and y."""
     left, right, top, bottom = 46.0, WIDTH - 12.0, 22.0, 172.0
     rows = math.ceil(len(series) / 2)
     drawing = SvgDrawing(WIDTH, bottom + 42 + 16 * rows, title)
@@ -252,14 +259,199 @@ def line_plot(
     names = shorten_all([name for name, _ in series], 118)
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
-        at = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
+        points = [
+            (x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)
+        ]
         style = {"stroke_width": 2, "stroke_dasharray": dash}
-        if at:
-            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in at), colour, **style)
-        for (x, y), share in zip(at, [s for s in shares if not math.isnan(s)], strict=True):
+        if points:
+            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, **style)
+        for (x, y), share in zip(points, [s for s in shares if not math.isnan(s)], strict=True):
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
         drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)
         drawing.text(legend_x + 28, legend_y, names[rank])
     drawing.line(left, bottom, right, bottom)
     return drawing.svg()
+
+
+# Sequential: white to dark blue, dark enough at the end for white text. Diverging: dark orange over white to
+# dark blue.
+_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
+_NEGATIVE, _POSITIVE = (
+    ((127, 39, 4), (217, 72, 1), (253, 174, 107)),
+    ((158, 202, 225), (33, 113, 181), (8, 48, 107)),
+)
+_SIGNED = (*_NEGATIVE, (255, 255, 255), *_POSITIVE)
+_MIN_NUMBERED_CELL = 24.0  # smallest cell width that fits a number
+_MAX_NUMBERED_COLUMNS = 16
+_MIN_SPAN = 0.05
+_EQUAL_CONTRAST = 0.179  # luminance at which black and white text have equal contrast
+
+
+def shade(value: float, signed: bool = False) -> tuple[str, bool]:
+    """Return the colour of a value in [0, 1] (signed: [-1, 1]), and whether its text should be white."""
+    anchors = _SIGNED if signed else _SCALE
+    share = (value + 1) / 2 if signed else value
+    position = min(max(share, 0.0), 1.0) * (len(anchors) - 1)
+    i = min(int(position), len(anchors) - 2)
+    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(anchors[i], anchors[i + 1], strict=True)]
+    return "#{:02X}{:02X}{:02X}".format(*mixed), _luminance(mixed) < _EQUAL_CONTRAST
+
+
+def _luminance(colour: Sequence[int]) -> float:
+    """Return the relative luminance (WCAG 2)."""
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def heatmap(
+    title: str, labels: Sequence[str], matrix: Floats, scale_name: str, *, signed: bool = False
+) -> Markup:
+    """Draw a square matrix with names, numbers where they fit, and a legend below."""
+    # Values lie in [0, 1]. ``signed`` values are differences, and their scale ends at the largest.
+    m = len(labels)
+    span = max(_MIN_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0
+    label_width = min(110.0, 8 + max(text_width(label) for label in labels))
+    min_cell = _MIN_NUMBERED_CELL + 2 if m <= _MAX_NUMBERED_COLUMNS else 15.0
+    cell = max(min_cell, min(34.0, (WIDTH - label_width - 4) / m))
+    drawing = SvgDrawing(max(WIDTH, label_width + m * cell + 4), label_width + m * cell + 48, title)
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, label_width - 4), strict=True)):
+        centre = label_width + (i + 0.5) * cell + 4
+        drawing.text(label_width - 4, centre, short, "end")
+        drawing.text(
+            centre, label_width - 4, short, transform=f"rotate(-90 {centre:.1f} {label_width - 4:.1f})"
+        )
+        for j in range(m):
+            tip = f"{label}, {labels[j]}: {matrix[i, j]:+.3f}" if signed else ""
+            tip = tip or f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
+            colour = shade(float(matrix[i, j]) / span, signed)
+            _cell(
+                drawing,
+                (label_width + j * cell, label_width + i * cell),
+                cell,
+                float(matrix[i, j]),
+                colour,
+                tip,
+            )
+    _scale(drawing, label_width, label_width + m * cell + 10, scale_name, span if signed else 0.0)
+    return drawing.svg()
+
+
+def _cell(
+    drawing: SvgDrawing,
+    corner: tuple[float, float],
+    size: float,
+    value: float,
+    colour: tuple[str, bool],
+    tip: str,
+) -> None:
+    fill, white = colour
+    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
+    if size >= _MIN_NUMBERED_CELL and 0.005 <= abs(value) < 0.995:
+        ink = {"fill": "#FFFFFF" if white else "#000000", "font_size": 9, "pointer_events": "none"}
+        words = f"{abs(value):.2f}"[1:]
+        words = f"\u2212{words}" if value < 0 else words
+        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, words, "middle", **ink)
+
+
+def _scale(drawing: SvgDrawing, left: float, top: float, name: str, span: float) -> None:
+    for step in range(100):
+        value = step / 99
+        fill = shade(2 * value - 1, signed=True)[0] if span else shade(value)[0]
+        drawing.rect(left + 1.5 * step, top, 1.6, 9, fill)
+    ends = (f"\u2212{number(span)}", f"+{number(span)}") if span else ("0", "1")
+    for x, line, words, anchor in ((0, 1, ends[0], "start"), (150, 1, ends[1], "end"), (0, 2, name, "start")):
+        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
+
+
+_NODE_HEIGHT, _LAYER, _TOP = 24.0, 64.0, 6.0
+_EDGE = "#5A5A5A"
+_ROW, _INDENT, _NUMBER = 28.0, 16.0, 30.0
+
+
+def network_graph(structure: Structure) -> Markup:
+    """Draw ``{child: parents}``; arrows point from parent to child."""
+    layout = NetworkLayout(structure, WIDTH)
+    deepest = max(layout.depth.values(), default=0)
+    drawing = SvgDrawing(layout.width, deepest * _LAYER + _NODE_HEIGHT + 2 * _TOP, "network")
+    drawing.arrowhead("arrow", _EDGE)
+    for route in layout.routes:
+        drawing.path(_curve(layout, route), _EDGE, stroke_width=1.2, marker_end="url(#arrow)")
+    shorts = dict(zip(layout.depth, shorten_all(list(layout.depth), NODE_WIDTH - 6), strict=True))
+    for node, level in layout.depth.items():
+        x, y = layout.x[node], _TOP + level * _LAYER
+        box = (x - NODE_WIDTH / 2, y, NODE_WIDTH, _NODE_HEIGHT)
+        drawing.rect(*box, "#FFF7E6", tip=layout.tips[node], stroke=SYNTHETIC, rx=5)
+        drawing.text(x, y + 16, shorts[node], "middle", pointer_events="none")
+    return drawing.svg()
+
+
+def _curve(layout: NetworkLayout, route: Sequence[str]) -> str:
+    level = layout.depth[route[0]]
+    x, y = layout.x[route[0]], _TOP + level * _LAYER + _NODE_HEIGHT
+    steps = [f"M{x:.1f} {y:.1f}"]
+    bend = (_LAYER - _NODE_HEIGHT) / 2
+    for item in route[1:]:
+        level += 1
+        next_x, top = layout.x[item], _TOP + level * _LAYER
+        steps.append(f"C{x:.1f} {y + bend:.1f} {next_x:.1f} {top - bend:.1f} {next_x:.1f} {top:.1f}")
+        if item != route[-1]:  # straight through the lane, past this layer's nodes
+            steps.append(f"L{next_x:.1f} {top + _NODE_HEIGHT:.1f}")
+        x, y = next_x, top + _NODE_HEIGHT
+    return " ".join(steps)
+
+
+def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]) -> Markup:
+    """Draw each column below and right of its strongest parent, one indent per level."""
+    # Line width and the number at the end show the strength of the link (``strengths`` of pairs, in [0, 1]).
+    # Without strengths, the first parent counts. The chart fits a phone's width for any number of columns.
+    order = [node for row in layers(structure) for node in row]
+    strongest = {
+        child: max(parents, key=lambda parent: strengths.get(frozenset((parent, child)), -1.0))
+        for child, parents in structure.items()
+        if parents
+    }
+    rows = _walk(order, strongest)
+    indent = min(_INDENT, (WIDTH - NODE_WIDTH - _NUMBER - 40) / max(1, *(depth for _, depth in rows)))
+    drawing = SvgDrawing(WIDTH, len(rows) * _ROW + 2 * _TOP, "network, strongest links")
+    positions = {node: (4 + depth * indent, _TOP + i * _ROW) for i, (node, depth) in enumerate(rows)}
+    for child, parent in strongest.items():
+        _link(drawing, positions[parent], positions[child], strengths.get(frozenset((parent, child))))
+    available = {
+        node: WIDTH - 4 - x - (_NUMBER if node in strongest else 0) for node, (x, _) in positions.items()
+    }
+    width = min(available.values())
+    shorts = dict(zip(positions, shorten_all(list(positions), width - 12), strict=True))
+    for node, (x, y) in positions.items():
+        parents = ", ".join(structure.get(node, ())) or "none"
+        box = (x, y, min(width, text_width(shorts[node]) + 14), _NODE_HEIGHT - 2)
+        drawing.rect(*box, "#FFF7E6", tip=f"{node}; parents: {parents}", stroke=SYNTHETIC, rx=5)
+        drawing.text(x + 6, y + 15, shorts[node], pointer_events="none")
+        strength = strengths.get(frozenset((strongest.get(node, ""), node)))
+        if strength is not None:
+            drawing.text(x + box[2] + 4, y + 15, f"{strength:.2f}", fill="#555555")
+    return drawing.svg()
+
+
+def _walk(order: Sequence[str], parent_of: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return each node with its depth in depth-first order, parents before children."""
+    children: dict[str | None, list[str]] = {}
+    for node in order:
+        children.setdefault(parent_of.get(node), []).append(node)
+    visited = []
+    stack = [(node, 0) for node in reversed(children.get(None, []))]
+    while stack:
+        node, depth = stack.pop()
+        visited.append((node, depth))
+        stack.extend((child, depth + 1) for child in reversed(children.get(node, [])))
+    return visited
+
+
+def _link(
+    drawing: SvgDrawing, parent: tuple[float, float], child: tuple[float, float], strength: float | None
+) -> None:
+    x, y, end = parent[0] + 5, child[1] + _NODE_HEIGHT / 2 - 1, child[0]
+    width = 1.0 + 5.0 * (strength or 0.0)
+    corner = f"M{x:.1f} {parent[1] + _NODE_HEIGHT - 2:.1f} L{x:.1f} {y:.1f}"
+    drawing.path(f"{corner} L{end:.1f} {y:.1f}", _EDGE, stroke_width=f"{width:.1f}")

@@ -1,8 +1,8 @@
-"""The elements of inline SVG pictures: no script, no font, no network.
+"""Elements of inline SVG charts, without scripts, fonts or network requests.
 
-A chart is drawn ``WIDTH`` units wide and shown at that many pixels or the width of the screen, whichever is
-less, so that its text is readable on a telephone. Colours are from Okabe and Ito's palette, which people with
-any common colour blindness can tell apart; series also differ in place, dash or marker.
+A chart is ``WIDTH`` units wide and shown at that many pixels or the screen width, whichever is less, so that
+its text stays readable on phones. Colours are from Okabe and Ito's colour-blind safe palette; series also
+differ in position, dash or marker.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
@@ -26,19 +26,19 @@ CHARACTER = 6.1
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A picture, what it is of, and the same in a table for whoever does not see it."""
+    """A chart with its caption, and its numbers as a table for accessibility."""
 
     caption: str
     picture: Markup
-    head: tuple[str, ...] = ()  # names of the table's columns; no table if there are none
-    # what the bars or dots are, and their shares in [0, 1]
+    head: tuple[str, ...] = ()  # column names of the table; no table if empty
+    # labels of bars or dots, and their shares in [0, 1]
     rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 class SvgDrawing:
-    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out."""
+    """One SVG chart, sizes in pixels, built as an element tree that escapes all text."""
 
-    # Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
+    # Other SVG attributes are passed as keyword arguments, with ``_`` for ``-``.
     def __init__(self, width: float, height: float, title: str) -> None:
         self._root = Element(
             "svg",
@@ -48,7 +48,7 @@ class SvgDrawing:
                 "height": f"{height:.0f}",
                 "style": f"--natural:{width:.0f}px",
                 "role": "img",
-                "aria-label": visible(title),
+                "aria-label": escape_controls(title),
             },
         )
 
@@ -58,9 +58,9 @@ class SvgDrawing:
         written = {name: f"{value:.1f}" for name, value in places.items()}
         written.update((name.replace("_", "-"), str(value)) for name, value in attributes.items())
         element = SubElement(self._root, tag, written)
-        element.text = visible(words)
-        if tip:  # shows when the mouse rests on the element
-            SubElement(element, "title").text = visible(tip)
+        element.text = escape_controls(words)
+        if tip:  # shown as a tooltip
+            SubElement(element, "title").text = escape_controls(tip)
 
     def rect(
         self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object
@@ -79,7 +79,7 @@ class SvgDrawing:
         self._add("circle", {"cx": x, "cy": y}, "", tip, r=radius, fill=fill)
 
     def text(self, x: float, y: float, words: str, anchor: str = "start", **more: object) -> None:
-        """Add text whose baseline is at y."""
+        """Add text with its baseline at y."""
         self._add("text", {"x": x, "y": y}, words, text_anchor=anchor, **more)
 
     def path(self, d: str, colour: str, **more: object) -> None:
@@ -87,7 +87,7 @@ class SvgDrawing:
         self._add("path", {}, d=d, fill="none", stroke=colour, **more)
 
     def arrowhead(self, name: str, colour: str) -> None:
-        """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
+        """Define an arrowhead; paths refer to it with ``marker_end="url(#name)"``."""
         box = {
             "viewBox": "0 0 8 8",
             "refX": "7",
@@ -100,12 +100,12 @@ class SvgDrawing:
         SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
 
     def svg(self) -> Markup:
-        """Return the picture: the only markup of the page that no template has written."""
+        """Return the chart as markup: the only markup of the page that is not from a template."""
         return Markup(tostring(self._root, encoding="unicode", short_empty_elements=False))
 
 
 def number(value: float) -> str:
-    """Return a short text for an axis: 0.25, 1500, 20k, 3M."""
+    """Format a number for an axis: 0.25, 1500, 20k, 3M."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             scaled = value / (1e3 if unit == "k" else size)
@@ -114,42 +114,42 @@ def number(value: float) -> str:
 
 
 def text_width(words: str) -> float:
-    """About how many pixels ``words`` take: capitals are wider."""
+    """Estimate the width of ``words`` in pixels; capitals are wider."""
     return CHARACTER * (len(words) + 0.3 * sum(letter.isupper() for letter in words))
 
 
 def shorten(words: str, room: float) -> str:
-    """Cut ``words`` to ``room`` pixels."""
+    """Truncate ``words`` to ``room`` pixels."""
     if text_width(words) <= room:
         return words
-    # letters are wider in some fonts, and the ellipsis always is
-    kept = max(3, int(room / (1.1 * text_width(words) / len(words))) - 1)
-    return words[:kept] + "\u2026"
+    # Letters are wider in some fonts, and the ellipsis is always wide.
+    length = max(3, int(room / (1.1 * text_width(words) / len(words))) - 1)
+    return words[:length] + "\u2026"
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different: shown is where they part."""
+    """Truncate labels to ``room`` pixels while keeping distinct labels distinct."""
     short = {label: shorten(label, room) for label in labels}
-    crowds = [list(short)]
-    while crowds:
-        crowd = crowds.pop()
-        for cut in {short[label] for label in crowd}:
-            alike = [label for label in crowd if short[label] == cut]
-            if len(alike) == 1:
+    groups = [list(short)]
+    while groups:
+        group = groups.pop()
+        for text in {short[label] for label in group}:
+            same = [label for label in group if short[label] == text]
+            if len(same) == 1:
                 continue
-            shared = sum(1 for _ in takewhile(lambda c: len(set(c)) == 1, zip(*alike, strict=False)))
-            head = len(cut) // 3
-            tail = len(cut) - head - 2  # one less: the letters of the end may be wider
-            # all of the end, if there is room
-            start = min(shared, max(head, *(len(label) - tail for label in alike)))
-            for label in alike:
+            shared = sum(1 for _ in takewhile(lambda c: len(set(c)) == 1, zip(*same, strict=False)))
+            head = len(text) // 3
+            tail = len(text) - head - 2  # one less: the letters at the end may be wider
+            # show the whole end if it fits
+            start = min(shared, max(head, *(len(label) - tail for label in same)))
+            for label in same:
                 short[label] = label[:head] + "\u2026" + label[start : start + tail]
-            crowds.append(alike)  # of three, two may part further on
+            groups.append(same)  # among three, two may differ later
     return [short[label] for label in labels]
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Return about ``count`` round numbers from ``low`` to ``high``."""
+    """Return about ``count`` round numbers between ``low`` and ``high``."""
     raw = (high - low) / count
     if not raw > 0 or not math.isfinite(raw):
         return [low]

@@ -1,1 +1,1 @@
-"""The evaluation report, on SDMetrics."""
+"""The evaluation report, built on SDMetrics."""

@@ -1,4 +1,4 @@
-"""Plotly figures: the report's properties (``get_visualization``) and the model's network."""
+"""Plotly figures of the report's properties (``get_visualization``) and of the model's network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import network_graph
 from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
 
 
@@ -21,7 +21,7 @@ def _figure(title: str, **layout: Any) -> Any:
 
 
 def column_distances(details: pd.DataFrame) -> Any:
-    """Return bars of the distance of each column; ``details`` of the property "Column Distances"."""
+    """Return a bar chart of column distances from the details of "Column Distances"."""
     figure = _figure("Total variation distance of each column", yaxis_title="distance", xaxis_title="column")
     if "Distance" in details:
         figure.add_trace(go.Bar(x=details["Column"], y=details["Distance"], marker_color=SYNTHETIC))
@@ -29,14 +29,16 @@ def column_distances(details: pd.DataFrame) -> Any:
 
 
 def pair_distances(details: pd.DataFrame) -> Any:
-    """Return a heat map of the distance of each pair; ``details`` of the property "Pair Distances"."""
+    """Return a heat map of pair distances from the details of "Pair Distances"."""
     figure = _figure("Total variation distance of each pair of columns")
     if "Distance" in details:
         names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
-        place = {name: i for i, name in enumerate(names)}
+        index = {name: i for i, name in enumerate(names)}
         matrix = np.zeros((len(names), len(names)))
-        for one, other, d in zip(details["Column 1"], details["Column 2"], details["Distance"], strict=True):
-            matrix[place[one], place[other]] = matrix[place[other], place[one]] = d
+        for first, second, d in zip(
+            details["Column 1"], details["Column 2"], details["Distance"], strict=True
+        ):
+            matrix[index[first], index[second]] = matrix[index[second], index[first]] = d
         figure.add_trace(go.Heatmap(z=matrix, x=names, y=names, colorscale="Blues", zmin=0.0))
         figure.update_yaxes(autorange="reversed")
     return figure
@@ -53,7 +55,7 @@ def _bars(details: pd.DataFrame, name: str, value: str, interval: str, colour: s
 
 
 def classifier_agreement(details: pd.DataFrame) -> Any:
-    """Return bars of accuracy and agreement; ``details`` of the property "Classifier Agreement"."""
+    """Return a bar chart of accuracy and agreement from the details of "Classifier Agreement"."""
     figure = _figure("Classifiers trained on real and on synthetic rows", yaxis={"range": [0, 1]})
     for name, value, interval, colour in (
         ("real accuracy", "Real Accuracy", "Real", REAL),
@@ -67,7 +69,7 @@ def classifier_agreement(details: pd.DataFrame) -> Any:
 
 
 def distinguishing_game(details: pd.DataFrame) -> Any:
-    """Return bars of the distinguishers' accuracy; ``details`` of the property "Distinguishing Game"."""
+    """Return a bar chart of the distinguishers' accuracy from the details of "Distinguishing Game"."""
     figure = _figure("Share of origins a distinguisher names right (0.5: guessing)", yaxis={"range": [0, 1]})
     if "Accuracy" in details:
         figure.add_trace(_bars(details, "accuracy", "Accuracy", "Accuracy", SYNTHETIC))
@@ -76,9 +78,9 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
 
 
 def plot_structure(structure: Structure) -> Any:
-    """Return a figure of a network ``{child: parents}``: an arrow points from parent to child."""
+    """Return a figure of a network ``{child: parents}``; arrows point from parent to child."""
     layout = NetworkLayout(structure)
-    at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
+    positions = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
     axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
     arrow = {
@@ -90,17 +92,17 @@ def plot_structure(structure: Structure) -> Any:
         "text": "",
     }
     for parent, *_, child in layout.routes:
-        (from_x, from_y), (x, y) = at[parent], at[child]
+        (from_x, from_y), (x, y) = positions[parent], positions[child]
         figure.add_annotation(x=x, y=y, ax=from_x, ay=from_y, **axes, **arrow)
-    places = list(at.values())
+    coordinates = list(positions.values())
     figure.add_trace(
         go.Scatter(
-            x=[x for x, _ in places],
-            y=[y for _, y in places],
-            text=list(at),
+            x=[x for x, _ in coordinates],
+            y=[y for _, y in coordinates],
+            text=list(positions),
             mode="markers+text",
             textposition="top center",
-            hovertext=[layout.tips[node] for node in at],
+            hovertext=[layout.tips[node] for node in positions],
             hoverinfo="text",
             marker={"size": 16, "color": SYNTHETIC},
         )
@@ -111,9 +113,9 @@ def plot_structure(structure: Structure) -> Any:
 
 
 class NetworkFigure(go.Figure):  # type: ignore[misc]
-    """A plotly figure with a still picture beside it: converted notebooks and printers show that."""
+    """A plotly figure with a static fallback image, for converted notebooks and print."""
 
-    # plotly's own display sends one kind alone, which nbconvert cannot show
+    # plotly's own display sends a single MIME type, which nbconvert cannot show
     _ipython_display_ = None
 
     def __init__(self, figure: Any, structure: Structure) -> None:
@@ -124,5 +126,9 @@ class NetworkFigure(go.Figure):  # type: ignore[misc]
         return self._still
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None, **_: Any) -> dict[str, Any]:  # noqa: ARG002
-        whole = json.loads(self.to_json())
-        return {"application/vnd.plotly.v1+json": whole, "text/html": self._still, "text/plain": "network"}
+        figure_json = json.loads(self.to_json())
+        return {
+            "application/vnd.plotly.v1+json": figure_json,
+            "text/html": self._still,
+            "text/plain": "network",
+        }

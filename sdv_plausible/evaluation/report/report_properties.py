@@ -1,8 +1,7 @@
-"""The properties of the report, on SDMetrics' property classes.
+"""The properties of the report, built on SDMetrics' property classes.
 
-SDMetrics scores are better when higher, so each row's ``Score`` is ``1 - distance``, the agreement, or the
-share of origins that the distinguisher does not find out (1 where it does no better than guessing, 0 where it
-is always right).
+In SDMetrics, higher scores are better. Each row's ``Score`` is ``1 - distance``, the agreement, or ``2 - 2 *
+accuracy`` of the distinguisher (1 at chance, 0 if it is always right).
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.reports.multi_table._properties.base import BaseMultiTableProperty
 from sdmetrics.reports.single_table._properties.base import BaseSingleTableProperty
 
-from sdv_plausible.evaluation import classifiers, distances, game, table_codes
+from sdv_plausible.evaluation import classifiers, distances, table_codes
 from sdv_plausible.evaluation.report import plots
-from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare, prepare_holdout
+from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare_holdout, prepare_pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class ReportOptions:
 
 
 class TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
-    """One property of one table: ``_rows`` computes its details from a pair of tables."""
+    """Base class of a property of one table; ``_details`` computes its rows."""
 
     options: ReportOptions
     holdout: pd.DataFrame | None = None
@@ -45,9 +44,9 @@ class TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
     @staticmethod
     def _ticks(options: ReportOptions, num_columns: int) -> int:
-        raise NotImplementedError  # how often ``tick`` is called for a table of so many columns
+        raise NotImplementedError  # number of calls of ``tick`` for a table with this many columns
 
-    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         raise NotImplementedError  # the details, a frame with a column ``Score``
 
     def get_visualization(self) -> Any:
@@ -58,15 +57,15 @@ class TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
         self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None
     ) -> Any:
         try:
-            pair = prepare(real_data, synthetic_data, metadata)
-            return self._rows(pair, progress_bar.update if progress_bar else lambda: None)
+            pair = prepare_pair(real_data, synthetic_data, metadata)
+            return self._details(pair, progress_bar.update if progress_bar else lambda: None)
         except IncomputableMetricError as error:
             return pd.DataFrame([{"Score": np.nan, "Error": str(error)}])
         finally:
-            self.holdout = None  # a saved report holds no rows
+            self.holdout = None  # a saved report contains no rows
 
 
-class ColumnDistances(TableProperty):
+class ColumnDistanceProperty(TableProperty):
     """Total variation distance of each column; ``Score`` is ``1 - Distance``."""
 
     plot = plots.column_distances
@@ -75,10 +74,10 @@ class ColumnDistances(TableProperty):
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
         return num_columns
 
-    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
-        asked = self.options
-        coded, used = table_codes.encode_pair(
-            pair, asked.num_bins, asked.max_rows_distances, asked.random_state
+    def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+        options = self.options
+        coded, row_counts = table_codes.encode_pair(
+            pair, options.num_bins, options.max_rows_distances, options.random_state
         )
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
@@ -90,13 +89,13 @@ class ColumnDistances(TableProperty):
                 "Metric": "TotalVariationDistance",
                 "Distance": values,
                 "Score": 1 - values,
-                "Real Rows": used["num_rows_real"],
-                "Synthetic Rows": used["num_rows_synthetic"],
+                "Real Rows": row_counts["num_rows_real"],
+                "Synthetic Rows": row_counts["num_rows_synthetic"],
             }
         )
 
 
-class PairDistances(TableProperty):
+class PairDistanceProperty(TableProperty):
     """Total variation distance of each pair of columns; ``Score`` is ``1 - Distance``."""
 
     plot = plots.pair_distances
@@ -106,32 +105,32 @@ class PairDistances(TableProperty):
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
         return num_columns * (num_columns - 1) // 2
 
-    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        asked = self.options
-        coded, used = table_codes.encode_pair(
-            pair, asked.num_bins, asked.max_rows_distances, asked.random_state
+        options = self.options
+        coded, row_counts = table_codes.encode_pair(
+            pair, options.num_bins, options.max_rows_distances, options.random_state
         )
         real, synthetic = coded.tables
-        self.statistics = found = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
-        place = tuple(np.array(found.pairs).T)
+        self.statistics = statistics = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
+        index = tuple(np.array(statistics.pairs).T)
         return pd.DataFrame(
             {
-                "Column 1": [coded.columns[i] for i, _ in found.pairs],
-                "Column 2": [coded.columns[j] for _, j in found.pairs],
+                "Column 1": [coded.columns[i] for i, _ in statistics.pairs],
+                "Column 2": [coded.columns[j] for _, j in statistics.pairs],
                 "Metric": "PairwiseTotalVariationDistance",
-                "Distance": found.distances,
-                "Score": 1 - found.distances,
-                "Real Dependence": found.real_dependence[place],
-                "Synthetic Dependence": found.synthetic_dependence[place],
-                "Real Rows": used["num_rows_real"],
-                "Synthetic Rows": used["num_rows_synthetic"],
+                "Distance": statistics.distances,
+                "Score": 1 - statistics.distances,
+                "Real Dependence": statistics.real_dependence[index],
+                "Synthetic Dependence": statistics.synthetic_dependence[index],
+                "Real Rows": row_counts["num_rows_real"],
+                "Synthetic Rows": row_counts["num_rows_synthetic"],
             }
         )
 
 
-class ClassifierAgreement(TableProperty):
+class ClassifierAgreementProperty(TableProperty):
     """Agreement of classifiers trained on real and on synthetic rows; ``Score`` is the agreement."""
 
     plot = plots.classifier_agreement
@@ -139,16 +138,19 @@ class ClassifierAgreement(TableProperty):
 
     @staticmethod
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
-        return 3 * len(options.classifiers) * options.num_runs  # on real, synthetic and other real rows
+        # Trained on real, on synthetic and on other real rows.
+        return 3 * len(options.classifiers) * options.num_runs
 
-    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
             pair,
             options.target if options.target in pair.kinds else None,
             classifiers=options.classifiers,
             num_runs=options.num_runs,
-            max_rows=None if options.max_rows is None else options.max_rows // 2,  # as many as in the game
+            max_rows=None
+            if options.max_rows is None
+            else options.max_rows // 2,  # as many rows as in the game
             holdout=prepare_holdout(pair, self.holdout),
             random_state=options.random_state,
             ceiling=True,
@@ -178,8 +180,8 @@ class ClassifierAgreement(TableProperty):
         )
 
 
-class DistinguishingGame(TableProperty):
-    """Accuracy of distinguishers; ``Score`` is 1 at 0.5 (guessing) and 0 at 1."""
+class DistinguishingGameProperty(TableProperty):
+    """Accuracy of distinguishers; ``Score`` is 1 at accuracy 0.5 (chance) and 0 at accuracy 1."""
 
     plot = plots.distinguishing_game
 
@@ -187,9 +189,9 @@ class DistinguishingGame(TableProperty):
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
         return len(options.distinguishers) * options.num_runs
 
-    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    def _details(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
-        outcome = game.distinguishing_game(
+        outcome = classifiers.distinguishing_game(
             pair,
             classifiers=options.distinguishers,
             num_runs=options.num_runs,
@@ -221,15 +223,15 @@ def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:
 
 
 PROPERTIES: Mapping[str, type[TableProperty]] = {
-    "Column Distances": ColumnDistances,
-    "Pair Distances": PairDistances,
-    "Classifier Agreement": ClassifierAgreement,
-    "Distinguishing Game": DistinguishingGame,
+    "Column Distances": ColumnDistanceProperty,
+    "Pair Distances": PairDistanceProperty,
+    "Classifier Agreement": ClassifierAgreementProperty,
+    "Distinguishing Game": DistinguishingGameProperty,
 }
 
 
 class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
-    """One property of the report over all its tables."""
+    """One property over all tables of the report."""
 
     _num_iteration_case = "table"
 
@@ -241,18 +243,18 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         self.begin: Callable[[], object] | None = None
 
     def get_score(self, *tables: Any, **more: Any) -> Any:
-        """Compute the property, as SDMetrics has it, once it was said that it begins."""
+        """Call ``begin``, then compute the property as SDMetrics does."""
         if self.begin is not None:
             self.begin()
         return super().get_score(*tables, **more)
 
     def _configure_single_table_property(self, table_name: str) -> None:
-        one = self._properties[table_name]
-        one.options, one.holdout = self.options, self.holdouts.get(table_name)
+        table_property = self._properties[table_name]
+        table_property.options, table_property.holdout = self.options, self.holdouts.get(table_name)
 
     def _get_num_iterations(self, metadata: dict[str, Any]) -> int:
-        numbers = [len(column_kinds(table, pd.DataFrame())) for table in metadata["tables"].values()]
-        return sum(self._single_table_property._ticks(self.options, number) for number in numbers)
+        column_counts = [len(column_kinds(table, pd.DataFrame())) for table in metadata["tables"].values()]
+        return sum(self._single_table_property._ticks(self.options, number) for number in column_counts)
 
     def of_table(self, table_name: str) -> Any:
         """Return the property of one table."""

@@ -1,1 +1,1 @@
-"""Pages on the holder's own machine, and nowhere else: the review of declarations, and the app around it."""
+"""Web pages served on the data owner's machine: the review of declarations, and the app."""

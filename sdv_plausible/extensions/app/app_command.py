@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible app``: from a table to a release in a browser on this machine."""
+"""The command ``sdv-plausible app``: from a table to a release, in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sdv_plausible.cli.files import UsageError
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 
 if TYPE_CHECKING:
     from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
@@ -21,13 +21,13 @@ NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``app`` is told."""
+    """Add the options of ``app``."""
     words = "of an upload (default: 500; a table that is named by its path has no limit)"
     command.add_argument("--largest", type=int, default=500, metavar="MB", help=words)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serve the app until it is closed, and remove what it held."""
+    """Serve the app until it is closed, then remove its files."""
     if any(find_spec(name) is None for name in NEEDED):
         raise UsageError(f"the app needs {', '.join(NEEDED)}: pip install 'sdv-plausible[app]'")
     if options.largest < 1:
@@ -53,11 +53,13 @@ def run(options: argparse.Namespace) -> None:
                 app, keys, host, on_error, sessions=sessions, most_bytes=options.largest * MEGABYTE
             )
 
-        serve(make, lambda address: say(options, serving(address), {"address": address}), new_token())
+        serve(
+            make, lambda address: print_result(options, serving(address), {"address": address}), new_token()
+        )
     if not options.json:
-        show("Closed. Nothing is kept but what you saved.")
+        print_line("Closed. Nothing is kept but what you saved.")
 
 
 def _load_early() -> None:
-    """Load what the first plan needs, while somebody chooses a table: SDV takes seconds."""
+    """Import SDV in the background, which takes seconds, while the user chooses a table."""
     import sdv_plausible.sdv.synthesizer  # noqa: F401

@@ -1,7 +1,7 @@
-"""What is typed into the forms of all pages: numbers, and a column's words; each refusal beside its field.
+"""Forms of all pages: numbers and a column's declaration. Each error is shown next to its field.
 
-A word that comes back as it was sent stays as it stood, whatever its text: pressing "save" without a change
-must not look like an edit.
+A field that comes back unchanged keeps its value, whatever its text: saving without changes must not count as
+an edit.
 """
 
 from __future__ import annotations
@@ -17,23 +17,29 @@ from typing import Any
 from sdv_plausible.fitting.options import OPTIONS
 from sdv_plausible.table.columns.column_document import WORDS, SpecWord
 from sdv_plausible.table.columns.domain import MAX_BINS
-from sdv_plausible.table.declared.declarations import says_type_alone
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_keys, check_words
-from sdv_plausible.table.declared.specifications import declare, stated_of, told_sdtype
+from sdv_plausible.table.declared.declarations import declares_type_only
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    check_keys,
+    check_spec,
+    declare,
+    implied_sdtype,
+    partial_declaration_of,
+)
 from sdv_plausible.table.learned.declared_ranges import is_wide
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
-OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
-LEFT_OUT = "left out"  # of the file
+OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # generated, not modelled
+LEFT_OUT = "left out"  # of the domain file
 ONE_IN_A_LINE = 'One in a line; 1 is a number, "1" in quotes is a text.'
-WHOLE = ""  # the place of a refusal that is about no single word
-ROWS = "10000"  # to make, unless somebody says otherwise
+NO_FIELD = ""  # key of an error that concerns no single field
+ROWS = "10000"  # to generate by default
 Texts = Mapping[str, str]
 Words = Mapping[str, Any]
 
 
 def read_numbers(texts: Texts, usual: Texts) -> tuple[dict[str, Any], dict[str, str]]:
-    """Numbers by field, and what is refused of them; what is usually empty may be, and is None then."""
+    """Parse numeric fields: values and errors by field. A field without a default may be empty (None)."""
     numbers, refusals = {}, {}
     for name, text in texts.items():
         left = "" if usual[name] else ", or left empty"
@@ -45,7 +51,7 @@ def read_numbers(texts: Texts, usual: Texts) -> tuple[dict[str, Any], dict[str, 
 
 
 def _read_number(name: str, text: str, usual: str) -> float | int:
-    """A number, or the rule that it breaks: what is no option counts rows."""
+    """Parse a number, or raise ValueError with the rule that it breaks; unknown fields are row counts."""
     is_whole = name not in OPTIONS or OPTIONS[name].kind is int
     try:
         value = float(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text) if is_whole else text)
@@ -58,28 +64,28 @@ def _read_number(name: str, text: str, usual: str) -> float | int:
     return int(value)
 
 
-def place_of(error: Exception, fields: Container[str]) -> str:
-    """The field that a refusal is about; ``WHOLE`` if it is about none of these."""
+def field_of_error(error: Exception, fields: Container[str]) -> str:
+    """Return the field that an error is about; ``NO_FIELD`` if it is none of ``fields``."""
     name = getattr(error, "field", "")
     name = "rows" if name == "num_rows" else name
-    return name if name in fields else WHOLE
+    return name if name in fields else NO_FIELD
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordField:
-    """One word of a declaration in a form."""
+    """Form field of one word of a declaration."""
 
     word: str
     label: str
     hint: str = ""
     kind: str = "line"  # "line", "lines" or "choice"
-    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
-    show: Callable[[Any], str]  # a word -> its text
-    read: Callable[[str, str | None], Any]  # a text that is not empty, and the sdtype -> the word
+    suits: tuple[str, ...] = ()  # the sdtypes that it applies to; all if empty
+    show: Callable[[Any], str]  # the word -> its text
+    read: Callable[[str, str | None], Any]  # non-empty text, sdtype -> the word
 
 
 def scalar_text(value: Any) -> str:
-    """A value as a line: texts that would read as something else are in quotes."""
+    """Format a value as one line; texts that would parse as something else are quoted."""
     if not isinstance(value, str):
         return json.dumps(value)
     if not value.isprintable():
@@ -89,7 +95,7 @@ def scalar_text(value: Any) -> str:
 
 
 def read_scalar(text: str, sdtype: str | None = None) -> Any:
-    """A line as a value: JSON of a number, truth value, null, text or date by name; else the text itself."""
+    """Parse one line: JSON of a number, truth value, null, text or named date; otherwise the text itself."""
     if sdtype == "datetime" and not text.startswith(('"', "{")):
         return text
     try:
@@ -113,21 +119,26 @@ def _read_bins(text: str, _: str | None) -> Any:
 
 
 def _field(name: str, word: SpecWord) -> WordField:
-    """How a word is shown and read, by what it may hold."""
-    kind = word.form.get("type")
-    known: dict[str, Any] = {"word": name, "label": word.title, "suits": word.suits, "hint": word.explanation}
-    if kind == "array":
+    """Form field of a word, by the type of its values."""
+    json_type = word.form.get("type")
+    common: dict[str, Any] = {
+        "word": name,
+        "label": word.title,
+        "suits": word.suits,
+        "hint": word.explanation,
+    }
+    if json_type == "array":
         lines = {"hint": f"{word.explanation} {ONE_IN_A_LINE}", "kind": "lines"}
-        return WordField(show=partial(_show_list, "\n"), read=_read_lines, **known | lines)
-    if kind == "boolean":
-        said, meant = {True: "yes", False: "no"}, {"yes": True, "no": False}
-        known |= {"show": lambda v: said.get(v, str(v)), "read": lambda text, _: meant.get(text, text)}
-        return WordField(kind="choice", **known)
-    if kind == "string":
-        return WordField(show=str, read=lambda text, _: text, **known)
+        return WordField(show=partial(_show_list, "\n"), read=_read_lines, **common | lines)
+    if json_type == "boolean":
+        labels, values = {True: "yes", False: "no"}, {"yes": True, "no": False}
+        common |= {"show": lambda v: labels.get(v, str(v)), "read": lambda text, _: values.get(text, text)}
+        return WordField(kind="choice", **common)
+    if json_type == "string":
+        return WordField(show=str, read=lambda text, _: text, **common)
     if name == "bins":
-        return WordField(show=partial(_show_list, ", "), read=_read_bins, **known)
-    return WordField(show=scalar_text, read=read_scalar, **known)
+        return WordField(show=partial(_show_list, ", "), read=_read_bins, **common)
+    return WordField(show=scalar_text, read=read_scalar, **common)
 
 
 FIELDS = tuple(_field(name, word) for name, word in WORDS.items() if word.title)
@@ -135,30 +146,30 @@ _BY_WORD = {field_.word: field_ for field_ in FIELDS}
 
 
 def field_texts(words: Words) -> dict[str, str]:
-    """The texts that a form shows for a column's words."""
-    said = [(f, words.get(f.word)) for f in FIELDS]
-    return {f.word: "" if w is None else f.show(w).replace("\r\n", "\n") for f, w in said}
+    """Texts that a form shows for a column's declaration."""
+    values = [(f, words.get(f.word)) for f in FIELDS]
+    return {f.word: "" if v is None else f.show(v).replace("\r\n", "\n") for f, v in values}
 
 
-def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
-    """The sdtypes that a form offers for a column: the modelled ones, the usual others, and its own."""
-    known = (*MODELLED_SDTYPES, *OTHER_SDTYPES)
+def selectable_sdtypes(words: Words) -> tuple[str, ...]:
+    """Sdtypes that a form offers for a column: modelled ones, common others, and its own."""
+    sdtypes = (*MODELLED_SDTYPES, *OTHER_SDTYPES)
     own = words.get("sdtype")
-    return known if own is None or own in known else (*known, str(own))
+    return sdtypes if own is None or own in sdtypes else (*sdtypes, str(own))
 
 
 @dataclass(frozen=True)
 class ColumnForm:
-    """What came back of one column."""
+    """Submitted form of one column."""
 
-    words: Words | None  # None if it is left out of the file
-    texts: Mapping[str, str]  # what was typed
-    # word that is refused -> why; "" for what is about no single word
+    words: Words | None  # None if the column is left out of the file
+    texts: Mapping[str, str]  # by word, as typed
+    # error messages by word; "" for errors that concern no single word
     refusals: Mapping[str, str] = field(default_factory=dict)
 
 
-def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> ColumnForm:
-    """Read a column's fields, of which those that are not there, and words without one, stay."""
+def read_column_form(name: str, before: Words, typed: Mapping[str, str]) -> ColumnForm:
+    """Parse a column's fields; missing fields, and words without a field, keep their values."""
     shown = field_texts(before)
     texts = {word: typed.get(word, shown[word]).replace("\r\n", "\n") for word in _BY_WORD}
     if texts["sdtype"] == LEFT_OUT:
@@ -178,47 +189,47 @@ def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> ColumnForm:
 
 
 def refusals(name: str, words: Words) -> dict[str, str]:
-    """Say what the language of declarations refuses of a column, by the word that it is about."""
-    found: dict[str, str] = {}
-    said = {word: value for word, value in words.items() if value is not None}
-    for word, value in said.items():
-        found |= _refused(partial(_check_word, name, word, value, said))
-    if found or (said.keys() <= {"source"} and "sdtype" in words):
-        return found  # a blank is no error: it is to be filled in
-    return _refused(partial(_check_whole, name, words))
+    """Validate a column's declaration: error messages by word."""
+    errors: dict[str, str] = {}
+    given = {word: value for word, value in words.items() if value is not None}
+    for word, value in given.items():
+        errors |= _errors_of(partial(_check_word, name, word, value, given))
+    if errors or (given.keys() <= {"source"} and "sdtype" in words):
+        return errors  # a blank is no error; it is filled in later
+    return _errors_of(partial(_check_declaration, name, words))
 
 
-def _check_word(name: str, word: str, value: Any, said: Words) -> None:
+def _check_word(name: str, word: str, value: Any, words: Words) -> None:
     check_keys(name, {word: value})
-    sdtype = said.get("sdtype")
-    check_words(name, {word: value, **({"sdtype": sdtype} if isinstance(sdtype, str) else {})})
+    sdtype = words.get("sdtype")
+    check_spec(name, {word: value, **({"sdtype": sdtype} if isinstance(sdtype, str) else {})})
 
 
-def _check_whole(name: str, words: Words) -> None:
-    if not says_type_alone(name, words) and stated_of(name, words, {}) is None:
+def _check_declaration(name: str, words: Words) -> None:
+    if not declares_type_only(name, words) and partial_declaration_of(name, words, {}) is None:
         declare(name, words, None, MAX_BINS)
 
 
-def _refused(test: Callable[[], object]) -> dict[str, str]:
-    """What a check refuses, beside the word that it is about."""
+def _errors_of(test: Callable[[], object]) -> dict[str, str]:
+    """Run a check; return its error message by word."""
     try:
         test()
     except (ValueError, TypeError, OverflowError) as error:
-        return {place_of(error, _BY_WORD): str(error)}
+        return {field_of_error(error, _BY_WORD): str(error)}
     return {}
 
 
 def meaning(name: str, words: Any) -> str:
-    """What a column's words come to, in one line; the words must not be refused."""
+    """Summarise a column's valid declaration in one line."""
     if isinstance(words, Mapping) and "kind" in words:
         return "learned within a budget; every fit that uses the file pays for it"
-    if not isinstance(words, Mapping) or (words.get("sdtype") is None and told_sdtype(words) is None):
+    if not isinstance(words, Mapping) or (words.get("sdtype") is None and implied_sdtype(words) is None):
         return "to be filled in"
-    if says_type_alone(name, words):
+    if declares_type_only(name, words):
         if words["sdtype"] in MODELLED_SDTYPES:
             return "its values are not declared: they are learned within the budget of a fit"
         return "invented anew, not modelled"
-    if stated_of(name, words, {}) is not None:
+    if partial_declaration_of(name, words, {}) is not None:
         return "its values are learned within the budget of a fit, and keep to what is declared"
     attribute = declare(name, words, None, MAX_BINS)
     missing = ", and missing" if attribute.nullable else ""
@@ -228,6 +239,6 @@ def meaning(name: str, words: Any) -> str:
     return f"{count:,} {'values' if attribute.lower == attribute.upper else 'values and bins'}{missing}"
 
 
-def without_field(words: Words) -> dict[str, Any]:
-    """Words that the form does not show; they stay as they are."""
+def words_without_field(words: Words) -> dict[str, Any]:
+    """Words that the form does not show; they are kept."""
     return {word: value for word, value in words.items() if word not in _BY_WORD and value is not None}

@@ -1,10 +1,10 @@
-"""Audits: what a mechanism really discloses, computed from outside, against what is claimed of it.
+"""Audits: the actual disclosure of a mechanism, measured independently, compared with its claim.
 
-Transition matrices of synthesizers of small tables, the exact output distribution of Mechanism 1 and of noisy
-learners, and membership attacks. It is for whoever builds or checks a
-mechanism: an audit of confidential rows is as confidential as they are. The names below load on first use.
+Contains transition matrices of synthesizers of small tables, exact output distributions of Mechanism 1 and of
+noisy learners, and membership attacks. It is for developers and reviewers of mechanisms. An audit of
+confidential rows is as confidential as the rows. The names below load on first use.
 """
 
-from sdv_plausible.utils.lazy_names import late_names
+from sdv_plausible.utils.lazy_names import lazy_attributes
 
-__getattr__, __dir__, __all__ = late_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_attributes(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible audit``: attacks on a synthesizer, for the holder of a table."""
+"""The command ``sdv-plausible audit``: attacks on a synthesizer, for the data owner."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.output import say, show
-from sdv_plausible.cli.undeclared_columns import filled_in
+from sdv_plausible.cli.output import print_line, print_result
+from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.fitting.options import default_of, typed_default
 
 PURPOSE = "attack a synthesizer on a table: not private, for your eyes"
@@ -20,7 +20,7 @@ PAGE, RESULT = "audit.html", "audit.json"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``audit`` is told."""
+    """Add the options of ``audit``."""
     add = command.add_argument
     files.add_reading(command)
     command.set_defaults(only_declared=False)
@@ -51,23 +51,23 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the attacks and write what they found."""
+    """Run the attacks and write their results."""
     from sdv_plausible.extensions.audit.auditing import run as attack
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
     files.check_inputs(options)
-    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    files.check_distinct_outputs(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
         raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
-    other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
-    options.domain = filled_in(options.domain)
+    foreign_class = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
+    options.domain = without_blank_columns(options.domain)
     types = files.declared_types(options)
     metadata, detected = files.metadata_and_detected(options, types)
     epsilon, delta = claim(options)
 
     def factory() -> Any:
-        if other is not None:
-            return other(metadata)
+        if foreign_class is not None:
+            return foreign_class(metadata)
         return PlausibleDeniabilitySynthesizer(
             metadata, epsilon=epsilon, delta=delta, domain=options.domain,
             types="detected" if detected else None, rules=options.rules or (),
@@ -75,15 +75,15 @@ def run(options: argparse.Namespace) -> None:
 
     def progress(words: str) -> None:
         if not options.json:
-            show(f"  {words}")
+            print_line(f"  {words}")
 
     result = attack(
-        files.read(options, {**types, **detected}),
+        files.read_table(options, {**types, **detected}),
         factory,
         name=options.synthesizer or OURS,
         claimed_epsilon=epsilon,
         delta=delta,
-        ours=other is None,
+        ours=foreign_class is None,
         public=options.public,
         folder=options.output / "stages",
         seconds=options.seconds,
@@ -98,11 +98,11 @@ def run(options: argparse.Namespace) -> None:
     result.to_html(options.output / PAGE)
     result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"
-    say(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
+    print_result(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
 
 
 def synthesizer_class(words: str) -> Any:
-    """Return the class that ``module:Class`` names."""
+    """Return the class named by ``module:Class``."""
     module, separator, name = words.partition(":")
     if not separator or not module or not name:
         raise ValueError(
@@ -118,7 +118,7 @@ def synthesizer_class(words: str) -> Any:
 
 
 def claim(options: argparse.Namespace) -> tuple[Any, float]:
-    """Epsilon, if any, and delta that are claimed: this package claims its defaults."""
+    """Return the claimed epsilon (or None) and delta; this package claims its defaults."""
     epsilon, delta = options.epsilon, options.delta
     if epsilon is not None and not math.isfinite(epsilon):
         raise ValueError(

@@ -1,9 +1,9 @@
 """Membership attack with white-box access: a lower bound on epsilon from runs on two neighbouring tables.
 
-The attacker knows everything but which of the two tables was used, and sees the whole output. A *score* is
-the attacker's best guess from one output; the event "score at least a threshold" (or at most) is chosen on a
-quarter of the runs and counted on the others, where Clopper-Pearson bounds turn the counts into a bound on
-epsilon that holds with a stated probability.
+The attacker knows both tables and sees the whole output, but not which table was used. A *score* is the
+attacker's best guess from one output. The event "score at least a threshold" (or at most) is chosen on a
+quarter of the runs and counted on the others. Clopper-Pearson bounds turn the counts into a bound on epsilon
+that holds with a stated probability.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 FloatArray = npt.NDArray[np.float64]
-CHOOSING = 4  # one of so many runs chooses the event, the others are counted
-LEAST_RUNS = 20  # on each side
+CHOOSING = 4  # one run in four chooses the event; the others are counted
+LEAST_RUNS = 20  # minimum number of runs on each table
 
 
 def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper confidence bound on a probability; each fails with probability at most ``alarm``."""
+    """Return lower and upper confidence bounds on a probability, each with error at most ``alarm``."""
     x = np.asarray(successes, dtype=np.float64)
     low = np.where(x > 0, beta.ppf(alarm, np.maximum(x, 1), trials - x + 1), 0.0)
     high = np.where(x < trials, beta.isf(alarm, x + 1, np.maximum(trials - x, 1)), 1.0)
@@ -30,7 +30,7 @@ def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tupl
 def choosing_and_counting(
     present: npt.ArrayLike, absent: npt.ArrayLike, false_alarm: float
 ) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
-    """Scores of both sides that choose an event, those that are counted, and thresholds to choose from."""
+    """Split the scores into those that choose an event and those that count it; return thresholds too."""
     scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
     if min(map(len, scores)) < LEAST_RUNS:
         raise ValueError(
@@ -46,30 +46,30 @@ def choosing_and_counting(
 def epsilon_lower_bound(
     present: npt.ArrayLike, absent: npt.ArrayLike, delta: float, *, false_alarm: float = 1e-6
 ) -> float:
-    """Lower bound on epsilon at ``delta``, from scores of independent runs with and without the target."""
-    # A true claim is contradicted with probability at most ``false_alarm``.
+    """Return a lower bound on epsilon at ``delta`` from scores with and without the target."""
+    # The bound contradicts a true claim with probability at most ``false_alarm``.
     if not 0 <= delta < 1:
         raise ValueError(f"delta ({delta!r}) must lie in [0, 1)")
-    training, judged, thresholds = choosing_and_counting(present, absent, false_alarm)
+    choosing, counting, thresholds = choosing_and_counting(present, absent, false_alarm)
 
     def bounds(runs: list[FloatArray], thresholds: FloatArray, below: bool, likelier: int) -> FloatArray:
-        """Of the event "at least" (or "at most", if ``below``) each threshold, likelier on that side."""
+        """Bound for the event "at least" (or "at most", if ``below``) each threshold."""
         counts, trials = [_events(s, thresholds, below) for s in runs], [len(s) for s in runs]
-        one, other = likelier, 1 - likelier
-        return log_ratio(counts[one], trials[one], counts[other], trials[other], delta, false_alarm)
+        first, other = likelier, 1 - likelier
+        return log_ratio(counts[first], trials[first], counts[other], trials[other], delta, false_alarm)
 
     best = (-math.inf, float(thresholds[0]), False, 0)
     for below in (False, True):
         for likelier in (0, 1):
-            values = bounds(training, thresholds, below, likelier)
+            values = bounds(choosing, thresholds, below, likelier)
             i = int(np.argmax(values))
             best = max(best, (float(values[i]), float(thresholds[i]), below, -likelier))
     _, threshold, below, side = best
-    return max(0.0, float(bounds(judged, np.array([threshold]), below, -side)[0]))
+    return max(0.0, float(bounds(counting, np.array([threshold]), below, -side)[0]))
 
 
 def _events(scores: FloatArray, thresholds: FloatArray, below: bool) -> FloatArray:
-    """Number of scores at most (or at least) each threshold."""
+    """Count the scores at most (or at least) each threshold."""
     ordered = np.sort(scores)
     if below:
         return np.searchsorted(ordered, thresholds, side="right").astype(np.float64)
@@ -84,7 +84,7 @@ def log_ratio(
     delta: float,
     false_alarm: float,
 ) -> FloatArray:
-    """``ln((p - delta)/q)`` with p from below and q from above, half of the false alarm each."""
+    """Return ``ln((p - delta)/q)`` with a lower bound for p and an upper for q, half the error each."""
     p, _ = clopper_pearson(likelier, trials, false_alarm / 2)
     _, q = clopper_pearson(rarer, other_trials, false_alarm / 2)
     with np.errstate(divide="ignore"):

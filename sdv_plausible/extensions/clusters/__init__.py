@@ -1,1 +1,1 @@
-"""Tables on clusters: Dask and Spark."""
+"""Tables on clusters: Dask and Spark DataFrames."""

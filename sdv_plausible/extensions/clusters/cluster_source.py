@@ -1,9 +1,9 @@
-"""Tables whose rows live on other machines: what an engine of workers offers, and what its workers do.
+"""Sources whose rows are on other machines: the interface of engines, and the work of their workers.
 
-Workers see rows; counts alone come back. Codes are made once and stay with the workers, for as long as a fit
-takes. An engine may make a part again, as when a worker is lost: from a table that has changed, or has its
-rows in another order, other codes come, and the pass that meets them stops the fit
-(docs/explanation/proofs/parts.md, Lemma 6).
+Workers read rows, and only counts are returned. Codes are made once and stay with the workers during a fit.
+An engine may make a part again, for example when a worker is lost. If the table has changed, or has its rows
+in another order, the codes differ, and the next pass stops the fit (docs/explanation/proofs/parts.md, Lemma
+6).
 """
 
 from __future__ import annotations
@@ -21,127 +21,129 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.sources.fingerprints import Fingerprint, TracedPart
 from sdv_plausible.sources.source import PART_ROWS, PartTask, Source
-from sdv_plausible.sources.worker_pool import packed
-from sdv_plausible.table.cells.cell_series import plain_cells
-from sdv_plausible.table.files.storage_types import holds_no_text, with_texts
+from sdv_plausible.sources.worker_pool import compact
+from sdv_plausible.table.cells.cell_series import normalize_cells
+from sdv_plausible.table.files.storage_types import has_invalid_utf8, mask_invalid_utf8
 
 T = TypeVar("T")
-ADDED_AT_ONCE = 8
-PLACES = 4  # to which rows are dealt, for each partition: several even out
+MERGE_FAN_IN = 8
+BUCKETS_PER_PARTITION = 4  # several buckets per partition balance the load
 
 
 class ClusterSource(Source):
-    """A table in parts that workers read; an engine is a subclass."""
+    """A table in parts that workers read; engines are subclasses."""
 
     in_order = False  # a shuffle may give its rows in any order
     on_cluster = counts_travel = True
 
     @abstractmethod
-    def kept(self, work: PartTask[TracedPart], names: Sequence[str]) -> Source:
-        """A source whose parts are what work makes of each part: made once, and kept by the workers.
+    def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> Source:
+        """Return a source whose parts are the task's results, made once and kept by the workers.
 
-        It is in order, and holds what tells its parts, when they are made, against every pass: see
-        :class:`FingerprintedTask`. Work merges what it made: a task may count several. What is kept is given up by
-        :meth:`close`.
+        It is in order, and compares the fingerprints of its parts with every pass: see
+        :class:`FingerprintedTask`. The task merges small results, so that one worker task can count several.
+        :meth:`close` releases them.
         """
 
     @abstractmethod
-    def chosen(self, choice: RowChoice, names: Sequence[str]) -> Source:
-        """At most so many rows of each person, some columns, after a shuffle that brings people together.
+    def select(self, choice: RowChoice, names: Sequence[str]) -> Source:
+        """At most ``choice.most`` rows of each person, after a shuffle that brings persons together.
 
-        It is kept by the workers, in order, and held against every pass.
+        The rows are kept by the workers, in order, and their fingerprints are compared with every pass.
         """
 
-    def bounded(self, neighbours: Neighbours, names: Sequence[str], coins: KeyedRNG) -> tuple[Source, bool]:
-        """At most so many rows of each person, after a shuffle; and whether rows were left out for lack of a name."""
+    def bound_contributions(
+        self, neighbours: Neighbours, names: Sequence[str], rng: KeyedRNG
+    ) -> tuple[Source, bool]:
+        """Bound the rows per person by a shuffle; also returns whether rows without a person were dropped."""
         assert neighbours.person is not None
         unnamed = self.total(UnnamedRowsTask(neighbours.person), [neighbours.person])
-        choice = RowChoice(neighbours.person, neighbours.rows, coins.bytes(32))
-        return self.chosen(choice, [*names, *({neighbours.person} - set(names))]), unnamed > 0
+        choice = RowChoice(neighbours.person, neighbours.rows, rng.bytes(32))
+        return self.select(choice, [*names, *({neighbours.person} - set(names))]), unnamed > 0
 
 
 @dataclass(frozen=True, eq=False)
 class FingerprintedTask:
-    """Work on parts that are kept, which says of each part what tells it from others."""
+    """A task on kept parts that also returns their fingerprint."""
 
-    work: PartTask[Any]
+    task: PartTask[Any]
     names: tuple[str, ...] = ()
 
     def count(self, part: Any, number: int) -> tuple[Any, Fingerprint]:
         """Count one part."""
         rows = part.rows[list(self.names)] if self.names else part.rows
-        return self.work.count(rows, number), part.told
+        return self.task.count(rows, number), part.digest
 
-    def packed(self, counted: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
-        """As the work does."""
-        return packed(self.work, counted[0]), counted[1]
+    def compact(self, counted: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
+        """Make the counts smaller as the task does."""
+        return compact(self.task, counted[0]), counted[1]
 
     def merge(self, one: tuple[Any, Fingerprint], other: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
-        """Add them."""
-        return self.work.merge(one[0], other[0]), one[1] + other[1]
+        """Add."""
+        return self.task.merge(one[0], other[0]), one[1] + other[1]
 
 
-def added(work: PartTask[T], sums: Iterable[T]) -> T:
-    """The sum of some counts, on whatever machine they are."""
-    found, *others = sums
+def merge_all(task: PartTask[T], sums: Iterable[T]) -> T:
+    """Merge several counts."""
+    merged, *others = sums
     for other in others:
-        found = work.merge(found, other)
-    return found
+        merged = task.merge(merged, other)
+    return merged
 
 
-def together(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of parts that one task counts: neighbours, of at most ``PART_ROWS`` if they are several."""
-    held, size = [0], lengths[0]
+def group_small_parts(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Group consecutive parts into tasks of at most ``PART_ROWS`` rows; larger parts get their own."""
+    group, size = [0], lengths[0]
     for number, length in enumerate(lengths[1:], 1):
         if size + length > PART_ROWS:
-            yield held
-            held, size = [], 0
-        held.append(number)
+            yield group
+            group, size = [], 0
+        group.append(number)
         size += length
-    yield held
+    yield group
 
 
-def side_by_side(places: Sequence[Any], threads: Mapping[Any, int]) -> Iterator[list[int]]:
-    """Numbers of neighbours that one task sums up: of one worker, one for each of its threads, or more.
+def group_by_worker(places: Sequence[Any], threads: Mapping[Any, int]) -> Iterator[list[int]]:
+    """Group parts on the same worker into tasks, at least one per thread.
 
     Parameters
     ----------
     places : sequence
-        Where each is.
+        Worker of each part.
     threads : mapping
-        Of each place; one of those that it does not name.
+        Threads of each worker; 1 for workers that it lacks.
     """
-    for place in sorted(set(places)):
-        here = np.flatnonzero([other == place for other in places])
-        tasks = max(threads.get(place, 1), -(-len(here) // ADDED_AT_ONCE))
-        yield from (some.tolist() for some in np.array_split(here, min(tasks, len(here))))
+    for worker in sorted(set(places)):
+        on_worker = np.flatnonzero([w == worker for w in places])
+        tasks = max(threads.get(worker, 1), -(-len(on_worker) // MERGE_FAN_IN))
+        yield from (group.tolist() for group in np.array_split(on_worker, min(tasks, len(on_worker))))
 
 
-def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
-    """A part as rules and codes read it, whatever its worker stored it as."""
+def normalise_part(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
+    """Convert a part to the dtypes that rules and encoders expect, whatever its worker stored."""
     part = part.copy(deep=False)
     part.index = pd.RangeIndex(len(part))
-    otherwise = [name for name in part.columns if not _is_stored(part[name].dtype, types[name])]
-    part = plain_cells(_with_categories(part))  # first: some moments have no object
-    for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
+    mismatching = [name for name in part.columns if not _has_dtype(part[name].dtype, types[name])]
+    part = normalize_cells(_with_categories(part))  # first, since some datetimes cannot be objects
+    for name in mismatching:  # the schema was checked; other storage is parsed cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
-        if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
+        if isinstance(types[name], pd.StringDtype):  # as Dask converts objects in other partitions
             part[name] = part[name].astype(types[name])
-    return plain_cells(with_texts(part)) if otherwise else with_texts(part)
+    return normalize_cells(mask_invalid_utf8(part)) if mismatching else mask_invalid_utf8(part)
 
 
-def _is_stored(found: Any, told: Any) -> bool:
-    """Whether a column is stored as its schema says, texts also as categories."""
-    if isinstance(found, pd.CategoricalDtype) and isinstance(told, pd.StringDtype):
-        return all(isinstance(text, str) for text in found.categories)
-    return bool(found == told)
+def _has_dtype(dtype: Any, expected: Any) -> bool:
+    """Whether a column has the dtype of the schema; texts may also be categories."""
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(expected, pd.StringDtype):
+        return all(isinstance(text, str) for text in dtype.categories)
+    return bool(dtype == expected)
 
 
 def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
-    """A part whose texts of Arrow are categories, as those of files are: each is looked up once."""
-    for place, (_, column) in enumerate(part.items()):
+    """Convert Arrow texts to categories, as those of files are, so that each distinct text is parsed once."""
+    for position, (_, column) in enumerate(part.items()):
         if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
             texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
-            if not (holds_no_text(texts) or texts.dictionary.null_count):
-                part.isetitem(place, texts.to_pandas())
+            if not (has_invalid_utf8(texts) or texts.dictionary.null_count):
+                part.isetitem(position, texts.to_pandas())
     return part

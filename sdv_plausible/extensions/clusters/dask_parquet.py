@@ -1,4 +1,4 @@
-"""Parquet files in the hands of Dask: a task reads the rows of a partition itself, texts as dictionaries."""
+"""Parquet files of a Dask DataFrame, read by the tasks themselves, with texts as dictionaries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from dask.dataframe.dask_expr.io.parquet import ReadParquetFSSpec
 from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
 
-from sdv_plausible.table.files.storage_types import holds_no_text
+from sdv_plausible.table.files.storage_types import has_invalid_utf8
 
-READ_AS_USUAL = {
+DEFAULT_OPERANDS = {
     "engine": "pyarrow", "filters": None, "categories": None, "kwargs": {"dtype_backend": None},
     "_partitions": None, "_series": False,
 }  # fmt: skip
@@ -21,21 +21,21 @@ READ_AS_USUAL = {
 
 @dataclass(frozen=True)
 class Partition:
-    """Where the rows of a partition are, as Dask has it: paths, and row groups of each, none for all."""
+    """Location of a partition's rows: paths, and the row groups of each (None for all)."""
 
     filesystem: Any
     pieces: tuple[tuple[str, Any], ...]
 
     def read(self, names: list[str]) -> pd.DataFrame:
-        """The cells that Dask would read, but texts as categories: each is looked at once."""
-        read = [self._read(path, groups, names) for path, groups in self.pieces]
-        table = pa.concat_tables(read) if len(read) > 1 else read[0]
-        for place, name in enumerate(names):
-            cells = table.column(place)
-            known = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
-            if any(map(holds_no_text, known)):  # it would end the pass
-                table = table.set_column(place, name, cells.cast(cells.type.value_type))
-        as_it_is = {"split_blocks": True}  # columns are not copied into one block
+        """Read the cells as Dask would, but texts as categories: each distinct text is parsed once."""
+        tables = [self._read(path, groups, names) for path, groups in self.pieces]
+        table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+        for position, name in enumerate(names):
+            cells = table.column(position)
+            dictionaries = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
+            if any(map(has_invalid_utf8, dictionaries)):  # cannot become categories
+                table = table.set_column(position, name, cells.cast(cells.type.value_type))
+        as_it_is = {"split_blocks": True}  # do not copy columns into one block
         frame = ArrowDatasetEngine._arrow_table_to_pandas(
             table, None, convert_string=True, arrow_to_pandas=as_it_is
         )
@@ -53,15 +53,17 @@ class Partition:
 
 
 def partitions_of(table: Any) -> list[Partition] | None:
-    """Where the rows of every partition are; nothing where Dask does more than to read files."""
+    """Location of each partition's rows; None where Dask does more than read files."""
     read = table.expr
-    if type(read) is not ReadParquetFSSpec or any(read.operand(k) != v for k, v in READ_AS_USUAL.items()):
+    if type(read) is not ReadParquetFSSpec or any(read.operand(k) != v for k, v in DEFAULT_OPERANDS.items()):
         return None
     plan, filesystem = read._plan, read._dataset_info["fs"]
-    how = plan["common_kwargs"]
-    if plan["empty"] or how.get("partitions") or not how.get("convert_string"):
+    options = plan["common_kwargs"]
+    if plan["empty"] or options.get("partitions") or not options.get("convert_string"):
         return None
     parts = [part if isinstance(part, list) else [part] for part in plan["parts"]]
     pieces = [[piece["piece"] for piece in part] for part in parts]
-    found = [Partition(filesystem, tuple((path, groups) for path, groups, _ in part)) for part in pieces]
-    return found if all(isinstance(path, str) for part in found for path, _ in part.pieces) else None
+    partitions = [Partition(filesystem, tuple((path, groups) for path, groups, _ in part)) for part in pieces]
+    return (
+        partitions if all(isinstance(path, str) for part in partitions for path, _ in part.pieces) else None
+    )

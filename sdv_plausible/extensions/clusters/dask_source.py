@@ -1,4 +1,4 @@
-"""A Dask DataFrame: one task for every partition, sums merged as a tree, on whatever scheduler there is."""
+"""Source of a Dask DataFrame: one task per partition, counts merged as a tree, on any scheduler."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.extensions.clusters.cluster_source import (
-    ADDED_AT_ONCE,
-    PLACES,
+    BUCKETS_PER_PARTITION,
+    MERGE_FAN_IN,
     ClusterSource,
     FingerprintedTask,
-    added,
-    as_read,
-    side_by_side,
-    together,
+    group_by_worker,
+    group_small_parts,
+    merge_all,
+    normalise_part,
 )
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, TracedPart
-from sdv_plausible.sources.source import PartTask, SourceType, quietly
-from sdv_plausible.sources.worker_pool import packed
+from sdv_plausible.sources.source import PartTask, SourceType, raise_source_errors
+from sdv_plausible.sources.worker_pool import compact
 
 T = TypeVar("T")
 Tasks = Callable[[Any], list[Any]]
@@ -41,7 +41,7 @@ class DaskSource(ClusterSource):
 
     def __init__(self, table: Any) -> None:
         self._table, self._files = table.rename(columns=str), None
-        # A Dask that plans its reading otherwise reads by itself.
+        # Versions of Dask with other internals read the files themselves.
         with suppress(ImportError, AttributeError, LookupError, TypeError, ValueError):
             from sdv_plausible.extensions.clusters.dask_parquet import partitions_of
 
@@ -54,68 +54,69 @@ class DaskSource(ClusterSource):
         return list(self._table.columns)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
+        """Return some columns without rows."""
         return self._table._meta[list(names)].iloc[:0].reset_index(drop=True)
 
-    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
-        """Counts of all partitions.
+    def total(self, task: PartTask[T], names: Sequence[str]) -> T:
+        """Merge the counts of all partitions.
 
-        A task that failed is run again, with the same result; noise is no task's business.
+        A failed task is run again, with the same result; tasks add no noise.
         """
-        return _computed(work, self._tasks(names))
+        return _compute(task, self._tasks(names))
 
-    def kept(self, work: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
-        """What work makes of every partition, in the memory of the worker that made it, or on its disk."""
+    def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
+        """Keep the task's results for every partition, in the memory or on the disk of its worker."""
         tasks = self._tasks(names)
-        with _retried():
-            made = tasks(_sent(work))
-        self._kept.append(DaskParts(made, self.empty(()), work))
+        with _with_retries():
+            made = tasks(_delay(task))
+        self._kept.append(DaskParts(made, self.empty(()), task))
         return self._kept[-1]
 
-    def chosen(self, choice: RowChoice, names: Sequence[str]) -> DaskParts:
-        """Rows are moved as bytes: so that no engine looks at a cell, and none changes its type."""
+    def select(self, choice: RowChoice, names: Sequence[str]) -> DaskParts:
+        """Choose rows. They are moved as bytes, so that no engine inspects a cell or changes its type."""
         import dask
         import dask.dataframe as dd
 
         empty, number = self.empty(names), self._table.npartitions
         meta = pd.DataFrame({"place": np.zeros(0, dtype=np.int64), "rows": np.zeros(0, dtype=object)})
-        deal = self._tasks(names)(_sent(_DistributeTask(choice, PLACES * number)))
-        with dask.config.set({"dataframe.convert-string": False}):  # bytes are no texts
-            dealt = dd.from_delayed(deal, meta=meta, verify_meta=False)
-        moved = dealt.shuffle("place", npartitions=number, shuffle_method="tasks").to_delayed()
-        with _retried():
-            task, sent = dask.delayed(_choose, pure=False), _sent(choice)
-            made = [task(sent, rows, empty) for rows in moved]
-        self._kept.append(DaskParts(made, empty))
+        tasks = self._tasks(names)(_delay(_DistributeTask(choice, BUCKETS_PER_PARTITION * number)))
+        with dask.config.set({"dataframe.convert-string": False}):  # bytes are not texts
+            buckets = dd.from_delayed(tasks, meta=meta, verify_meta=False)
+        shuffled = buckets.shuffle("place", npartitions=number, shuffle_method="tasks").to_delayed()
+        with _with_retries():
+            choose, sent = dask.delayed(_select_rows, pure=False), _delay(choice)
+            parts = [choose(sent, rows, empty) for rows in shuffled]
+        self._kept.append(DaskParts(parts, empty))
         return self._kept[-1]
 
     def close(self) -> None:
-        """Have the workers forget what they keep, whoever still speaks of it."""
+        """Release what the workers keep, even if it is still referenced."""
         for parts in self._kept:
             parts.close()
 
     def _tasks(self, names: Sequence[str]) -> Tasks:
-        """From work, as it is sent, to a task for each partition."""
+        """Function from a task, as it is sent, to one delayed call per partition."""
         import dask
 
         parts, types = self._files or self._table[list(names)].to_delayed(), self.empty(names).dtypes
-        task = dask.delayed(_count, pure=False)
-        return lambda sent: [task(sent, part, types, i) for i, part in enumerate(parts)]
+        count = dask.delayed(_count, pure=False)
+        return lambda sent: [count(sent, part, types, i) for i, part in enumerate(parts)]
 
 
 class DaskParts(ClusterSource):
-    """What workers keep: each part is made at once.
+    """Parts kept by workers, made at once.
 
     Parameters
     ----------
     made : list of Delayed
         The parts.
     empty : DataFrame
-        No row, of their columns.
-    by : Work, optional
-        What made them, and merges them: a task counts several small ones. Else each has its own.
-    told : sequence of Delayed
-        What tells the parts that they were made of, added up at once.
+        Their columns without rows.
+    by : PartTask, optional
+        The task that made and merges them; one worker task then counts several small parts. Otherwise one
+        each.
+    source_digests : sequence of Delayed
+        Fingerprints of the parts that they were made of.
     """
 
     in_order = True
@@ -125,26 +126,28 @@ class DaskParts(ClusterSource):
         made: list[Any],
         empty: pd.DataFrame,
         by: PartTask[TracedPart] | None = None,
-        told: Sequence[Any] = (),
+        source_digests: Sequence[Any] = (),
     ) -> None:
         import dask
 
         self._empty, self._by, self._kept = empty, by, list[DaskParts]()
-        with _retried():
-            own = [dask.delayed(_told)(part) for part in made]
-            self._parts = list(quietly(lambda: dask.persist(*made, *own, *told)))
+        with _with_retries():
+            digests = [dask.delayed(_digest_of)(part) for part in made]
+            self._parts = list(raise_source_errors(lambda: dask.persist(*made, *digests, *source_digests)))
             try:
-                found = quietly(lambda: dask.compute(*self._parts[len(made) :]))
-            except BaseException:  # an interrupt, too, whose traceback would hold them
+                computed = raise_source_errors(lambda: dask.compute(*self._parts[len(made) :]))
+            except BaseException:  # also of an interrupt, whose traceback would keep the parts alive
                 self.close()
                 raise
         del self._parts[len(made) :]
-        own, self.made_of = found[: len(made)], found[len(made) :]
-        lengths = [int(one[0]) for one in own]
-        self._numbers = list(together(lengths)) if by is not None else [[i] for i in range(len(made))]
-        self._tasks = list(side_by_side(*self._places()))
-        self._unchanged = Fingerprints()
-        self._unchanged.check(sum(own))
+        digests, self.made_of = computed[: len(made)], computed[len(made) :]
+        lengths = [int(one[0]) for one in digests]
+        self._numbers = (
+            list(group_small_parts(lengths)) if by is not None else [[i] for i in range(len(made))]
+        )
+        self._tasks = list(group_by_worker(*self._workers()))
+        self._fingerprints = Fingerprints()
+        self._fingerprints.check(sum(digests))
 
     @property
     def names(self) -> Sequence[str]:
@@ -152,44 +155,46 @@ class DaskParts(ClusterSource):
         return list(self._empty.columns)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
+        """Return some columns without rows."""
         return self._empty[list(names)]
 
-    def total(self, work: PartTask[T], names: Sequence[str]) -> T:
-        """Counts of all parts.
+    def total(self, task: PartTask[T], names: Sequence[str]) -> T:
+        """Merge the counts of all parts.
 
         Raises
         ------
         RuntimeError
-            If a part was made again, and is another one.
+            If a part was made again and differs.
         """
         found: T
-        found, fingerprint = _computed(FingerprintedTask(work, tuple(names)), self._counted(self._tasks))
-        self._unchanged.check(fingerprint)
+        found, fingerprint = _compute(
+            FingerprintedTask(task, tuple(names)), self._delayed_counts(self._tasks)
+        )
+        self._fingerprints.check(fingerprint)
         return found
 
-    def kept(self, work: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
-        """What work makes of every part.
+    def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
+        """Keep the task's results for every part.
 
         Raises
         ------
         RuntimeError
-            If a part was made again, and is another one.
+            If a part was made again and differs.
         """
-        with _retried():
-            alone = [[number] for number in range(len(self._numbers))]
-            both = self._counted(alone)(_sent(FingerprintedTask(work, tuple(names))))
-        kept = DaskParts([one[0] for one in both], self.empty(()), work, [one[1] for one in both])
+        with _with_retries():
+            single = [[number] for number in range(len(self._numbers))]
+            results = self._delayed_counts(single)(_delay(FingerprintedTask(task, tuple(names))))
+        kept = DaskParts([one[0] for one in results], self.empty(()), task, [one[1] for one in results])
         self._kept.append(kept)
-        self._unchanged.check(sum(kept.made_of))
+        self._fingerprints.check(sum(kept.made_of))
         return kept
 
-    def chosen(self, choice: RowChoice, names: Sequence[str]) -> DaskParts:
-        """Refuse: the rows of each person are chosen once."""
+    def select(self, choice: RowChoice, names: Sequence[str]) -> DaskParts:
+        """Not supported: the rows of each person are chosen once."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Have the workers forget them."""
+        """Release the parts."""
         for parts in self._kept:
             parts.close()
         for part in self._parts:
@@ -198,82 +203,82 @@ class DaskParts(ClusterSource):
                     future.release()
         self._parts.clear()
 
-    def _places(self) -> tuple[list[str], Mapping[str, int]]:
-        """The worker that has the first of some parts, and threads of each; one place without a cluster."""
+    def _workers(self) -> tuple[list[str], Mapping[str, int]]:
+        """Worker of the first part of each group, and threads of each worker; one place without a cluster."""
         firsts = [next(iter(self._parts[some[0]].__dask_graph__().values())) for some in self._numbers]
         client = getattr(firsts[0], "client", None)
         if client is None:
             return ["here"] * len(firsts), {"here": len(firsts)}
-        have = client.who_has(firsts)
-        return [next(iter(have.get(first.key, ())), "") for first in firsts], client.nthreads()
+        workers_of = client.who_has(firsts)
+        return [next(iter(workers_of.get(first.key, ())), "") for first in firsts], client.nthreads()
 
-    def _counted(self, tasks: Sequence[Sequence[int]]) -> Tasks:
-        """From work, as it is sent, to tasks that each sum up some parts where they are."""
+    def _delayed_counts(self, tasks: Sequence[Sequence[int]]) -> Tasks:
+        """Function from a task, as it is sent, to delayed calls that each count some parts on one worker."""
         import dask
 
-        task, by = dask.delayed(_count_kept, pure=False), _sent(self._by)
+        count, by = dask.delayed(_count_group, pure=False), _delay(self._by)
         return lambda sent: [
-            task(sent, by, {number: [self._parts[i] for i in self._numbers[number]] for number in some})
+            count(sent, by, {number: [self._parts[i] for i in self._numbers[number]] for number in some})
             for some in tasks
         ]
 
 
-def _computed(work: PartTask[T], tasks: Tasks) -> T:
-    """Counts of tasks that are made of work."""
+def _compute(task: PartTask[T], tasks: Tasks) -> T:
+    """Merge the counts of delayed calls."""
     import dask
 
-    with _retried():
-        add, sent = dask.delayed(added, pure=False), _sent(work)
+    with _with_retries():
+        add, sent = dask.delayed(merge_all, pure=False), _delay(task)
         sums = tasks(sent)
         while len(sums) > 1:
-            sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
-        (found,) = quietly(lambda: dask.compute(sums[0]))
-    return found
+            sums = [add(sent, sums[i : i + MERGE_FAN_IN]) for i in range(0, len(sums), MERGE_FAN_IN)]
+        (merged,) = raise_source_errors(lambda: dask.compute(sums[0]))
+    return merged
 
 
-def _retried() -> Any:
+def _with_retries() -> Any:
     import dask
 
     return dask.annotate(retries=RETRIES)
 
 
-def _sent(work: Any) -> Any:
-    """Work that is sent to every worker once, and not with each task."""
+def _delay(task: Any) -> Any:
+    """Wrap a task, so that it is sent once to every worker and not with each call."""
     import dask
 
-    return dask.delayed(work, traverse=False)
+    return dask.delayed(task, traverse=False)
 
 
-def _count(work: PartTask[T], part: Any, types: pd.Series[Any], number: int) -> T:
+def _count(task: PartTask[T], part: Any, types: pd.Series[Any], number: int) -> T:
     read = part if isinstance(part, pd.DataFrame) else part.read(list(types.index))
-    return work.count(as_read(read, types), number)
+    return task.count(normalise_part(read, types), number)
 
 
-def _told(part: TracedPart) -> Fingerprint:
-    return part.told
+def _digest_of(part: TracedPart) -> Fingerprint:
+    return part.digest
 
 
-def _count_kept(work: Any, by: Any, several: Mapping[int, Sequence[TracedPart]]) -> Any:
-    parts = ((number, added(by, some) if len(some) > 1 else some[0]) for number, some in several.items())
-    return packed(work, added(work, (work.count(part, number) for number, part in parts)))
+def _count_group(task: Any, by: Any, several: Mapping[int, Sequence[TracedPart]]) -> Any:
+    parts = ((number, merge_all(by, some) if len(some) > 1 else some[0]) for number, some in several.items())
+    return compact(task, merge_all(task, (task.count(part, number) for number, part in parts)))
 
 
 @dataclass(frozen=True)
 class _DistributeTask:
-    """Work: rows as bytes, and where they go."""
+    """Task: rows as bytes, and their buckets."""
 
     choice: RowChoice
     places: int
 
     def count(self, part: pd.DataFrame, number: int) -> pd.DataFrame:  # noqa: ARG002
-        dealt: Iterator[tuple[int, bytes]] = self.choice.dealt(part, self.places)
-        place, rows = [*zip(*dealt, strict=True)] or [(), ()]
-        found = pd.DataFrame({"place": np.array(place, dtype=np.int64)})
-        return found.assign(rows=pd.Series(rows, dtype=object))
+        distributed: Iterator[tuple[int, bytes]] = self.choice.distribute(part, self.places)
+        place, rows = [*zip(*distributed, strict=True)] or [(), ()]
+        frame = pd.DataFrame({"place": np.array(place, dtype=np.int64)})
+        return frame.assign(rows=pd.Series(rows, dtype=object))
 
 
-def _choose(choice: RowChoice, dealt: pd.DataFrame, empty: pd.DataFrame) -> TracedPart:
-    return choice.chosen(dealt["rows"], empty)
+def _select_rows(choice: RowChoice, dealt: pd.DataFrame, empty: pd.DataFrame) -> TracedPart:
+    return choice.select(dealt["rows"], empty)
 
 
 DASK = SourceType(

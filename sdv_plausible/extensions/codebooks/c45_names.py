@@ -19,7 +19,7 @@ from sdv_plausible.table.declared.codebook import (
     parse_codes,
     read_text,
 )
-from sdv_plausible.table.declared.spec_words import check_words
+from sdv_plausible.table.declared.specifications import check_spec
 
 CLASSES = "class"  # column of the classes: the table's last one, under any name
 UNKNOWN = "?"
@@ -61,7 +61,7 @@ def _words(name: str, description: str) -> tuple[dict[str, Any], list[Message]]:
     if re.fullmatch(r"discrete\s+\d+", description.casefold()):
         return {"sdtype": "categorical"}, [(name, "a category whose values are not listed")]
     declaration = categorical_declaration(parse_codes(_values(description)))
-    check_words(name, declaration)
+    check_spec(name, declaration)
     return declaration, []
 
 

@@ -26,9 +26,8 @@ from sdv_plausible.table.declared.codebook import (
     parse_number,
     read_text,
 )
-from sdv_plausible.table.declared.spec_words import check_names, check_words
-from sdv_plausible.table.declared.specifications import told_sdtype
-from sdv_plausible.table.files.csv_header import begin
+from sdv_plausible.table.declared.specifications import check_names, check_spec, implied_sdtype
+from sdv_plausible.table.files.csv_files import detect_separator
 from sdv_plausible.table.files.text_files import csv_reader
 
 _PLAIN_TYPES = {
@@ -45,7 +44,7 @@ _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 def read_csv_codebook(path: Path) -> Codebook:
     """Read a code book in CSV."""
     text = io.StringIO(read_text(path, "CSV code book"), newline="")
-    first, separator = begin(path, text, '"')
+    first, separator = detect_separator(path, text, '"')
     reader = csv.DictReader(())
     reader.reader = csv_reader(itertools.chain(first, text), separator)
     try:
@@ -99,9 +98,9 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
         declaration["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
     is_number = not is_date and declaration.keys() & {"range_min", "range_max", "decimal_places"}
     declaration["sdtype"] = (
-        declaration["sdtype"] or told_sdtype(declaration) or ("numerical" if is_number else None)
+        declaration["sdtype"] or implied_sdtype(declaration) or ("numerical" if is_number else None)
     )
-    check_words(name, declaration)
+    check_spec(name, declaration)
     return declaration
 
 

@@ -16,7 +16,7 @@ from sdv_plausible.table.declared.codebook import (
     parse_number,
     read_document,
 )
-from sdv_plausible.table.declared.spec_words import check_names
+from sdv_plausible.table.declared.specifications import check_names
 
 _READ = {"required", "enum", "minimum", "maximum"}
 _SPELLINGS = (

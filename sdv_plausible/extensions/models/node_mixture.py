@@ -81,13 +81,13 @@ class NodeMixture(PrefixModel):
                 codes[:, j] = self.codes_of(j, chosen, coins, 1)
         return codes, weight + log_joint - log_prefix
 
-    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
+    def max_log_weight(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
         """Return the log weight if nothing is kept, else a bound from the likeliest node of each column."""
         if not kept:
             columns = np.array(list(known), dtype=np.int64)
             codes = np.stack([known[j] for j in known], axis=1)
             return self._choose(codes, columns, None)[1]
-        bound, prefix = super().most_given(known, kept), self.order[:kept]
+        bound, prefix = super().max_log_weight(known, kept), self.order[:kept]
         for column, code in known.items():
             if column not in prefix:
                 bound += self.log_probabilities(column).max(axis=1)[code]

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaModel
-from sdv_plausible.extensions.models.gaussian_copula.correlations import factors
+from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaModel, factors
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry

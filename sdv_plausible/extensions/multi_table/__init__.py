@@ -1,1 +1,1 @@
-"""Two tables, one person, one ledger: rows with the rows that hang on them."""
+"""Related tables: parents and their children, fitted under one privacy budget."""

@@ -1,9 +1,9 @@
-"""Rows that hang on others: a network that draws a child's columns given its parent's and a sibling's.
+"""Bayesian network of a child table's columns, given the columns of its parent and of one sibling.
 
-The table holds a line for each child, with its parent's columns and those of one of its siblings beside
-it. The joint law of parents is known otherwise, and siblings are children: only pairs with a column of the
-child itself are asked for, and only the child's conditionals are fitted, under rows of parents and siblings
-that were simulated (docs/explanation/proofs/related_tables.md).
+Each row of the table is a child, together with its parent's columns and those of one of its siblings. The
+parent's distribution is modelled elsewhere, and siblings are children. Therefore only pairs that contain a
+column of the child are measured, and only the child's conditionals are fitted, given simulated rows of
+parents and siblings (docs/explanation/proofs/related_tables.md).
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED, AdaptiveNetwork
-from sdv_plausible.models.adaptive.conditioning_columns import ConditioningColumns
-from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.maximum_entropy import fit_network
-from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates, fit_network
+from sdv_plausible.models.adaptive.measurements import ConditioningColumns, Measurements
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
@@ -32,17 +30,17 @@ from sdv_plausible.table.columns.domain import Domain
 
 @dataclass(frozen=True, kw_only=True)
 class ChildNetwork(AdaptiveNetwork):
-    """Learns a child's columns beside those of its parent and of one sibling.
+    """Learn a child's columns given those of its parent and of one sibling.
 
     Parameters
     ----------
     parents : mapping of str to ndarray of int
-        Simulated codes: an entry for each child, of each of the parent's columns as the table names them. No
-        rows that are to be protected: what they are made of was paid for.
+        Simulated codes of each of the parent's columns, one entry per child, by their names in the child's
+        table. They are drawn from models that are already paid for and contain no protected rows.
     siblings : mapping of str to str
-        The column of the child that each column of a sibling is one of.
+        Column of a sibling -> the child's own column that it is a copy of.
     early : tuple of str
-        The child's columns that come before its others in the network.
+        The child's columns that come first in the network.
     alone : ndarray of bool
         Whether the child of each row of ``parents`` has no sibling.
     """
@@ -53,95 +51,100 @@ class ChildNetwork(AdaptiveNetwork):
     alone: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False, compare=False)
 
     def first(self, domain: Domain) -> list[int]:
-        """Columns of the parent and of the sibling, by number."""
+        """Indices of the columns of the parent and of the sibling."""
         return [j for j, name in enumerate(domain.names) if name in self.siblings or name in self.parents]
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
-        """How the noise will show in the child's own columns."""
-        found = super().forecast(domain, budget, rows)
-        if found is None:
+        """Forecast the effect of the noise on the child's own columns."""
+        forecast = super().forecast(domain, budget, rows)
+        if forecast is None:
             return None
-        beside = {domain.names[j] for j in self.first(domain)}
+        conditioning = {domain.names[j] for j in self.first(domain)}
         columns, shown = (
-            {name: distance for name, distance in distances.items() if name not in beside}
-            for distances in (found.columns, found.shown)
+            {name: distance for name, distance in distances.items() if name not in conditioning}
+            for distances in (forecast.columns, forecast.shown)
         )
-        return replace(found, columns=columns, shown=shown)
+        return replace(forecast, columns=columns, shown=shown)
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
-        """Learn the network: columns of parent and sibling come first in its order."""
-        simulated = KeyedRNG.from_seed(self.simulation_seed)
-        number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
-        schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        parents, at = self._parents(domain)
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
+        """Learn the network; columns of the parent and of the sibling come first in its order."""
+        simulation_rng = KeyedRNG.from_seed(self.simulation_seed)
+        num_rows = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
+        schedule = Schedule.make(num_rows, rows.allowance.for_counts(rows.neighbours), len(domain))
+        parents, parent_columns = self._parents(domain)
         margins = {
             j: np.bincount(parents[:, i], minlength=domain.cardinalities[j]) / max(len(parents), 1)
-            for i, j in enumerate(at)
+            for i, j in enumerate(parent_columns)
         }
         beside = ConditioningColumns(columns=frozenset(self.first(domain)), margins=margins)
-        measured = Measurements(rows, domain, schedule, wanted=self.wanted(domain), beside=beside)
-        families = np.zeros((len(parents), len(domain)), dtype=np.int32, order="F")
-        families[:, at] = parents
+        measurements = Measurements(rows, domain, schedule, wanted=self.wanted(domain), beside=beside)
+        simulated_rows = np.zeros((len(parents), len(domain)), dtype=np.int32, order="F")
+        simulated_rows[:, parent_columns] = parents
         network: BayesianNetwork | None = None
-        for i, this in enumerate(schedule.rounds):
-            chosen = measured.measure_pairs(this)
-            again = this is schedule.rounds[-1] and measured.measure_again()
-            if chosen or again or network is None:
-                network = self._fitted(measured, domain, families, simulated.spawn(i))
+        for i, stage in enumerate(schedule.rounds):
+            has_new_pairs = measurements.measure_pairs(stage)
+            is_remeasured = stage is schedule.rounds[-1] and measurements.measure_again()
+            if has_new_pairs or is_remeasured or network is None:
+                network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn(i))
         assert network is not None
         if schedule.sets:
-            chosen = measured.measure_sets(schedule.sets)
-            if measured.measure_again() or chosen:
-                network = self._fitted(measured, domain, families, simulated.spawn("sets"))
+            has_new_pairs = measurements.measure_sets(schedule.sets)
+            if measurements.measure_again() or has_new_pairs:
+                network = self._fit_measured(
+                    measurements, domain, simulated_rows, simulation_rng.spawn("sets")
+                )
         return network
 
     def _parents(self, domain: Domain) -> tuple[np.ndarray, list[int]]:
-        """Codes (N, p) of the simulated parents, and the numbers of their columns."""
+        """Codes (N, p) of the simulated parents, and the indices of their columns."""
         known = [name for name in domain.names if name in self.parents]
         parents = np.column_stack([self.parents[name][:NUM_SIMULATED] for name in known])
         return parents, [domain.names.index(name) for name in known]
 
-    def _fitted(
-        self, measured: Measurements, domain: Domain, families: np.ndarray, coins: KeyedRNG
+    def _fit_measured(
+        self, measurements: Measurements, domain: Domain, simulated_rows: np.ndarray, rng: KeyedRNG
     ) -> BayesianNetwork:
-        """The network of what was measured so far; siblings are put into the simulated families (N, m)."""
-        # A sibling is a child whose own siblings nobody looks at: its conditionals are those of a child,
-        # given its parent alone. Children who are alone have nobody beside them.
-        places = {name: j for j, name in enumerate(domain.names)}
-        own_of = {places[name]: places[own] for name, own in self.siblings.items()}
-        first, estimates = self.first(domain), measured.estimates()
-        pairs = {e: table for e, table in estimates.pairs.items() if own_of.keys().isdisjoint(e)}
-        alone_law = replace(estimates, pairs=pairs)
-        by_itself, drawn = self._drawn(alone_law, domain, families, coins.spawn("first"))
-        alone, names = self.alone[: len(families)], list(domain)
-        for j, own in own_of.items():
-            families[:, j] = drawn[:, own]
-            families[alone, j] = names[j].missing_code
-        network, drawn = self._drawn(estimates, domain, families, coins.spawn("next"))
-        measured.simulated = np.column_stack([b[drawn[:, j]] for j, b in enumerate(measured.buckets)])
-        sibling_of = {own: j for j, own in own_of.items()}
-        parents = [table for table in network.tables[: len(first)] if table.child not in own_of]
+        """Fit a network to the measurements so far; fills siblings into the simulated rows (N, m)."""
+        # A sibling is drawn like a child without siblings: given its parent alone. Children without siblings
+        # have missing values in the sibling's columns.
+        index_of = {name: j for j, name in enumerate(domain.names)}
+        own_column = {index_of[name]: index_of[own] for name, own in self.siblings.items()}
+        first, estimates = self.first(domain), measurements.estimates()
+        pairs = {e: table for e, table in estimates.pairs.items() if own_column.keys().isdisjoint(e)}
+        parent_only = replace(estimates, pairs=pairs)
+        sibling_network, drawn = self._fit_and_draw(parent_only, domain, simulated_rows, rng.spawn("first"))
+        alone, names = self.alone[: len(simulated_rows)], list(domain)
+        for j, own in own_column.items():
+            simulated_rows[:, j] = drawn[:, own]
+            simulated_rows[alone, j] = names[j].missing_code
+        network, drawn = self._fit_and_draw(estimates, domain, simulated_rows, rng.spawn("next"))
+        measurements.simulated = np.column_stack([b[drawn[:, j]] for j, b in enumerate(measurements.buckets)])
+        sibling_of = {own: j for j, own in own_column.items()}
+        parents = [table for table in network.tables[: len(first)] if table.child not in own_column]
         copies = [
-            renamed(table, sibling_of, domain.cardinalities) for table in by_itself.tables[len(first) :]
+            copy_conditional(table, sibling_of, domain.cardinalities)
+            for table in sibling_network.tables[len(first) :]
         ]
         return BayesianNetwork([*parents, *copies, *network.tables[len(first) :]])
 
-    def _drawn(
-        self, estimates: Estimates, domain: Domain, families: np.ndarray, coins: KeyedRNG
+    def _fit_and_draw(
+        self, estimates: Estimates, domain: Domain, simulated_rows: np.ndarray, rng: KeyedRNG
     ) -> tuple[BayesianNetwork, np.ndarray]:
-        """A network fitted under families, and children (N, m) that it draws for them."""
+        """Fit a network given simulated rows, and draw children (N, m) for them."""
         first, early = self.first(domain), [domain.names.index(name) for name in self.early]
         network, _ = fit_network(
-            estimates, self.max_cost, len(families), coins.spawn("fit"), is_last=True,
-            given={j: families[:, j] for j in first}, early=early,
+            estimates, self.max_cost, len(simulated_rows), rng.spawn("fit"), is_last=True,
+            given={j: simulated_rows[:, j] for j in first}, early=early,
         )  # fmt: skip
-        return network, network.complete(families.copy(order="F"), len(first), coins.spawn("children"))
+        return network, network.complete(simulated_rows.copy(order="F"), len(first), rng.spawn("children"))
 
 
-def renamed(table: Conditional, columns: Mapping[int, int], cardinalities: Sequence[int]) -> Conditional:
-    """A conditional of the columns that some are copied to; codes that only these have are never drawn."""
+def copy_conditional(
+    table: Conditional, columns: Mapping[int, int], cardinalities: Sequence[int]
+) -> Conditional:
+    """Copy a conditional to other columns; codes that only these columns have get probability 0."""
 
-    def longer(given: ParentConfigurations) -> ParentConfigurations:
+    def remap(given: ParentConfigurations) -> ParentConfigurations:
         parents = tuple(columns.get(j, j) for j in given.parents)
         buckets = zip(parents, given.buckets, strict=True)
         return ParentConfigurations(
@@ -149,14 +152,16 @@ def renamed(table: Conditional, columns: Mapping[int, int], cardinalities: Seque
         )
 
     child = columns.get(table.child, table.child)
-    more = (0, cardinalities[child] - table.cardinality)
+    padding = (0, cardinalities[child] - table.cardinality)
     if isinstance(table, ConditionalTable):
-        given, law = longer(table.given), np.pad(table.probabilities, ((0, 0), more))
-        return ConditionalTable(child=child, parents=given.parents, buckets=given.buckets, probabilities=law)
+        given, probabilities = remap(table.given), np.pad(table.probabilities, ((0, 0), padding))
+        return ConditionalTable(
+            child=child, parents=given.parents, buckets=given.buckets, probabilities=probabilities
+        )
     return LogLinearConditional(
         child=child,
-        bucket=np.pad(table.bucket, more),
-        inside=np.pad(table.inside, more),
+        bucket=np.pad(table.bucket, padding),
+        inside=np.pad(table.inside, padding),
         base=table.base,
-        factors=tuple(Factor(given=longer(f.given), weights=f.weights) for f in table.factors),
+        factors=tuple(Factor(given=remap(f.given), weights=f.weights) for f in table.factors),
     )

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible families``: related tables to a release file, and tables drawn from it."""
+"""The command ``sdv-plausible families``: fit related tables, write a release file and sample from it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli.files import (
     UsageError,
-    add_spelling,
+    add_format_options,
+    check_files_exist,
     check_largest_file,
     check_output,
-    check_there,
-    flag,
-    is_same,
-    keep,
-    marks_of,
-    write,
+    given_format,
+    is_same_file,
+    option_name,
+    save_to_new_folder,
+    write_output,
 )
-from sdv_plausible.cli.fit_options import add_budget, opened_budget
-from sdv_plausible.cli.output import say, steps, to_holder
-from sdv_plausible.cli.run_fit import allow_no_claim
+from sdv_plausible.cli.output import print_result, print_to_stderr, progress_steps
+from sdv_plausible.cli.run_fit import add_budget, allow_no_claim, open_budget
 from sdv_plausible.fitting.options import default_of
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +42,7 @@ PURPOSE = "learn related tables, such as households and persons, under one total
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Which tables, what is known of them, and where release and tables go."""
+    """Add the options of the command."""
     add = command.add_argument
     add("data", type=Path, help="CSV or Parquet file of the table that hangs on none, such as households.csv")
     help_ = (
@@ -62,7 +61,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     types = "your word that types, keys and relationships in --metadata were known without the rows"
     add("--types", choices=("declared", "detected"), help=f"{types} (declared), or that they were not")
     add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
-    add_spelling(command, "data", "children")
+    add_format_options(command, "data", "children")
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     allow_no_claim(command)
@@ -70,10 +69,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit all tables, write the release, and draw from it."""
+    """Fit all tables, write the release, and sample from it if asked."""
     from sdv_plausible.table.declared.domain_file import read_json
 
-    check_there(options, "data", "children", "metadata", "domain", "roles")
+    check_files_exist(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
     check_largest_file()
     if options.sampled is not None:
@@ -85,27 +84,27 @@ def run(options: argparse.Namespace) -> None:
         roles={} if options.roles is None else read_json(options.roles, "roles", ""),
         neighbours=options.neighbours,
         types=options.types,
-        budget=opened_budget(options),
+        budget=open_budget(options),
     )
     files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
         raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
-    with steps("reading", "fitting", "writing") as begin:
+    with progress_steps("reading", "fitting", "writing") as begin:
         begin()
         tables = read_tables(options, files)
         begin()
         synth.fit(tables)
         begin()
         release = synth.release()
-        with _kept_if_lost(release, options.output):
-            write(options, options.output, release.to_bytes())
+        with _keep_release_on_error(release, options.output):
+            write_output(options, options.output, release.to_bytes())
         if options.sampled is not None:
-            with _told_where(options.output):
+            with _report_release_on_error(options.output):
                 write_tables(release.sample(), options.sampled)
     beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
-    say(
+    print_result(
         options,
         f"{ledger}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
         {"output": options.output, "sha256": release.digest, "sampled": options.sampled,
@@ -113,8 +112,8 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
-def _most(text: str) -> Any:
-    """A number, or one for each table."""
+def _parse_max_children(text: str) -> Any:
+    """Parse ``--max-children``: a number, or a JSON object with one for each table."""
     try:
         return strict_json(text)
     except ValueError:
@@ -123,8 +122,10 @@ def _most(text: str) -> Any:
         ) from None
 
 
-def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
-    """The synthesizer of the tables in --metadata, by what --domain declares of each."""
+def synthesizer_of(
+    options: argparse.Namespace, **parameters: Any
+) -> PlausibleDeniabilityMultiTableSynthesizer:
+    """Return the synthesizer for the tables in --metadata, with the declarations in --domain."""
     from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
         PlausibleDeniabilityMultiTableSynthesizer,
     )
@@ -133,20 +134,23 @@ def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniab
     domain = {} if options.domain is None else read_json(options.domain, "domain", "")
     if isinstance(domain, dict):
         domain = {
-            name: _domain_file(options.domain, name, one) if isinstance(one, str) else one
-            for name, one in domain.items()
+            name: _domain_file(options.domain, name, entry) if isinstance(entry, str) else entry
+            for name, entry in domain.items()
         }
-        for path in (one for one in domain.values() if isinstance(one, Path)):
-            if (output := getattr(options, "output", None)) is not None and is_same(output, path):
+        for path in (entry for entry in domain.values() if isinstance(entry, Path)):
+            if (output := getattr(options, "output", None)) is not None and is_same_file(output, path):
                 raise UsageError(
                     f"output ({output}) is a file that --domain names and that is read; choose another name"
                 )
-    metadata, most = read_json(options.metadata, "metadata", "or SDV's Metadata"), _most(options.max_children)
-    return PlausibleDeniabilityMultiTableSynthesizer(metadata, max_children=most, domain=domain, **known)
+    metadata = read_json(options.metadata, "metadata", "or SDV's Metadata")
+    max_children = _parse_max_children(options.max_children)
+    return PlausibleDeniabilityMultiTableSynthesizer(
+        metadata, max_children=max_children, domain=domain, **parameters
+    )
 
 
 def _domain_file(document: Path, table: str, name: str) -> Path:
-    """A table's domain file, which the document names and looks are written to: in the same folder alone."""
+    """Path of a table's domain file, which must lie in the folder of the document that names it."""
     path, folder = document.parent / name, Path(os.path.realpath(document.parent))
     if not Path(os.path.realpath(path)).is_relative_to(folder):
         raise UsageError(
@@ -159,7 +163,7 @@ def _domain_file(document: Path, table: str, name: str) -> Path:
 def files_by_table(
     options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
 ) -> dict[str, tuple[Files, dict[str, ColumnType]]]:
-    """The file of each table and what its columns are: by name, or in order, each after what it hangs on."""
+    """Match files to tables, by name or else by the order of the relationships."""
     from sdv_plausible.table.files.text_files import Files
 
     tables = synth.column_types()
@@ -167,69 +171,75 @@ def files_by_table(
         raise UsageError(
             f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
         )
-    named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
-    is_named = {*named} == {*tables}
-    crossed = [path for name, path in in_order.items() if path.stem in {*tables} - {name}]
-    if crossed and not is_named:
+    by_name, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
+    is_named = {*by_name} == {*tables}
+    misplaced = [path for name, path in in_order.items() if path.stem in {*tables} - {name}]
+    if misplaced and not is_named:
         raise UsageError(
-            f"data: {crossed[0]} is named as another table than the one in its place ({', '.join(tables)}): "
-            "name all files as the tables, or put them in this order"
+            f"data: {misplaced[0]} is named as another table than the one in its place "
+            f"({', '.join(tables)}): name all files as the tables, or put them in this order"
         )
-    found = named if is_named else in_order
+    path_of = by_name if is_named else in_order
     return {
-        name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
+        name: (Files(path_of[name], **given_format(options, path_of[name])), types)
+        for name, types in tables.items()
     }
 
 
 def read_tables(
     options: argparse.Namespace, files: dict[str, tuple[Files, dict[str, ColumnType]]]
 ) -> dict[str, pd.DataFrame]:
-    """All tables: every cell by itself, by what is declared of its column."""
+    """Read all tables; each cell is parsed by its column's declaration."""
     from sdv_plausible.table.files.table_file import read_file
 
-    options.rows_were_read = True  # from here on errors of others may quote cells
+    options.rows_were_read = True  # from here on, errors of libraries may quote cells
     return {name: read_file(*file) for name, file in files.items()}
 
 
 @contextmanager
-def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
-    """Keep what was paid for elsewhere if it cannot be written where it should."""
+def _keep_release_on_error(release: FamilyRelease, output: Path) -> Iterator[None]:
+    """Save the release to a new folder if writing the output fails."""
     try:
         yield
     except BaseException:
         with suppress(Exception):
-            to_holder(f"the fit is kept in {keep(output.parent, output.name, release.save)}")
+            print_to_stderr(
+                f"the fit is kept in {save_to_new_folder(output.parent, output.name, release.save)}"
+            )
         raise
 
 
 @contextmanager
-def _told_where(output: Path) -> Iterator[None]:
-    """Say that the release is written, if what is drawn of it is not."""
+def _report_release_on_error(output: Path) -> Iterator[None]:
+    """Report where the release is if sampling fails."""
     try:
         yield
     except BaseException:
-        to_holder(f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables")
+        print_to_stderr(
+            f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables"
+        )
         raise
 
 
 def check_new_folder(options: argparse.Namespace, name: str) -> None:
-    """Refuse a folder for tables that is there, or is in none."""
+    """Reject an output folder that exists, or whose parent does not exist."""
     folder: Path = getattr(options, name)
     if folder.exists() or folder.is_symlink() or not folder.resolve().parent.is_dir():
-        raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
+        raise UsageError(f"{option_name(name)}: {folder} must be a new folder, in one that is there")
 
 
 def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
-    """All tables as CSV files in a folder, which is there whole or not at all."""
-    from sdv_plausible.table.files.write_table import write_table
+    """Write all tables as CSV files to a new folder, atomically."""
+    from sdv_plausible.table.files.table_file import write_table
     from sdv_plausible.utils.atomic_files import part_folder
-    from sdv_plausible.utils.file_names import file_in
+    from sdv_plausible.utils.file_paths import path_in_folder
 
-    with part_folder(folder.parent) as hidden:
-        whole = hidden / "tables"
-        whole.mkdir()
+    with part_folder(folder.parent) as temporary:
+        complete = temporary / "tables"
+        complete.mkdir()
         for name, table in tables.items():
-            write_table(table, file_in(whole, name, ".csv"))
-        if folder.exists() or folder.is_symlink():  # made meanwhile; a rename would take an empty one's place
+            write_table(table, path_in_folder(complete, name, ".csv"))
+        # The folder may have been created meanwhile, and a rename would replace an empty one.
+        if folder.exists() or folder.is_symlink():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
-        whole.rename(folder)
+        complete.rename(folder)

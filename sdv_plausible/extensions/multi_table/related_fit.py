@@ -1,4 +1,4 @@
-"""The fit of related tables: one of each under one total, after that of the table it hangs on."""
+"""Fit of related tables under one total: parents first, then their children."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ import pandas as pd
 
 from sdv_plausible.extensions.multi_table.related_release import FamilyRelease, joint_ledger
 from sdv_plausible.extensions.multi_table.related_rows import JoinedRows, JoinedTables
-from sdv_plausible.extensions.multi_table.related_sampling import beside_child, up_to, with_missing
-from sdv_plausible.extensions.multi_table.relationships import Relationship, Specs, TableTree, check_beside
-from sdv_plausible.extensions.multi_table.roles import Role, first_of, lines
-from sdv_plausible.extensions.multi_table.simulation import child_learner, simulated_parents
+from sdv_plausible.extensions.multi_table.related_sampling import (
+    as_parent_column,
+    as_sibling_column,
+    count_attribute,
+)
+from sdv_plausible.extensions.multi_table.relationships import (
+    Relationship,
+    Role,
+    Specs,
+    TableTree,
+    check_joined_names,
+    exactly_one_role,
+    max_rows_per_family,
+)
+from sdv_plausible.extensions.multi_table.simulation import child_learner, simulate_parents
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
 from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.fit_source import release_of
+from sdv_plausible.fitting.fit_source import make_release
+from sdv_plausible.fitting.ledger_notes import entries_without_cost
 from sdv_plausible.fitting.release_budget import only_planned
-from sdv_plausible.fitting.zero_cost_entries import side_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -33,53 +44,52 @@ from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings_section import said
+from sdv_plausible.release.file.settings_section import release_settings
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_reader import PLAIN, ColumnType
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Types
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.files.storage_types import PERSON, check_storage
+from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
 
-GROWS = (
-    5 / 6
-)  # power of the rows of a family in a table that its share of the squared noise parameter grows with
-STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
-# Epsilon grows as the noise parameter does at first, and as its square where it is large.
+# A table's share of the squared noise parameter grows with its rows per family to this power.
+SHARE_EXPONENT = 5 / 6
+MAX_STEPS, MIN_SPENT = 20, 0.999  # of the calibration; the share of the total that is spent at least
+# Epsilon grows linearly with a small noise parameter, and quadratically with a large one.
 POWER, LEAST_POWER = 0.9, 0.4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChildFit(Fit):
-    """A fit of children, beside which columns of parents and siblings stand: known, and paid for."""
+    """Fit of a child table; columns of parents and siblings are conditioned on and cost nothing more."""
 
     parents: tuple[Attribute, ...] = ()
     siblings: Mapping[str, str] = field(default_factory=dict)
 
     def _beside(self, domain: Domain) -> Domain:
-        copies = (with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
+        copies = (as_sibling_column(replace(domain[own], name=name)) for name, own in self.siblings.items())
         return replace(domain, attributes=(*domain.attributes, *self.parents, *copies))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnColumns:
-    """A table's own columns: their types, and what the model sees in their place."""
+    """A table's own columns: their types, and the model's columns made of them."""
 
-    types: Mapping[str, ColumnType]  # of all columns of the table
-    declared: Declarations  # value sets of the model's columns
-    rules: RuleSet  # a date with a time of day becomes two columns
+    types: Mapping[str, ColumnType]  # by column, all columns of the table
+    declared: Declarations  # domains of the model's columns
+    rules: RuleSet  # for example, a date with a time of day becomes two columns
     specs: Specs  # the model's columns, in order
 
     def read(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The model's columns of some rows, beside columns that are not modelled, such as keys."""
+        """Transform rows to the model's columns; columns that are not modelled, such as keys, are kept."""
         names = [name for name, kind in self.types.items() if kind.is_modelled]
         rows = InMemoryRows(table[names], self.rules)
         if spelled := self.declared.spelled:
-            rows = rows.read_again(spelled, PLAIN, self.rules)
+            rows = rows.read_again(spelled, PLAIN_SPELLING, self.rules)
         others = table[[name for name in self.types if name not in names]].reset_index(drop=True)
         return pd.concat([rows.folded(list(self.specs)), others], axis=1)
 
@@ -87,42 +97,42 @@ class OwnColumns:
 def own_columns(
     tree: TableTree, columns: Mapping[str, Specs], domain: Mapping[str, DomainFile], max_bins: int
 ) -> dict[str, OwnColumns]:
-    """The columns of every table, of metadata and declarations alone.
+    """Read the columns of every table from metadata and declarations alone.
 
     Raises
     ------
     ValueError
-        If a declaration is of no column, or a table has none for the model.
+        If a declaration is for an unknown column, or a table has no column to model.
     """
-    keys, found = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
+    foreign_keys, own = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
     for name, specs in columns.items():
         file = domain.get(name, DomainFile(columns={}))
-        if strange := [column for column in file.columns if column not in specs]:
+        if unknown := [column for column in file.columns if column not in specs]:
             raise Refused.saying(
                 "domain",
-                f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
+                f"domain: the metadata of table {name!r} has no columns {listed([*map(str, unknown)])}: "
                 "leave them out",
             )
-        types = column_types(file, {"columns": specs}, keys.get(name))
+        types = column_types(file, {"columns": specs}, foreign_keys.get(name))
         words = {column: kind.words for column, kind in types.items()}
         declared, rules, model_specs = Columns(columns=words, domain=file, max_bins=max_bins).read()
         if not model_specs and not tree.below(name):
             raise Refused.saying(
                 "metadata", f"metadata: table {name!r} must have a column that is modelled beside its keys"
             )
-        found[name] = OwnColumns(types=types, declared=declared, rules=rules, specs=model_specs)
-    check_beside(tree, {name: [*columns[name], *one.rules.added] for name, one in found.items()})
-    return found
+        own[name] = OwnColumns(types=types, declared=declared, rules=rules, specs=model_specs)
+    check_joined_names(tree, {name: [*columns[name], *one.rules.added] for name, one in own.items()})
+    return own
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiTableSpecs:
-    """What the fit of all tables is told, but for the rows."""
+    """Arguments of the fit of all tables, except the rows."""
 
     tree: TableTree
     columns: Mapping[str, Specs]  # of every table
-    own: Mapping[str, OwnColumns]  # the same, read
-    keys: Mapping[str, Any]  # primary keys, of tables that have one
+    own: Mapping[str, OwnColumns]  # the same, resolved
+    keys: Mapping[str, Any]  # primary keys by table, if any
     epsilon: float
     delta: float
     domain: Mapping[str, DomainFile]
@@ -131,172 +141,176 @@ class MultiTableSpecs:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
-    scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
+    scale: float = 1.0  # of the noise parameter; below 1 because non-Gaussian losses need part of the total
 
-    def within(self) -> MultiTableSpecs:
-        """The same with as little noise as the total allows, found from the plan alone."""
+    def calibrated(self) -> MultiTableSpecs:
+        """Return a copy with the least noise that the total allows, from the plan alone."""
         if math.isinf(self.epsilon):
             return self
-        found, power, last = self, POWER, (self.scale, math.nan)
-        for _ in range(STEPS):
-            total = planned_ledger(found).total()
-            if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
-                return found
-            if last[0] != found.scale and last[1] != total:  # the power that the last two plans show
-                power = math.log(found.scale / last[0]) / math.log(total / last[1])
-            last = found.scale, total
+        specs, power, previous = self, POWER, (self.scale, math.nan)
+        for _ in range(MAX_STEPS):
+            total = planned_ledger(specs).total()
+            if math.isinf(total) or self.epsilon * MIN_SPENT <= total <= self.epsilon:
+                return specs
+            if previous[0] != specs.scale and previous[1] != total:  # secant estimate from the last two plans
+                power = math.log(specs.scale / previous[0]) / math.log(total / previous[1])
+            previous = specs.scale, total
             step = min(max(power, LEAST_POWER), 1.0)
-            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** step)
+            specs = replace(specs, scale=specs.scale * ((1 + MIN_SPENT) / 2 * self.epsilon / total) ** step)
         raise Refused.saying(
             "epsilon",
             f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for all tables, and "
             "their plan needs more: raise epsilon or delta, or declare more columns",
         )
 
-    def share(self, table: str) -> float:
-        """Epsilon of one table: all of them have the total of all."""
+    def table_epsilon(self, table: str) -> float:
+        """Epsilon of one table."""
         if math.isinf(self.epsilon):
             return math.inf
         mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
         weights = {
-            name: lines(self.tree, self.roles, name) ** GROWS * (1 + len(self._with_first(name)))
+            name: max_rows_per_family(self.tree, self.roles, name) ** SHARE_EXPONENT
+            * (1 + len(self._links_with_first(name)))
             for name in self.tree.tables
         }
-        part = gaussian_noise(mu * math.sqrt(weights[table] / sum(weights.values())))
-        if not (found := compose(part, self.delta)):
+        loss = gaussian_noise(mu * math.sqrt(weights[table] / sum(weights.values())))
+        if not (epsilon := compose(loss, self.delta)):
             rule = f"must be smaller: the share of table {table!r} at this delta is an epsilon of 0"
             raise Refused("delta", self.delta, rule, "try 1e-9")
-        return found
+        return epsilon
 
-    def of_root(self) -> TableFit:
-        """The fit of the table that hangs on none."""
+    def root_fit(self) -> TableFit:
+        """The fit of the root."""
         return TableFit.of(self, self.tree.root, model="bayesian_network", person=None, kind=Fit)
 
-    def of_child(
+    def child_fit(
         self, link: Relationship, parents: Domain | None = None, simulated: pd.DataFrame | None = None
     ) -> TableFit:
-        """The fit of a table beside the one it hangs on; None: of that nothing is known yet."""
+        """The fit of a child table, given its parent's simulated rows; None before these are known."""
         siblings = {link.of_sibling(name): name for name in self.specs(link.child)}
         return TableFit.of(
             self, link.child,
             model=child_learner(link, self.roles, siblings, parents, simulated),
-            person=Person(link.foreign_key, lines(self.tree, self.roles, link.child)), kind=ChildFit,
-            parents=tuple(beside_child(link, a) for a in parents or ()), siblings=siblings,
+            person=Person(link.foreign_key, max_rows_per_family(self.tree, self.roles, link.child)),
+            kind=ChildFit,
+            parents=tuple(as_parent_column(link, a) for a in parents or ()), siblings=siblings,
         )  # fmt: skip
 
     @cached_property
     def planned(self) -> dict[str, PrivacyLedger]:
-        """What the fit of each table costs, before a row is looked at."""
+        """Planned ledger of each table's fit, without any row."""
         fits = {
-            self.tree.root: self.of_root(),
-            **{link.child: self.of_child(link) for link in self.tree.links},
+            self.tree.root: self.root_fit(),
+            **{link.child: self.child_fit(link) for link in self.tree.links},
         }
         return {name: fit.planned() for name, fit in fits.items()}
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
-        """What each column of each table is."""
+        """Types of each table's columns."""
         return {name: dict(own.types) for name, own in self.own.items()}
 
     @property
-    def firsts(self) -> dict[str, list[str]]:
-        """Columns that stand in the parent's line, by table of whose rows one does."""
+    def first_columns(self) -> dict[str, list[str]]:
+        """For each table with a role "exactly one": its columns that are stored in the parent's row."""
         return {
-            link.child: self._first(link.child)
+            link.child: self._first_columns_of(link.child)
             for link in self.tree.links
-            if first_of(self.roles.get(link.child, ()))
+            if exactly_one_role(self.roles.get(link.child, ()))
         }
 
-    def _first(self, table: str) -> list[str]:
-        """Columns of a table's row that stands in its parent's line."""
-        role = first_of(self.roles[table])
+    def _first_columns_of(self, table: str) -> list[str]:
+        """Columns of the child that are stored in its parent's row."""
+        role = exactly_one_role(self.roles[table])
         assert role is not None
         return [name for name in self.specs(table) if name != role.column]
 
-    def _with_first(self, table: str) -> list[Relationship]:
-        """Links to what hangs on a table, of whose rows one stands in its line."""
-        return [link for link in self.tree.below(table) if first_of(self.roles.get(link.child, ()))]
+    def _links_with_first(self, table: str) -> list[Relationship]:
+        """Relationships to child tables with a role "exactly one"."""
+        return [link for link in self.tree.below(table) if exactly_one_role(self.roles.get(link.child, ()))]
 
     def specs(self, table: str) -> Specs:
-        """The model's columns of a table's lines, but for those of its parent and of a sibling."""
-        return {**self.own[table].specs, **self._more(table)}
+        """The model's columns of a table, without those of its parent and of a sibling."""
+        return {**self.own[table].specs, **self._joined_specs(table)}
 
-    def _more(self, table: str) -> Specs:
-        """The model's columns of other tables' rows in a table's lines: counts, and rows with a role."""
+    def _joined_specs(self, table: str) -> Specs:
+        """The model's columns that come from child tables: numbers of children, and first children."""
         counts = {count: {"sdtype": "numerical"} for count in self.tree.counts(table)}
-        firsts = {
+        columns = {
             link.of_first(name): type_words(self.specs(link.child)[name])
-            for link in self._with_first(table)
-            for name in self._first(link.child)
+            for link in self._links_with_first(table)
+            for name in self._first_columns_of(link.child)
         }
-        return {**counts, **firsts}
+        return {**counts, **columns}
 
     def known(self, table: str) -> dict[str, Attribute]:
-        """Value sets of the columns of :meth:`specs` that are known without the rows."""
-        own = self.own[table].declared
-        found = {name: one for name in self.own[table].specs if (one := own.known(name)) is not None}
-        found |= {name: up_to(name, most) for name, most in self.tree.counts(table).items()}
-        for link in self._with_first(table):
-            known = self.known(link.child)
-            for name in (name for name in self._first(link.child) if name in known):
-                named = replace(
-                    known[name], name=link.of_first(name), provenance="declared", number_format=None
+        """Domains of the columns of :meth:`specs` that are known without the rows."""
+        declared = self.own[table].declared
+        domains = {name: one for name in self.own[table].specs if (one := declared.known(name)) is not None}
+        domains |= {name: count_attribute(name, most) for name, most in self.tree.counts(table).items()}
+        for link in self._links_with_first(table):
+            child_domains = self.known(link.child)
+            for name in (name for name in self._first_columns_of(link.child) if name in child_domains):
+                attribute = replace(
+                    child_domains[name], name=link.of_first(name), provenance="declared", number_format=None
                 )
-                found[named.name] = with_missing(named)
-        return found
+                domains[attribute.name] = as_sibling_column(attribute)
+        return domains
 
     def declarations(self, table: str) -> dict[str, Any]:
-        """Declarations of the columns of other tables' rows in a table's lines: they are read already."""
+        """Declarations of the columns that come from child tables; their cells are parsed already."""
         known = self.known(table)
         return {
-            name: known.get(name) or {**words, **_as_it_is(words)}
-            for name, words in self._more(table).items()
+            name: known.get(name) or {**words, **_keep_dates_whole(words)}
+            for name, words in self._joined_specs(table).items()
         }
 
     def check_stored(self, tables: Mapping[str, pd.DataFrame]) -> None:
-        """Refuse tables whose columns are stored so that their cells cannot be read: by the schema alone."""
-        keys = {link.parent: link.primary_key for link in self.tree.links}
+        """Reject tables with columns whose dtype does not go with their declaration."""
+        primary_keys = {link.parent: link.primary_key for link in self.tree.links}
         for name, table in tables.items():
-            own, named = self.own[name], [link for link in self.tree.links if link.child == name]
-            read = {column: kind.sdtype for column, kind in own.types.items() if kind.is_modelled}
-            read |= {key: PERSON for key in (keys.get(name), *(link.foreign_key for link in named)) if key}
+            own, parents = self.own[name], [link for link in self.tree.links if link.child == name]
+            sdtypes = {column: kind.sdtype for column, kind in own.types.items() if kind.is_modelled}
+            keys = (primary_keys.get(name), *(link.foreign_key for link in parents))
+            sdtypes |= {key: PERSON_SDTYPE for key in keys if key}
             words = {column: own.types[column].words for column in own.types}
             try:
-                check_storage(table, read)
+                check_storage(table, sdtypes)
                 check_dates(table, own.declared.date_formats(words, own.rules.formats, {*table.columns}))
             except ValueError as error:
                 raise Refused.saying("data", f"data: table {name!r}: {error}") from error
 
-    def standing(
-        self, tables: Mapping[str, pd.DataFrame], coins: KeyedRNG
+    def first_candidates(
+        self, tables: Mapping[str, pd.DataFrame], rng: KeyedRNG
     ) -> dict[str, tuple[np.ndarray, list[str]]]:
-        """Of tables of whose rows one stands in its parent's line, which could, and the columns that do.
+        """Find the rows that may be stored in their parents' rows, and the columns to store.
 
-        ``tables``: as :meth:`OwnColumns.read` gives them.
+        There is an entry for each table with a role "exactly one". ``tables`` are results of
+        :meth:`OwnColumns.read`.
         """
-        found = {}
-        for name, columns in self.firsts.items():
-            role = first_of(self.roles[name])
+        candidates = {}
+        for name, columns in self.first_columns.items():
+            role = exactly_one_role(self.roles[name])
             assert role is not None
             attribute = self.own[name].declared.known(role.column)
             assert attribute is not None, "roles are read of declared values"
-            codes = Codec(Domain((attribute,))).encode(tables[name][[role.column]], coins.spawn(name))
-            found[name] = codes[:, 0] == role.code, columns
-        return found
+            codes = Codec(Domain((attribute,))).encode(tables[name][[role.column]], rng.spawn(name))
+            candidates[name] = codes[:, 0] == role.code, columns
+        return candidates
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableFit:
-    """One table's fit, with what its release says beside."""
+    """One table's fit, with the rest of its release's schema."""
 
     fit: Fit
     name: str
-    columns: Mapping[str, Any]  # types by name
+    columns: Mapping[str, Any]  # declarations by name
     key: str | tuple[str, ...] | None  # the table's primary key
 
     @classmethod
     def of(
         cls,
-        told: MultiTableSpecs,
+        specs: MultiTableSpecs,
         name: str,
         *,
         model: Any,
@@ -304,59 +318,68 @@ class TableFit:
         kind: type[Fit],
         **options: Any,
     ) -> TableFit:
-        """Read what is told of a table, with columns that its lines have beside its own."""
-        file = told.domain.get(name, DomainFile(columns={}))
-        file = replace(file, columns={**file.columns, **told.declarations(name)})
-        specs = {**told.columns[name], **told._more(name)}
-        linked = [] if person is None else [person.column]
-        given = {"columns": told.columns[name], "primary_key": told.keys.get(name), "alternate_keys": linked}
+        """Build the fit of a table with its own columns and those that the join adds."""
+        file = specs.domain.get(name, DomainFile(columns={}))
+        file = replace(file, columns={**file.columns, **specs.declarations(name)})
+        model_specs = {**specs.columns[name], **specs._joined_specs(name)}
+        foreign_keys = [] if person is None else [person.column]
+        table_metadata = {
+            "columns": specs.columns[name],
+            "primary_key": specs.keys.get(name),
+            "alternate_keys": foreign_keys,
+        }
         arguments = FitArguments.of(
-            given, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
-            types=told.types, person=person, neighbours=told.tree.neighbours, budget=None,
-            locales=told.locales, random_state=told.random_state,
+            table_metadata, file, epsilon=specs.table_epsilon(name), delta=specs.delta, model=model,
+            test="release", types=specs.types, person=person, neighbours=specs.tree.neighbours, budget=None,
+            locales=specs.locales, random_state=specs.random_state,
         )  # fmt: skip
-        columns = column_types(file, {"columns": specs}, None if person is None else person.column)
+        columns = column_types(file, {"columns": model_specs}, None if person is None else person.column)
         read = arguments.read(
-            {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=told.max_bins, name=name
+            {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=specs.max_bins, name=name
         )
-        settings = said(
-            arguments.settings, model, read.told.open, max_bins=told.max_bins, types=arguments.types,
+        settings = release_settings(
+            arguments.settings, model, read.told.open, max_bins=specs.max_bins, types=arguments.types,
             locales=arguments.locales, enforce_min_max_values=True, enforce_rounding=True,
             undeclared="private", returns_tables=False,
         )  # fmt: skip
-        side = side_entries(
-            told.random_state, has_constraints=False, types=told.types, assumed=arguments.assumed
+        zero_cost = entries_without_cost(
+            specs.random_state, has_constraints=False, types=specs.types, assumed=arguments.assumed
         )
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
-        fields |= {"said": settings, "side": (*map(_used_entry, told.tree.path(name)[-1:]), *side)}
-        fields["anyway"] = True  # rows of related tables are not counted first: one total is planned for all
-        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=told.keys.get(name))
+        fields |= {"said": settings, "side": (*map(_used_entry, specs.tree.path(name)[-1:]), *zero_cost)}
+        fields["anyway"] = True  # no row count first: one total is planned for all tables
+        return cls(
+            fit=kind(**fields, **options), name=name, columns=read.told.types, key=specs.keys.get(name)
+        )
 
     def planned(self) -> PrivacyLedger:
-        """What it costs, before a row is looked at."""
+        """Planned ledger, without any row."""
         return self.fit.plan().ledger
 
-    def run(self, families: JoinedTables, coins: KeyedRNG, teller: HolderDiagnostics) -> Release:
-        """Fit rows of which each unit has no more than it may."""
+    def run(self, joined: JoinedTables, rng: KeyedRNG, report: HolderDiagnostics) -> Release:
+        """Fit the joined rows."""
         fit = self.fit
         parents: tuple[Attribute, ...] = fit.parents if isinstance(fit, ChildFit) else ()
         copies: Mapping[str, str] = fit.siblings if isinstance(fit, ChildFit) else {}
-        table = families.tables[self.name][[*fit.specs, *(a.name for a in parents)]]
+        table = joined.tables[self.name][[*fit.specs, *(a.name for a in parents)]]
         rows = JoinedRows(
-            table, schema=families.schemas.get(self.name, table.iloc[:0]), copies=copies,
-            beside=families.siblings.get(self.name, np.full(len(table), -1)),
+            table, schema=joined.schemas.get(self.name, table.iloc[:0]), copies=copies,
+            beside=joined.siblings.get(self.name, np.full(len(table), -1)),
         )  # fmt: skip
-        own = HolderDiagnostics()  # which compares nothing with declarations: no row shows in what it tells
-        found = fit.run(rows, fit.opened(None, warns=False), coins, own)
-        of_others = [replace(a, provenance="declared") for a in found.domain if a.name not in fit.specs]
-        beside = column_types({attribute.name: attribute for attribute in of_others})
-        release = release_of(found, fit, {**self.columns, **beside}, self.name, self.key)
-        teller.told.extend(FitWarning(f"{self.name}: {one}", for_holder=one.for_holder) for one in own.told)
+        diagnostics = HolderDiagnostics()  # without the rows: its warnings do not depend on them
+        result = fit.run(rows, fit.opened(None, warns=False), rng, diagnostics)
+        joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
+        joined_types = column_types({attribute.name: attribute for attribute in joined_columns})
+        release = make_release(result, fit, {**self.columns, **joined_types}, self.name, self.key)
+        report.told.extend(
+            FitWarning(f"{self.name}: {warning}", for_holder=warning.for_holder)
+            for warning in diagnostics.told
+        )
         return release
 
 
 def _used_entry(link: Relationship) -> LedgerEntry:
-    """Ledger entry that says which rows of a table that hangs on another are used."""
+    """Ledger entry on which rows of a child table are used."""
     how = (
         f"of rows that name one row of {link.parent} in {link.foreign_key} at most {link.most:,} are used, "
         "chosen secretly; rows that name none that is used are not; keys are invented anew"
@@ -368,25 +391,25 @@ def _used_entry(link: Relationship) -> LedgerEntry:
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 
 
-def planned_ledger(told: MultiTableSpecs) -> PrivacyLedger:
-    """What all fits cost together, before a row is looked at."""
-    return joint_ledger(told.tree, told.planned)
+def planned_ledger(specs: MultiTableSpecs) -> PrivacyLedger:
+    """Planned ledger of all fits, without any row."""
+    return joint_ledger(specs.tree, specs.planned)
 
 
-def fit_families(
-    told: MultiTableSpecs, families: JoinedTables, coins: KeyedRNG, teller: HolderDiagnostics
+def fit_tables(
+    specs: MultiTableSpecs, joined: JoinedTables, rng: KeyedRNG, diagnostics: HolderDiagnostics
 ) -> FamilyRelease:
-    """Fit the root, then every table beside its parents' rows, simulated from what was released."""
-    tree, plans = told.tree, told.planned
-    fits = coins.spawn("fits")  # a table may be called as any other stream of these coins is
-    found = {tree.root: told.of_root().run(families, fits.spawn(tree.root), teller)}
+    """Fit the root, then every child table given its parents' rows, simulated from the releases."""
+    tree, plans = specs.tree, specs.planned
+    fits = rng.spawn("fits")  # a separate stream, since table names are arbitrary
+    releases = {tree.root: specs.root_fit().run(joined, fits.spawn(tree.root), diagnostics)}
     for link in tree.links:
-        fit = told.of_child(link, *simulated_parents(tree, told.roles, found, link))
+        fit = specs.child_fit(link, *simulate_parents(tree, specs.roles, releases, link))
         only_planned(plans[link.child])(fit.planned().losses)
-        found[link.child] = fit.run(families, fits.spawn(link.child), teller)
-    return FamilyRelease(tree=tree, tables=found, roles=told.roles)
+        releases[link.child] = fit.run(joined, fits.spawn(link.child), diagnostics)
+    return FamilyRelease(tree=tree, tables=releases, roles=specs.roles)
 
 
-def _as_it_is(words: Mapping[str, Any]) -> dict[str, str]:
-    """Words by which dates are no more split: they were, or are to stay whole."""
+def _keep_dates_whole(words: Mapping[str, Any]) -> dict[str, str]:
+    """Declare that dates are not split: they were split before, or are to stay whole."""
     return {"parts": "whole"} if words.get("sdtype") == "datetime" else {}

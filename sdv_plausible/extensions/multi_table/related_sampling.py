@@ -1,4 +1,4 @@
-"""Rows that hang on rows that are there: each given its parent and another child of it."""
+"""Sample children, each given its parent and another child of that parent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
-from sdv_plausible.extensions.multi_table.roles import OpenRoles, Role, check_together, first_of
+from sdv_plausible.extensions.multi_table.relationships import (
+    AvailableRoles,
+    Relationship,
+    Role,
+    TableTree,
+    check_compatible_roles,
+    exactly_one_role,
+)
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.codec import Codec
@@ -23,20 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChildSampler:
-    """Draws children, from a model that puts their columns after those of parent and sibling.
+    """Draw children from a model whose order has the columns of parent and sibling first.
 
     Parameters
     ----------
     model : BayesianNetwork
         Of a child's columns, its parent's, and a sibling's.
     domain : Domain
-        Of these.
+        Of these columns.
     parents : sequence of str
-        The parents' columns, as their own table names them.
-    link : Link
-        How the tables hang together.
+        The parent's columns, by their names in the parent's table.
+    link : Relationship
+        Relationship of the child table to its parent table.
     roles : sequence of Role
-        What only one child of a family is.
+        Values that only one child of a parent has.
     """
 
     model: BayesianNetwork
@@ -46,17 +52,17 @@ class ChildSampler:
     roles: Sequence[Role] = ()
 
     def __post_init__(self) -> None:
-        beside = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
-        early, start = {self._place(role.column) for role in self.roles}, len(beside)
-        if {*self.model.order[:start]} != beside:
+        conditioning = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
+        early, start = {self._place(role.column) for role in self.roles}, len(conditioning)
+        if {*self.model.order[:start]} != conditioning:
             raise ValueError("the children's model must draw their columns after those of parent and sibling")
         if {*self.model.order[start : start + len(early)]} != early:
             raise ValueError("the children's model must draw columns with roles before a child's others")
-        if lost := {*self.firsts} - {*self.parents}:
+        if missing := {*self.firsts} - {*self.parents}:
             raise ValueError(
-                f"parents and children must be of one fit: {min(lost)!r} is not in the parents' lines"
+                f"parents and children must be of one fit: {min(missing)!r} is not in the parents' lines"
             )
-        check_together(self.roles, {column.name: column.cardinality for column in self.domain})
+        check_compatible_roles(self.roles, {column.name: column.cardinality for column in self.domain})
 
     def _place(self, name: str) -> int:
         if name not in self.domain.names:
@@ -65,182 +71,194 @@ class ChildSampler:
 
     @cached_property
     def _siblings(self) -> Mapping[int, int]:
-        """Column of a sibling -> the child's column that it is one of, by number."""
+        """Index of a sibling's column -> index of the child's column that it is a copy of."""
         names = self.domain.names
-        made = {self.link.of_sibling(name): j for j, name in enumerate(names)}
-        return {j: made[name] for j, name in enumerate(names) if name in made}
+        copy_of = {self.link.of_sibling(name): j for j, name in enumerate(names)}
+        return {j: copy_of[name] for j, name in enumerate(names) if name in copy_of}
 
     @cached_property
     def own(self) -> list[int]:
-        """A child's own columns, by number."""
-        beside = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
-        return [j for j in range(len(self.domain)) if j not in beside]
+        """Indices of a child's own columns."""
+        conditioning = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
+        return [j for j in range(len(self.domain)) if j not in conditioning]
 
     @property
     def columns(self) -> list[str]:
-        """A child's own columns."""
+        """Names of a child's own columns."""
         return [self.domain.names[j] for j in self.own]
 
     @property
     def first(self) -> Role | None:
-        """What exactly one child of every family is: it stands in its parent's line."""
-        return first_of(self.roles)
+        """The role "exactly one", if there is one: that child is stored in its parent's row."""
+        return exactly_one_role(self.roles)
 
     @property
     def firsts(self) -> list[str]:
-        """Columns of the parents' lines in which that child stands."""
+        """Columns of the parent's row that hold that child."""
         role = self.first
         return [] if role is None else [self.link.of_first(c) for c in self.columns if c != role.column]
 
     @property
-    def _kept(self) -> int:
+    def _num_conditioning(self) -> int:
         return len(self.domain) - len(self.own)
 
-    def children(self, parents: pd.DataFrame, sizes: np.ndarray, coins: KeyedRNG) -> pd.DataFrame:
-        """Modelled columns of all children, family by family.
+    def children(self, parents: pd.DataFrame, sizes: np.ndarray, rng: KeyedRNG) -> pd.DataFrame:
+        """Sample the modelled columns of all children, grouped by parent.
 
         Parameters
         ----------
         parents : DataFrame
-            Rows of the parents' table.
+            Rows of the parent table.
         sizes : ndarray of int
-            How many children each has.
-        coins : Coins
-            Of this call.
+            Number of children of each parent.
+        rng : KeyedRNG
+            Random numbers of this call.
         """
         others = sizes if self.first is None else np.maximum(sizes - 1, 0)
-        codes = self._codes(self._encoded(parents, coins.spawn("parents")), others, coins)[:, self.own]
+        codes = self._codes(self._encoded(parents, rng.spawn("parents")), others, rng)[:, self.own]
         own = Domain(tuple(attribute for j, attribute in enumerate(self.domain) if j in {*self.own}))
         if self.first is not None:
             starts = (np.cumsum(others) - others)[sizes > 0]
             codes = np.insert(
-                codes, starts, self._firsts(parents[sizes > 0], own, coins.spawn("firsts")), axis=0
+                codes, starts, self._firsts(parents[sizes > 0], own, rng.spawn("firsts")), axis=0
             )
-        return Codec(own).decode(codes, coins.spawn("inside the bins"))
+        return Codec(own).decode(codes, rng.spawn("inside the bins"))
 
-    def _firsts(self, parents: pd.DataFrame, own: Domain, coins: KeyedRNG) -> np.ndarray:
-        """Codes (n, k) of children that stand in their parents' lines; cells that are not there are drawn."""
+    def _firsts(self, parents: pd.DataFrame, own: Domain, rng: KeyedRNG) -> np.ndarray:
+        """Codes (n, k) of the children stored in their parents' rows; missing cells are drawn."""
         assert self.first is not None
         codes = np.full((len(parents), len(own)), self.first.code)
         for j, attribute in enumerate(own):
             if attribute.name != self.first.column:
                 cells = parents[[self.link.of_first(attribute.name)]].set_axis([attribute.name], axis=1)
-                codes[:, [j]] = Codec(Domain((attribute,))).encode(cells, coins.spawn(attribute.name))
+                codes[:, [j]] = Codec(Domain((attribute,))).encode(cells, rng.spawn(attribute.name))
         return codes
 
-    def _encoded(self, parents: pd.DataFrame, coins: KeyedRNG) -> dict[int, np.ndarray]:
-        """Codes of the parents' columns, by number beside a child's."""
+    def _encoded(self, parents: pd.DataFrame, rng: KeyedRNG) -> dict[int, np.ndarray]:
+        """Codes of the parents' columns, by their index in a child's row."""
         of_parents = parents[list(self.parents)].rename(columns=self.link.of_parent)
         columns = Domain(tuple(self.domain[name] for name in of_parents.columns))
-        codes = Codec(columns).encode(of_parents, coins)
+        codes = Codec(columns).encode(of_parents, rng)
         return {self._place(name): codes[:, i] for i, name in enumerate(columns.names)}
 
-    def _codes(self, parents: Mapping[int, np.ndarray], sizes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
-        # The first child of several is drawn as a sibling is, given its parent alone; each other one is given
-        # one of those before it.
+    def _codes(self, parents: Mapping[int, np.ndarray], sizes: np.ndarray, rng: KeyedRNG) -> np.ndarray:
+        # The first of several children is drawn like a sibling, given its parent alone.
+        # Each later one is drawn given one of the earlier ones.
         starts = np.cumsum(sizes) - sizes
-        whose = np.repeat(np.arange(len(sizes)), sizes)
-        codes = np.zeros((len(whose), len(self.domain)), dtype=np.int32, order="F")
+        parent_of = np.repeat(np.arange(len(sizes)), sizes)
+        codes = np.zeros((len(parent_of), len(self.domain)), dtype=np.int32, order="F")
         for j, column in parents.items():
-            codes[:, j] = column[whose]
+            codes[:, j] = column[parent_of]
         alone, first = starts[sizes == 1], starts[sizes > 1]
-        for j in self._siblings:  # the last code of a sibling's column is that nobody is there
+        for j in self._siblings:  # the last code of a sibling's column means no sibling
             codes[alone, j] = self.domain.cardinalities[j] - 1
-        codes[alone] = self._given(codes[alone], self._seats(codes, alone, 0), coins.spawn("alone"))
-        codes[first] = self._first(codes[first], self._seats(codes, first, 0), coins.spawn("first"))
+        codes[alone] = self._draw_given(
+            codes[alone], self._available_roles(codes, alone, 0), rng.spawn("alone")
+        )
+        codes[first] = self._draw_first(
+            codes[first], self._available_roles(codes, first, 0), rng.spawn("first")
+        )
         for number in range(1, int(sizes.max(initial=0))):
-            first, this = starts[sizes > number], coins.spawn("child", number)
-            other = np.minimum((this.uniform(len(first)) * number).astype(int), number - 1)
-            at = first + number
-            codes[np.ix_(at, [*self._siblings])] = codes[np.ix_(first + other, [*self._siblings.values()])]
-            codes[at] = self._given(codes[at], self._seats(codes, at, number, other), this)
+            first, child_rng = starts[sizes > number], rng.spawn("child", number)
+            sibling = np.minimum((child_rng.uniform(len(first)) * number).astype(int), number - 1)
+            current = first + number
+            codes[np.ix_(current, [*self._siblings])] = codes[
+                np.ix_(first + sibling, [*self._siblings.values()])
+            ]
+            codes[current] = self._draw_given(
+                codes[current], self._available_roles(codes, current, number, sibling), child_rng
+            )
         return codes
 
-    def _seats(
-        self, codes: np.ndarray, at: np.ndarray, number: int, other: np.ndarray | None = None
-    ) -> OpenRoles | None:
-        """Roles that are left for the next children, after ``number`` others; None where there are no roles.
+    def _available_roles(
+        self, codes: np.ndarray, positions: np.ndarray, number: int, sibling: np.ndarray | None = None
+    ) -> AvailableRoles | None:
+        """Roles available to the next children, which come after ``number`` others; None without roles.
 
-        Each is drawn given its ``other``, counted from the first.
+        ``sibling`` is the position of the sibling that each child is drawn given.
         """
         if not self.roles:
             return None
         roles = [(self._place(role.column), role.code, role.is_first) for role in self.roles]
-        taken, unseen = (np.zeros((len(at), len(roles)), dtype=kind) for kind in (bool, int))
+        taken, unseen = (np.zeros((len(positions), len(roles)), dtype=kind) for kind in (bool, int))
         for r, (j, code, _) in enumerate(roles):
             for earlier in range(1, number + 1):
-                taken[:, r] |= codes[at - earlier, j] == code
-            if other is not None:
+                taken[:, r] |= codes[positions - earlier, j] == code
+            if sibling is not None:
                 unseen[:, r] = number - 1
-        return OpenRoles(roles=roles, taken=taken, unseen=unseen)
+        return AvailableRoles(roles=roles, taken=taken, unseen=unseen)
 
-    def _given(self, rows: np.ndarray, seats: OpenRoles | None, coins: KeyedRNG) -> np.ndarray:
-        """Children (n, m) of the parent and the sibling that their rows hold."""
-        rows, kept = np.asfortranarray(rows), self._kept
-        if seats is not None:
-            tables = self.model.tables[kept : kept + len({j for j, _, _ in seats.roles})]
+    def _draw_given(self, rows: np.ndarray, available: AvailableRoles | None, rng: KeyedRNG) -> np.ndarray:
+        """Draw children (n, m) given the parent and the sibling in their rows."""
+        rows, num_given = np.asfortranarray(rows), self._num_conditioning
+        if available is not None:
+            tables = self.model.tables[num_given : num_given + len({j for j, _, _ in available.roles})]
             for table in tables:
-                rows[:, table.child] = seats.draw(table, rows, table.child, coins.spawn("role", table.child))
-            kept += len(tables)
-        return self.model.complete(rows, kept, coins)
+                rows[:, table.child] = available.draw(
+                    table, rows, table.child, rng.spawn("role", table.child)
+                )
+            num_given += len(tables)
+        return self.model.complete(rows, num_given, rng)
 
-    def _first(self, rows: np.ndarray, seats: OpenRoles | None, coins: KeyedRNG) -> np.ndarray:
-        """Children (n, m) of the parent that their rows hold, as siblings are drawn."""
-        rows, with_roles = np.asfortranarray(rows), {j for j, _, _ in seats.roles} if seats else set()
-        for table in self.model.tables[: self._kept]:
+    def _draw_first(self, rows: np.ndarray, available: AvailableRoles | None, rng: KeyedRNG) -> np.ndarray:
+        """Draw first children (n, m) given the parent in their rows, as siblings are drawn."""
+        rows, with_roles = np.asfortranarray(rows), {j for j, _, _ in available.roles} if available else set()
+        for table in self.model.tables[: self._num_conditioning]:
             own = self._siblings.get(table.child)
-            if seats is not None and own in with_roles:
-                rows[:, table.child] = seats.draw(table, rows, own, coins.spawn("role", own))
+            if available is not None and own in with_roles:
+                rows[:, table.child] = available.draw(table, rows, own, rng.spawn("role", own))
             elif own is not None:
-                rows[:, table.child] = table.draw(rows, coins)
+                rows[:, table.child] = table.draw(rows, rng)
         for j, own in self._siblings.items():
             rows[:, own] = np.minimum(rows[:, j], self.domain.cardinalities[own] - 1)
         return rows
 
 
-def drawings(
+def child_samplers(
     tree: TableTree, tables: Mapping[str, Release], roles: Mapping[str, Sequence[Role]]
 ) -> dict[str, ChildSampler]:
-    """What draws rows of each table but the root, as far as their releases are there."""
-    own, found = {tree.root: list(tables[tree.root].domain.names)}, dict[str, ChildSampler]()
+    """Return a sampler for each table but the root, as far as their releases are given."""
+    own, samplers = {tree.root: list(tables[tree.root].domain.names)}, dict[str, ChildSampler]()
     for link in (link for link in tree.links if link.child in tables):
         model, domain = tables[link.child].model, tables[link.child].domain
         if not isinstance(model, BayesianNetwork):
             raise ValueError(
                 f"the model of {link.child!r} must be a Bayesian network, which draws rows given others"
             )
-        drawing = ChildSampler(
+        sampler = ChildSampler(
             model=model, domain=domain, parents=own[link.parent], link=link, roles=roles.get(link.child, ())
         )
-        _check_beside(drawing, tables[link.parent].domain)
-        found[link.child], own[link.child] = drawing, drawing.columns
-    return found
+        _check_joined_attributes(sampler, tables[link.parent].domain)
+        samplers[link.child], own[link.child] = sampler, sampler.columns
+    return samplers
 
 
-def _check_beside(drawing: ChildSampler, parents: Domain) -> None:
-    """Refuse columns beside a child's that are not as their own tables have them: codes are copied."""
-    link, domain = drawing.link, drawing.domain
-    copies = [with_missing(replace(domain[name], name=link.of_sibling(name))) for name in drawing.columns]
-    for column in (*(beside_child(link, parents[name]) for name in drawing.parents), *copies):
+def _check_joined_attributes(sampler: ChildSampler, parents: Domain) -> None:
+    """Reject parents' or siblings' columns with other domains than in their own tables: codes are copied."""
+    link, domain = sampler.link, sampler.domain
+    copies = [
+        as_sibling_column(replace(domain[name], name=link.of_sibling(name))) for name in sampler.columns
+    ]
+    for column in (*(as_parent_column(link, parents[name]) for name in sampler.parents), *copies):
         if column.name not in domain or domain[column.name] != column:
             raise ValueError(
                 f"parents and children must be of one fit: {column.name!r} beside children has other values"
             )
 
 
-def beside_child(link: Relationship, attribute: Attribute) -> Attribute:
-    """A parent's column as it stands beside a child's: known, since it was paid for there."""
+def as_parent_column(link: Relationship, attribute: Attribute) -> Attribute:
+    """A parent's column in a child's row; its domain is already paid for."""
     return replace(attribute, name=link.of_parent(attribute.name), provenance="declared")
 
 
-def with_missing(attribute: Attribute) -> Attribute:
-    """The column of a sibling: missing where there is none."""
+def as_sibling_column(attribute: Attribute) -> Attribute:
+    """A column in the role of a sibling's: missing if there is no sibling."""
     buckets = attribute.buckets
     if buckets is not None and not attribute.nullable:
         buckets = (*buckets, max(buckets) + 1)
     return replace(attribute, nullable=True, buckets=buckets)
 
 
-def up_to(name: str, most: int) -> Attribute:
-    """The column of a public number of rows, 0 to ``most``."""
+def count_attribute(name: str, most: int) -> Attribute:
+    """Attribute of a number of children, 0 to ``most``."""
     return Attribute(name=name, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1)))

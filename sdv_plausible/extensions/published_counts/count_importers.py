@@ -13,7 +13,7 @@ from sdv_plausible.extensions.published_counts.stated_counts import StatedCounts
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.table.files.text_files import is_parquet
-from sdv_plausible.utils.input_files import check_given, open_given
+from sdv_plausible.utils.file_paths import check_regular_file, open_regular_file
 
 STRUCTURE = ("DATAFLOW", "STRUCTURE")  # first header of SDMX-CSV 1 and 2
 NOT_DIMENSIONS = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns before dimensions
@@ -45,7 +45,7 @@ def read_counts(path: str | Path, count: str = "count", **stated: Any) -> Stated
     ValueError
         If the file lacks a column, or a parameter is invalid.
     """
-    check_given(path)
+    check_regular_file(path)
     table = pd.read_parquet(path) if is_parquet(path) else _texts(path, ",")
     return StatedCounts(table=table, count=count, **stated)
 
@@ -75,7 +75,7 @@ def counts_of_opendp(released: Any, summary: Any, count: str = "len", **stated: 
         If the summary has no noise for that column.
     """
     table, noise_table = _pandas("released", released), _pandas("summary", summary)
-    check.all_there("summary", ["column", "distribution", "scale"], [*noise_table])
+    check.require_columns("summary", ["column", "distribution", "scale"], [*noise_table])
     lines = noise_table[noise_table["column"] == count]
     law = str(lines["distribution"].iloc[0]).split()[-1].lower() if len(lines) == 1 else ""
     if law not in ("gaussian", "laplace"):
@@ -173,7 +173,7 @@ def read_sdmx(
         If the file is not SDMX-CSV, a dimension is missing or has several codes, or a cell occurs twice.
     """
     table, flow = _observations(path)
-    check.all_there("the file", [VALUE, *columns, *(where or {}), *(values or {})], [*table])
+    check.require_columns("the file", [VALUE, *columns, *(where or {}), *(values or {})], [*table])
     for name, code in (where or {}).items():
         table = table[_codes(table[name]) == code]
     table = table.assign(**{name: _codes(table[name]) for name in columns})
@@ -199,7 +199,7 @@ def read_sdmx(
 
 def _observations(path: str | Path) -> tuple[pd.DataFrame, str]:
     """Read the rows of an SDMX-CSV file, from the first dimension on, and its dataflow."""
-    with io.TextIOWrapper(open_given(path), encoding="utf-8-sig") as file:
+    with io.TextIOWrapper(open_regular_file(path), encoding="utf-8-sig") as file:
         header = file.readline().lstrip('"')
     first = next((word for word in STRUCTURE if header.startswith(word)), None)
     if first is None:

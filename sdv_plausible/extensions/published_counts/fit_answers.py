@@ -11,21 +11,21 @@ import numpy as np
 
 from sdv_plausible.extensions.published_counts.stated_counts import LEDGER_ENTRY, StatedCounts
 from sdv_plausible.fitting.arguments import FitArguments
-from sdv_plausible.fitting.fit_source import schema_of
+from sdv_plausible.fitting.fit_source import release_schema
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings_section import said, versions_of
+from sdv_plausible.release.file.settings_section import release_settings, versions_of
 from sdv_plausible.release.multiple_synthesis import Refitter
 from sdv_plausible.rules.rules_and_declarations import rule_entries
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.spec_words import check_table_name
+from sdv_plausible.table.declared.specifications import check_table_name
 from sdv_plausible.table.domain_building import domain_entries
 
 NOTE = "it is made from answers whose privacy is stated by their makers, and none is claimed beyond that"
@@ -97,7 +97,7 @@ def fit_answers(
     fit = arguments.read({name: t.words for name, t in types.items()}, rules=rules, max_bins=max_bins)
     declared_domain = _declared_domain(fit.declared, [*fit.specs])
     if fit.rules:
-        from sdv_plausible.rules.structural_zeros import possible_pairs  # lazily: it loads every kind of rule
+        from sdv_plausible.rules.structural_zeros import possible_pairs
 
         declared_domain = replace(declared_domain, possible=possible_pairs(fit.rules, declared_domain))
     encoded, makers = _collect_answers(answers, declared_domain)
@@ -106,16 +106,16 @@ def fit_answers(
         *arguments.earlier.entries, *domain_entries(declared_domain, fit.declared), *rule_entries(fit.rules),
         LedgerEntry(
             name=LEDGER_ENTRY, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
-            note=NOTE, parts=WHOLE_MODEL,
+            note=NOTE, parts=MODEL_PARTS,
         ),
     )  # fmt: skip
     fitted = fit.rules.fitted(declared_domain)
     return Release(
-        schema=schema_of(types, fitted.whole(declared_domain), table_name), domain=declared_domain,
+        schema=release_schema(types, fitted.whole(declared_domain), table_name), domain=declared_domain,
         rules=fitted,
         model=learner.refit(encoded, declared_domain, KeyedRNG.from_os_entropy()), seeds=ReleasedSeeds.none(),
         answers=AnswersSection(tuple(encoded), declared_domain.names), ledger=ledger,
-        settings=said(
+        settings=release_settings(
             settings, model, (), max_bins=max_bins, types="declared", locales=arguments.locales,
             enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
         ),

@@ -16,9 +16,8 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed, shown
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import DEVIATION, SCALES, SOURCE, Noise, NoisyAnswer
 from sdv_plausible.table.codec import Codec, ColumnCodec
-from sdv_plausible.table.columns.attribute import Attribute
-from sdv_plausible.table.columns.cell_reader import PLAIN, read_again
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, reparse_columns
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 
 # Names of the noise parameter -> noise laws of answers.
@@ -111,7 +110,7 @@ class StatedCounts:
         columns = [name for name in self.table if name not in (self.count, scale)]
         columns = [self.columns] if isinstance(self.columns, str) else [*(self.columns or columns)]
         required = [*columns, self.count, *([scale] if isinstance(scale, str) else [])]
-        check.all_there("table", [str(name) for name in required], [*map(str, self.table)])
+        check.require_columns("table", [str(name) for name in required], [*map(str, self.table)])
         if not columns or len({*required}) < len(required) or not self.table.columns.is_unique:
             rule = "must be different columns, at least one, beside count and scale"
             raise Refused("columns", columns, rule)
@@ -276,7 +275,7 @@ class StatedCounts:
         """Codes of the rows' cells, column by column."""
         raw, codec, codes = self._cells, Codec(domain), []
         types = {name: t for name, t in column_types(domain).items() if name in self.columns}
-        table = read_again(raw, types, PLAIN)
+        table = reparse_columns(raw, types, PLAIN_SPELLING)
         self._check_once(table)  # "1" and 1 are the same cell, and so are all missing values
         for name in self.columns:
             cells = table[name]

@@ -1,1 +1,1 @@
-"""Papers on a release: the card that an officer files, the registry's entry, the conformance statement."""
+"""Documents about a release: card, registry entry, standard descriptions, signed attestation."""

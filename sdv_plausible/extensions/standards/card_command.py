@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible card``: one page on a release, to be filed; or what a standard says of it."""
+"""The command ``sdv-plausible card``: write a release's privacy card, or its description by a standard."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.cli.files import UsageError, check_output, check_there, flag, how
-from sdv_plausible.cli.fit_options import add_budget, opened_budget, read_object
-from sdv_plausible.cli.output import say
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.cli.files import UsageError, check_files_exist, check_output, given_options, option_name
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.cli.run_fit import add_budget, open_budget, read_object
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.entry_points import extension
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.printable import visible
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.file.release import Release
@@ -22,7 +22,7 @@ PURPOSE = "the page on a release that a data-protection officer files"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What the card is made from, and what only a person knows."""
+    """Add the options of the command."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.extensions.standards.standards import STANDARDS
     from sdv_plausible.release.card.privacy_card import KNOWN
@@ -51,65 +51,69 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.release.file.json_documents import kind_of_release
     from sdv_plausible.release.file.release import Release
 
-    check_there(options, "release", "domain", "audit", "budget", "rows")
+    check_files_exist(options, "release", "domain", "audit", "budget", "rows")
     is_card = options.standard is None
     check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
     _check_parts(options)
     if (kind := kind_of_release(options.release)) is not None:
-        several, tables = extension("release", kind).load(options)
-        return _card(options, several, *tables)
+        release, tables = extension("release", kind).load(options)
+        return _card(options, release, *tables)
     release = Release.load(options.release, options.expect_sha256)
     if not is_card:
         return _describe(options, release)
-    of_one = {"audit": _audit(options.audit), "domain": options.domain}
-    return _card(options, release, release.schema.table, **of_one)
+    one_table = {"audit": _audit(options.audit), "domain": options.domain}
+    return _card(options, release, release.schema.table, **one_table)
 
 
-def _card(options: argparse.Namespace, release: Any, *tables: str, **of_one_table: Any) -> None:
+def _card(options: argparse.Namespace, release: Any, *tables: str, **options_of_one_table: Any) -> None:
     from sdv_plausible.release.card.privacy_card import KNOWN
 
-    known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
-    card = release.card(budget=opened_budget(options), **of_one_table, **known)
+    known = {"name": _name(options.release, *tables), **given_options(options, *KNOWN)}
+    card = release.card(budget=open_budget(options), **options_of_one_table, **known)
     card.save(options.output)
-    first = visible(f"{card.lead} {card.total}".rstrip(), keep="")
-    words = f"{first}\n\nWrote {options.output}"
+    first = escape_controls(f"{card.lead} {card.total}".rstrip(), keep="")
+    message = f"{first}\n\nWrote {options.output}"
     if card.blanks:
-        words += f"\nTo be filled in: {', '.join(card.blanks)}"
-    say(
+        message += f"\nTo be filled in: {', '.join(card.blanks)}"
+    print_result(
         options,
-        words,
+        message,
         {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
     )
 
 
 def _check_parts(options: argparse.Namespace) -> None:
-    """Refuse options that play no part in what is written."""
+    """Reject options that the chosen output does not use."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.release.card.privacy_card import KNOWN
 
     of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
-    if odd := how(options, *(("rows", "known") if options.standard is None else of_cards)):
-        beside = "without --standard" if options.standard is None else f"in --standard {options.standard}"
-        raise UsageError(f"{flag(next(iter(odd)))} plays no part {beside}: leave it out")
+    if unused := given_options(options, *(("rows", "known") if options.standard is None else of_cards)):
+        where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
+        raise UsageError(f"{option_name(next(iter(unused)))} plays no part {where}: leave it out")
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:
-    """Write the description."""
+    """Write the description by a standard."""
     from sdv_plausible.extensions.standards.release_description import KNOWN
     from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
 
-    more = {} if options.known is None else read_object(options.known, "--known")
-    known = {"name": _name(options.release, release.schema.table), **more, **how(options, *KNOWN)}
+    facts = {} if options.known is None else read_object(options.known, "--known")
+    known = {"name": _name(options.release, release.schema.table), **facts, **given_options(options, *KNOWN)}
     text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
-    write_whole(options.output, text)
-    blank = [name for name in STANDARDS[options.standard].asks if name not in known]
-    words = f"Wrote {options.output}" + (f"\nNot said, and left out: {', '.join(blank)}" if blank else "")
-    say(options, words, {"output": options.output, "standard": options.standard, "not_said": blank})
+    write_atomically(options.output, text)
+    missing = [name for name in STANDARDS[options.standard].facts if name not in known]
+    message = f"Wrote {options.output}" + (
+        f"\nNot said, and left out: {', '.join(missing)}" if missing else ""
+    )
+    print_result(
+        options, message, {"output": options.output, "standard": options.standard, "not_said": missing}
+    )
 
 
 def _name(path: Path, *tables: str) -> str:
-    """What the release is called where nobody says it: as its tables, or else as its file."""
-    from sdv_plausible.privacy.foreign_texts import plain_or_quoted
+    """Default name of the release: the names of its tables, or the file's stem for an unnamed table."""
+    from sdv_plausible.privacy.ledger_record import plain_or_quoted
 
     return (
         path.stem
@@ -121,7 +125,7 @@ def _name(path: Path, *tables: str) -> str:
 def _audit(path: Path | None) -> Any:
     if path is None:
         return None
-    data = read_given(path, "audit")
+    data = read_regular_file(path, "audit")
     try:
         return strict_json(data.decode("utf-8"))
     except ValueError:

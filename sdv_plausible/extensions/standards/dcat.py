@@ -1,7 +1,7 @@
-"""A release as a sample of the table that was protected: DCAT-AP, HealthDCAT-AP, with DPV's terms.
+"""DCAT-AP and HealthDCAT-AP description of the protected table, with the release as a sample and DPV terms.
 
-The table itself is described by what a person says of it alone; the release is its ``adms:sample``. What
-nobody says is left out, also where a profile wants it.
+The table itself is described by the holder's facts only; the release is its ``adms:sample``. Missing facts
+are omitted, even where a profile requires them.
 
 Sources: DCAT-AP 3.0.1 (semiceu.github.io/DCAT-AP), HealthDCAT-AP release 5, W3C DPV 2.3 (w3id.org/dpv).
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sdv_plausible.extensions.standards.release_description import ReleaseDescription, each
+from sdv_plausible.extensions.standards.release_description import ReleaseDescription, as_list
 
 CONTEXT = {
     "adms": "http://www.w3.org/ns/adms#", "dcat": "http://www.w3.org/ns/dcat#",
@@ -24,7 +24,7 @@ CONTEXT = {
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 _FILE_TYPE = "http://publications.europa.eu/resource/authority/file-type/"
 _TEXTS = {"identifier": "dct:identifier", "keywords": "dcat:keyword"}
-_ADDRESSES = {  # terms, and the classes of what they lead to
+_ADDRESSES = {  # term and class of the target
     "url": ("dcat:landingPage", "foaf:Document"),
     "access_rights": ("dct:accessRights", "dct:RightsStatement"),
     "theme": ("dcat:theme", "skos:Concept"),
@@ -34,16 +34,16 @@ _ADDRESSES = {  # terms, and the classes of what they lead to
 }
 
 
-def to_dcat(found: ReleaseDescription) -> dict[str, Any]:
-    """Return the table's description with its synthetic sample, JSON-LD."""
-    known, law = found.known, _addresses(found, "legislation")
+def to_dcat(description: ReleaseDescription) -> dict[str, Any]:
+    """Return the description of the table, with its synthetic sample, as JSON-LD."""
+    known, law = description.known, _addresses(description, "legislation")
     table: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "dcat:Dataset",
-        "dct:title": found.name,
+        "dct:title": description.name,
         "dct:description": known.get("description", "The table from which the synthetic sample was made."),
-        **{term: each(known[name]) for name, term in _TEXTS.items() if name in known},
-        **_addresses(found, *_ADDRESSES),
+        **{term: as_list(known[name]) for name, term in _TEXTS.items() if name in known},
+        **_addresses(description, *_ADDRESSES),
     }
     if "holder" in known:
         table["dct:publisher"] = _agent(known["holder"], known.get("contact"))
@@ -56,21 +56,21 @@ def to_dcat(found: ReleaseDescription) -> dict[str, Any]:
     if "access" in known:
         access = {"@type": "dcat:Distribution", "dcat:accessURL": {"@id": known["access"]}, **law}
         table["dcat:distribution"] = [access]
-    return table | {"adms:sample": [_sample(found) | law]}
+    return table | {"adms:sample": [_sample(description) | law]}
 
 
-def _sample(found: ReleaseDescription) -> dict[str, Any]:
-    """The synthetic rows, or the release file from which they are drawn."""
-    known = found.known
-    kind, format_, digest = "application/json", "JSON", found.digest
-    if found.rows is not None:
-        kind, digest = found.rows_type, found.rows_digest
+def _sample(description: ReleaseDescription) -> dict[str, Any]:
+    """The synthetic rows or, without them, the release file."""
+    known = description.known
+    kind, format_, digest = "application/json", "JSON", description.digest
+    if description.rows is not None:
+        kind, digest = description.rows_type, description.rows_digest
         format_ = "CSV" if kind == "text/csv" else "PARQUET"
-    total, conditions = found.record.words.total, found.record.words.conditions
+    total, conditions = description.record.words.total, description.record.words.conditions
     sample: dict[str, Any] = {
         "@type": "dcat:Distribution",
-        "dct:title": f"Synthetic sample: {found.name}",
-        "dct:description": f"Synthetic rows, made with differential privacy. {found.claim}",
+        "dct:title": f"Synthetic sample: {description.name}",
+        "dct:description": f"Synthetic rows, made with differential privacy. {description.claim}",
         "dcat:mediaType": {"@id": _MEDIA + kind, "@type": "dct:MediaType"},
         "dct:format": {"@id": _FILE_TYPE + format_, "@type": "dct:MediaTypeOrExtent"},
         "spdx:checksum": {
@@ -92,17 +92,17 @@ def _sample(found: ReleaseDescription) -> dict[str, Any]:
     return sample
 
 
-def _addresses(found: ReleaseDescription, *names: str) -> dict[str, Any]:
-    told = {name: each(found.known[name]) for name in names if name in found.known}
+def _addresses(description: ReleaseDescription, *names: str) -> dict[str, Any]:
+    values = {name: as_list(description.known[name]) for name in names if name in description.known}
     return {
-        term: [{"@id": one, "@type": kind, **_label(kind, one)} for one in told[name]]
+        term: [{"@id": value, "@type": kind, **_label(kind, value)} for value in values[name]]
         for name, (term, kind) in _ADDRESSES.items()
-        if name in told
+        if name in values
     }
 
 
 def _label(kind: str, address: str) -> dict[str, str]:
-    """A concept needs one: its code, with which an authority's addresses end."""
+    """A ``skos:Concept`` needs a label: the code at the end of the authority's address."""
     return {"skos:prefLabel": re.split("[/#]", address)[-1]} if kind == "skos:Concept" else {}
 
 

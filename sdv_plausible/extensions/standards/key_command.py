@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible key``: a key with which fits are signed."""
+"""The command ``sdv-plausible key``: make a key pair for signing fits."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.cli.files import UsageError, check_output
-from sdv_plausible.cli.output import say
+from sdv_plausible.cli.output import print_result
 
 PURPOSE = "make a key with which fits are signed (--sign)"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Where the key goes."""
+    """Add the options of the command."""
     command.add_argument("-o", "--output", type=Path, required=True, help="secret key to make (.pem)")
     command.set_defaults(overwrite=False)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make a key, and write its two halves."""
-    from sdv_plausible.extensions.standards.signing import new_key, public_file
+    """Make a key pair, and write its two files."""
+    from sdv_plausible.extensions.standards.attestation import new_key, public_file
 
     for path in (options.output, public_file(options.output)):
         if path.is_file():
             raise UsageError(f"--output: {path} exists, and no key is replaced; choose another name")
     check_output(options, "output", (".pem",))
     name, public = new_key(options.output), public_file(options.output)
-    say(
+    print_result(
         options,
         f"Wrote {options.output}, the secret key: keep it.\nWrote {public}, the public key: give it to "
         f"whoever checks what you sign.\nIts id is {name}",

@@ -1,7 +1,7 @@
-"""A release as an entry of OpenDP's Differential Privacy Deployments Registry.
+"""Registry entry of a release, for OpenDP's Differential Privacy Deployments Registry.
 
-The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data; its facts are pinned
-in ``tests/release/papers/registry_schema.json``.
+The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data. Its requirements are
+pinned in ``tests/extensions/standards/registry_schema.json``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class RegistryField:
     section: str
     hint: str
     many: bool = False  # whether it is a list of texts
-    choices: tuple[str, ...] = ()  # what it may be; empty for any text
-    tier: int = 1  # the completeness that it belongs to
+    choices: tuple[str, ...] = ()  # allowed values; empty for free text
+    tier: int = 1  # of the registry's tiers of completeness
 
 
 KNOWN: dict[str, RegistryField] = {
@@ -68,7 +68,7 @@ KNOWN: dict[str, RegistryField] = {
     "notes": RegistryField(section="administrative", hint="anything else"),
     "registry_authors": RegistryField(section="administrative", hint="who filled this in", many=True),
 }
-_WITH_A_DEFAULT = ("release_type", "notes")  # not missed if nobody gives them
+_OPTIONAL = ("release_type", "notes")  # not reported as missing
 
 _WORD = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[a-z][a-z0-9-]+")
 
@@ -78,26 +78,30 @@ Entry = dict[str, Any]
 def to_registry(ledger: PrivacyLedger, *, domain: Domain | None = None, **known: str | Sequence[str]) -> str:
     """Return a release as a YAML entry of OpenDP's Differential Privacy Deployments Registry.
 
-    Technical fields come from the ledger. What only a person knows stays blank, with a comment that says what
-    belongs there, until it is given.
+    The technical fields come from the ledger. Fields that only a person knows are left blank, with a comment.
 
     Parameters
     ----------
     ledger : PrivacyLedger
-        The release's.
+        The ledger of the release.
     domain : Domain, optional
-        The columns of the release, to be listed; ``Release.load(path).domain`` has them.
+        The columns of the release, to be listed: ``Release.load(path).domain``.
     **known
-        By the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
+        Fields by the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
         ``data_product_region``, ``data_product_sector``, ``publication_date`` (2026-01-31), ``data_domain``,
         ``actors``, ``release_type``, ``release_type_details``, ``data_source_type_details``,
         ``preprocessing_and_hyperparameter_tuning``, ``justification``, ``sources``, ``notes``,
         ``registry_authors``.
 
+    Returns
+    -------
+    str
+        The entry, YAML 1.1.
+
     Raises
     ------
     ValueError
-        If there is no claim, or something given is unknown or not as the registry wants it.
+        If the ledger makes no privacy claim, or a field is unknown or does not have the registry's form.
     """
     return to_yaml(registry_entry(LedgerRecord.of(ledger.to_dict()), domain=domain, **known))
 
@@ -105,50 +109,49 @@ def to_registry(ledger: PrivacyLedger, *, domain: Domain | None = None, **known:
 def registry_entry(
     record: LedgerRecord, *, domain: Domain | None = None, **known: str | Sequence[str]
 ) -> Entry:
-    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank."""
-    # ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
+    """Return the entry as plain data: technical fields from the ledger, missing fields blank."""
     _check_known(known)
     if domain is not None:
         known = {"data_domain": _columns(domain), **known}
-    given = {name: known.get(name, [""] if field.many else "") for name, field in KNOWN.items()}
+    values = {name: known.get(name, [""] if field.many else "") for name, field in KNOWN.items()}
     entry: Entry = {
-        "url_slug": _slug(given),
+        "url_slug": _slug(values),
         "status": "Draft",
         "tier": 2 if any(KNOWN[name].tier == 3 for name in missing(known)) else 3,
         "deployment": {
             "basic": {
-                **{name: given[name] for name in ("name", "data_curators", "intended_use")},
+                **{name: values[name] for name in ("name", "data_curators", "intended_use")},
                 "data_product_type": "Synthetic data",
-                **{name: given[name] for name in ("data_product_region", "description", "publication_date")},
-                "data_product_sector": given["data_product_sector"],
+                **{name: values[name] for name in ("data_product_region", "description", "publication_date")},
+                "data_product_sector": values["data_product_sector"],
             },
-            "dp_variant": _variant(record, given),
+            "dp_variant": _variant(record, values),
             "privacy_loss": _privacy_loss(record),
-            "deployment_model": _deployment_model(given),
+            "deployment_model": _deployment_model(values),
             "accounting": _accounting(record),
-            "implementation": _implementation(record, given),
-            "administrative": {name: given[name] for name in ("sources", "notes", "registry_authors")},
+            "implementation": _implementation(record, values),
+            "administrative": {name: values[name] for name in ("sources", "notes", "registry_authors")},
         },
     }
-    if not given["data_product_sector"]:  # a choice may be absent, but not blank
+    if not values["data_product_sector"]:  # a choice may be absent but not blank
         del entry["deployment"]["basic"]["data_product_sector"]
     return entry
 
 
 def missing(known: Mapping[str, object]) -> list[str]:
-    """Fields that only a person can fill in, and nobody has."""
-    return [name for name in KNOWN if not known.get(name) and name not in _WITH_A_DEFAULT]
+    """Names of the fields that a person must still fill in."""
+    return [name for name in KNOWN if not known.get(name) and name not in _OPTIONAL]
 
 
-# --- what the ledger says -------------------------------------------------------------------------------
+# --- fields from the ledger -----------------------------------------------------------------------------
 
 
-def _variant(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
+def _variant(record: LedgerRecord, values: Mapping[str, Any]) -> Entry:
     declared = [f"- {entry.mechanism}" for entry in record.declared if entry.parts != ("seeds",)]
     declared += [f"- {entry.mechanism}: {entry.note}" for entry in record.assumed]
     return {
         "variant_name": "Approximate DP",
-        "data_domain": given["data_domain"],
+        "data_domain": values["data_domain"],
         "unprotected_quantities": "\n".join([f"{PUBLIC} Nothing else is outside the guarantee.", *declared]),
     }
 
@@ -167,18 +170,18 @@ def _privacy_loss(record: LedgerRecord) -> Entry:
     }
 
 
-def _deployment_model(given: Mapping[str, Any]) -> Entry:
+def _deployment_model(values: Mapping[str, Any]) -> Entry:
     return {
         "model_name": "Central",
         "model_name_details": (
             "Whoever holds the table runs the software on a machine of their own. The holder and the machine "
             "are trusted; whoever gets the release is not."
         ),
-        "actors": given["actors"],
-        "release_type": given["release_type"] or RELEASE_TYPES[0],
-        "release_type_details": given["release_type_details"],
+        "actors": values["actors"],
+        "release_type": values["release_type"] or RELEASE_TYPES[0],
+        "release_type_details": values["release_type_details"],
         "data_source_type": "Static",
-        "data_source_type_details": given["data_source_type_details"],
+        "data_source_type_details": values["data_source_type_details"],
         "access_type": "Non-interactive",
         "access_type_details": (
             "Nobody asks the underlying table: rows are drawn by its holder, or from a model that was "
@@ -205,8 +208,8 @@ def _accounting(record: LedgerRecord) -> Entry:
     }
 
 
-def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
-    tuning = given["preprocessing_and_hyperparameter_tuning"]
+def _implementation(record: LedgerRecord, values: Mapping[str, Any]) -> Entry:
+    tuning = values["preprocessing_and_hyperparameter_tuning"]
     entries = [f"- {entry.name}: {entry.mechanism} ({entry.scope})" for entry in record.used]
     return {
         "preprocessing_and_hyperparameter_tuning": (
@@ -224,7 +227,7 @@ def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
                 f"- Protection of the underlying table: [{BLANK}]",
             ]
         ),
-        "justification": given["justification"],
+        "justification": values["justification"],
     }
 
 
@@ -245,7 +248,7 @@ def _columns(domain: Domain) -> str:
     )
 
 
-# --- what a person says ---------------------------------------------------------------------------------
+# --- fields from a person -------------------------------------------------------------------------------
 
 
 def _check_known(known: Mapping[str, object]) -> None:
@@ -276,8 +279,8 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _slug(given: Mapping[str, Any]) -> str:
-    parts = (given["name"], "-".join(given["data_curators"]), str(given["publication_date"])[:4])
+def _slug(values: Mapping[str, Any]) -> str:
+    parts = (values["name"], "-".join(values["data_curators"]), str(values["publication_date"])[:4])
     return "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in parts if part) or "draft"
 
 
@@ -285,7 +288,7 @@ def _slug(given: Mapping[str, Any]) -> str:
 
 
 def to_yaml(entry: Mapping[str, Any]) -> str:
-    """Write an entry as YAML 1.1; blank fields are marked, with what belongs there."""
+    """Write an entry as YAML 1.1; blank fields are marked with a comment that explains them."""
     return (
         "\n".join(["# Fields that only a person knows, and nobody gave, are marked.", *_lines(entry, 0)])
         + "\n"
@@ -302,7 +305,7 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
         elif isinstance(value, (list, tuple)):
             yield f"{indent}{name}:{mark}"
             yield from (f"{indent}  - {_quoted(item)}" for item in value)
-        elif name == "url_slug" and _WORD.fullmatch(value):  # the registry's own check reads it unquoted
+        elif name == "url_slug" and _WORD.fullmatch(value):  # the registry's check reads it unquoted
             yield f"{indent}{name}: {value}"
         elif isinstance(value, str):
             yield f"{indent}{name}: {_scalar(value, indent)}{mark}"
@@ -313,7 +316,7 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _scalar(text: str, indent: str) -> str:
-    """A block of lines where a person can read it so, else one quoted line."""
+    """A literal block if every line is printable, else one quoted line."""
     lines = text.split("\n")
     if len(lines) > 1 and all(line and line == line.strip() and line.isprintable() for line in lines):
         return "|-\n" + "\n".join(f"{indent}  {line}" for line in lines)
@@ -321,12 +324,12 @@ def _scalar(text: str, indent: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    plain = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
-    return f'"{plain}"'
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
+    return f'"{escaped}"'
 
 
 def _number(value: float) -> str:
-    """A number that YAML 1.1 takes for one: 1e-09 is text to it, and 1.0e-09 is not."""
+    """A number in YAML 1.1, which reads ``1e-09`` as text and ``1.0e-09`` as a number."""
     text = repr(value)
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}.0e{exponent}" if e and "." not in mantissa else text

@@ -1,4 +1,4 @@
-"""The command ``sdv-plausible registry``: papers on a release."""
+"""The command ``sdv-plausible registry``: write a registry entry and a conformance table."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.cli.files import UsageError, check_output, how
-from sdv_plausible.cli.output import say
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.cli.files import UsageError, check_output, given_options
+from sdv_plausible.cli.output import print_result
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger_record import LedgerRecord
@@ -20,7 +20,7 @@ PURPOSE = "papers on a release: registry entry, conformance"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What papers are made from, where they go, and what only a person knows."""
+    """Add the options of the command."""
     from sdv_plausible.extensions.standards.registry import KNOWN
 
     add = command.add_argument
@@ -44,27 +44,27 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.extensions.standards.registry import KNOWN, missing, registry_entry, to_yaml
     from sdv_plausible.release.card.conformance import conformance_page
 
-    _check_papers(options)
+    _check_paths(options)
     record, domain = _ledger_record(options.ledger)
-    known = how(options, *KNOWN)
-    write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
+    known = given_options(options, *KNOWN)
+    write_atomically(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
     if options.conformance is not None:
-        write_whole(options.conformance, conformance_page(record, pages=options.pages))
+        write_atomically(options.conformance, conformance_page(record, pages=options.pages))
     written = [path for path in (options.output, options.conformance) if path is not None]
-    blank = [name for name in missing(known) if domain is None or name != "data_domain"]
-    words = f"Wrote {' and '.join(map(str, written))}"
-    if blank:
-        words += f"\nTo be filled in, in {options.output}: {', '.join(blank)}"
-    say(options, words, {"written": written, "to_be_filled_in": blank})
+    to_fill_in = [name for name in missing(known) if domain is None or name != "data_domain"]
+    message = f"Wrote {' and '.join(map(str, written))}"
+    if to_fill_in:
+        message += f"\nTo be filled in, in {options.output}: {', '.join(to_fill_in)}"
+    print_result(options, message, {"written": written, "to_be_filled_in": to_fill_in})
 
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
-    """The ledger of a file, and the domain if it is a release file."""
-    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+    """The ledger in a file, and the domain if the file is a release."""
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, quote_record
     from sdv_plausible.release.file.json_documents import FORMAT
     from sdv_plausible.release.file.release import Release
 
-    data = read_given(path)
+    data = read_regular_file(path)
     if FORMAT.encode() in data:
         release = Release.load(path)
         return LedgerRecord.of(release.ledger.to_dict()), release.domain
@@ -72,12 +72,12 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
         ledger = strict_json(data.decode("utf-8", errors="replace"))
     except ValueError as error:
         raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
-    LedgerRecord.of(ledger)  # complains of one that contradicts itself
-    return LedgerRecord.of(from_file(ledger)), None
+    LedgerRecord.of(ledger)  # raises if the ledger contradicts itself
+    return LedgerRecord.of(quote_record(ledger)), None
 
 
-def _check_papers(options: argparse.Namespace) -> None:
-    """Refuse papers that cannot be written, before anything is read."""
+def _check_paths(options: argparse.Namespace) -> None:
+    """Check the paths before anything is read."""
     if not options.ledger.is_file():
         raise UsageError(f"there is no ledger file {options.ledger}")
     check_output(options, "output", (".yaml", ".yml"))

@@ -1,4 +1,4 @@
-"""What standards say of a release, read off it once: columns in words, the claim, what a person knows."""
+"""Common description of a release for all standards: columns, privacy claim, the holder's facts."""
 
 from __future__ import annotations
 
@@ -12,68 +12,72 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.release.card.card_contents import INVENTED, LIMITS, LONGEST, MADE, PROVENANCE, made_with
+from sdv_plausible.release.card.card_contents import (
+    DERIVED,
+    LIMITS,
+    MAX_LENGTH,
+    PLACEHOLDERS,
+    PROVENANCE,
+    made_with,
+)
 from sdv_plausible.table.cells.cell_documents import write_value
-from sdv_plausible.table.cells.date_texts import shows_date, write_date
-from sdv_plausible.table.cells.dates import NANOSECONDS, shows_time
-from sdv_plausible.table.columns.attribute import Attribute
+from sdv_plausible.table.cells.dates import NANOSECONDS, shows_date, shows_time, write_date
 from sdv_plausible.table.columns.column_document import CATEGORIES, type_words
-from sdv_plausible.table.columns.domain_description import lines
-from sdv_plausible.table.columns.output_types import invented_type
-from sdv_plausible.table.files.table_file import columns_of
+from sdv_plausible.table.columns.domain import Attribute, description_lines
+from sdv_plausible.table.columns.output_types import generated_type
+from sdv_plausible.table.files.table_file import file_columns
 from sdv_plausible.table.files.text_files import Files, is_parquet
-from sdv_plausible.utils.input_files import read_given
+from sdv_plausible.utils.file_paths import read_regular_file
 
 IRI = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`]+"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HolderFacts:
-    """What only a person knows."""
+class KnownField:
+    """A fact that only the data owner knows."""
 
     hint: str
-    many: bool = False  # whether there may be several
-    form: str = ".*"  # what a text must match
+    many: bool = False  # whether it may be a list
+    form: str = ".*"  # regular expression that each text must match
 
 
-KNOWN: dict[str, HolderFacts] = {
-    "name": HolderFacts(hint="what the release is called"),
-    "description": HolderFacts(hint="what it is, in short"),
-    "holder": HolderFacts(hint="who publishes it"),
-    "contact": HolderFacts(hint="whom to ask: mailto: or https:", form=IRI),
-    "purpose": HolderFacts(hint="what the rows may be used for"),
-    "license": HolderFacts(hint="address of the license", form=IRI),
-    "url": HolderFacts(hint="address of a page about it", form=IRI),
-    "download": HolderFacts(hint="address at which the rows can be had", form=IRI),
-    "date": HolderFacts(hint="when it was published, as 2026-01-31", form=r"\d{4}-\d\d-\d\d"),
-    "version": HolderFacts(hint="of the release, as 1.0.0", form=r"\d+\.\d+\.\d+"),
-    "citation": HolderFacts(hint="how to cite it"),
-    "keywords": HolderFacts(hint="words to find it by", many=True),
-    "identifier": HolderFacts(hint="of the table that was protected, in its catalogue"),
-    "access": HolderFacts(hint="address at which one may apply for that table", form=IRI),
-    "access_rights": HolderFacts(hint="to that table, of the EU's authority list access-right", form=IRI),
-    "theme": HolderFacts(hint="of the EU's authority list data-theme", many=True, form=IRI),
-    "legislation": HolderFacts(hint="laws that apply, by their ELI", many=True, form=IRI),
-    "category": HolderFacts(hint="HealthDCAT-AP: health category", many=True, form=IRI),
-    "type": HolderFacts(hint="of the table, of the EU's authority list dataset-type", many=True, form=IRI),
-    "provenance": HolderFacts(hint="how that table came about"),
-    "hdab": HolderFacts(hint="HealthDCAT-AP: the health data access body"),
-    "hdab_contact": HolderFacts(hint="and its address: mailto: or https:", form=IRI),
+KNOWN: dict[str, KnownField] = {
+    "name": KnownField(hint="what the release is called"),
+    "description": KnownField(hint="what it is, in short"),
+    "holder": KnownField(hint="who publishes it"),
+    "contact": KnownField(hint="whom to ask: mailto: or https:", form=IRI),
+    "purpose": KnownField(hint="what the rows may be used for"),
+    "license": KnownField(hint="address of the license", form=IRI),
+    "url": KnownField(hint="address of a page about it", form=IRI),
+    "download": KnownField(hint="address at which the rows can be had", form=IRI),
+    "date": KnownField(hint="when it was published, as 2026-01-31", form=r"\d{4}-\d\d-\d\d"),
+    "version": KnownField(hint="of the release, as 1.0.0", form=r"\d+\.\d+\.\d+"),
+    "citation": KnownField(hint="how to cite it"),
+    "keywords": KnownField(hint="words to find it by", many=True),
+    "identifier": KnownField(hint="of the table that was protected, in its catalogue"),
+    "access": KnownField(hint="address at which one may apply for that table", form=IRI),
+    "access_rights": KnownField(hint="to that table, of the EU's authority list access-right", form=IRI),
+    "theme": KnownField(hint="of the EU's authority list data-theme", many=True, form=IRI),
+    "legislation": KnownField(hint="laws that apply, by their ELI", many=True, form=IRI),
+    "category": KnownField(hint="HealthDCAT-AP: health category", many=True, form=IRI),
+    "type": KnownField(hint="of the table, of the EU's authority list dataset-type", many=True, form=IRI),
+    "provenance": KnownField(hint="how that table came about"),
+    "hdab": KnownField(hint="HealthDCAT-AP: the health data access body"),
+    "hdab_contact": KnownField(hint="and its address: mailto: or https:", form=IRI),
 }
-"""What only a person knows, by name; a standard has places for some of it."""
+"""Facts that only the data owner knows, by name; each standard has fields for some of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseDescription:
-    """A release as standards describe it."""
+    """Description of a release, independent of the standard."""
 
     table: str
     record: LedgerRecord  # the ledger's claim
-    columns: Mapping[str, Mapping[str, Any]]  # by name, the words of SDV's metadata that hold
-    kinds: Mapping[
-        str, str
-    ]  # of cells: boolean, integer, number, date, datetime, time, text; mixed with texts
-    said: Mapping[str, str]  # of each column, in words for people
+    columns: Mapping[str, Mapping[str, Any]]  # column specifications, in the words of SDV's metadata
+    # Kinds of cells: boolean, integer, number, date, datetime, time, text, mixed (with texts)
+    cell_kinds: Mapping[str, str]
+    column_texts: Mapping[str, str]  # description of each column, for people
     keys: tuple[str | None, tuple[Any, ...], tuple[Any, ...]]  # primary, alternate, related columns
     digest: str
     file: str  # name of the release file
@@ -83,30 +87,30 @@ class ReleaseDescription:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Title of the release; by default the table's name."""
         return str(self.known.get("name", self.table))
 
     @property
     def claim(self) -> str:
         """The ledger's sentences, as Markdown."""
         words = self.record.words
-        return in_markdown(f"{words.lead} {words.total} {words.conditions}")
+        return escape_markdown(f"{words.lead} {words.total} {words.conditions}")
 
     @property
     def description(self) -> str:
-        """What it is, and what is claimed."""
+        """The owner's description, followed by the privacy claim."""
         return f"{self.known.get('description', 'Synthetic rows.')} {self.claim}"
 
     @property
     def limits(self) -> list[str]:
-        """What is not covered, and what no such rows can do."""
+        """What the guarantee does not cover, and general limits of synthetic rows."""
         return [*self.record.not_covered, *LIMITS]
 
     @property
     def rows_digest(self) -> str:
         """SHA-256 of the file of synthetic rows."""
         assert self.rows is not None
-        return hashlib.sha256(read_given(self.rows, "rows")).hexdigest()
+        return hashlib.sha256(read_regular_file(self.rows, "rows")).hexdigest()
 
     @property
     def rows_type(self) -> str:
@@ -114,123 +118,120 @@ class ReleaseDescription:
         return "application/vnd.apache.parquet" if self.rows and is_parquet(self.rows) else "text/csv"
 
 
-def described(
+def describe_release(
     release: Any, known: Mapping[str, Any], rows: str | Path | None = None, file: str = ""
 ) -> ReleaseDescription:
-    """Read a release.
-
-    Raises
-    ------
-    ValueError
-        If it makes no claim, something known has no such form, or the rows are none of this release.
-    """
+    """Build the description; ValueError without a privacy claim, or if facts or rows do not fit."""
     schema, names = release.schema, [str(column.label) for column in release.schema.columns]
-    if rows is not None and list(columns_of(Files(Path(rows)), names)) != names:
+    if rows is not None and list(file_columns(Files(Path(rows)), names)) != names:
         raise ValueError(
             f"rows ({rows}) has other columns than this release: give rows that were drawn from it"
         )
-    whole = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
-    made = dict.fromkeys(release.rules.made, f"; {MADE}")
-    said = {name: f"{in_markdown(held)}; {PROVENANCE[whole[name].provenance]}{made.get(name, '')}"
-            for name, held, _ in lines(whole.values())}  # fmt: skip
-    columns = {c.name: _words(c, whole.get(c.name)) for c in schema.columns}
+    attributes = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
+    derived = dict.fromkeys(release.rules.made, f"; {DERIVED}")
+    texts = {
+        name: f"{escape_markdown(content)}; {PROVENANCE[attributes[name].provenance]}{derived.get(name, '')}"
+        for name, content, _ in description_lines(attributes.values())
+    }
+    columns = {c.name: _specification(c, attributes.get(c.name)) for c in schema.columns}
     return ReleaseDescription(
         table=schema.table,
         record=LedgerRecord.of(release.ledger.to_dict()),
         columns=columns,
-        kinds={name: _kind(words) for name, words in columns.items()},
-        said={**dict.fromkeys(columns, INVENTED), **said},
+        cell_kinds={name: _cell_kind(words) for name, words in columns.items()},
+        column_texts={**dict.fromkeys(columns, PLACEHOLDERS), **texts},
         keys=(schema.primary_key, schema.alternate_keys, schema.relationships),
         digest=release.digest,
         file=file or f"{schema.table}.release",
         made_with=made_with(release.versions),
-        known=_checked(known),
+        known=_check_known(known),
         rows=None if rows is None else Path(rows),
     )
 
 
-def in_markdown(text: str) -> str:
-    """A text that shows as it is where descriptions are read as Markdown: no link, image or tag."""
+def escape_markdown(text: str) -> str:
+    """Escape Markdown, so that a text shows no link, image or tag."""
     return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
 
 
-def _checked(known: Mapping[str, Any]) -> dict[str, Any]:
-    for name, given in known.items():
+def _check_known(known: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in known.items():
         if name not in KNOWN:
             raise ValueError(f"{name} is nothing that a standard says; there are {', '.join(KNOWN)}")
         field = KNOWN[name]
-        texts = given if field.many and isinstance(given, (list, tuple)) else [given]
+        texts = value if field.many and isinstance(value, (list, tuple)) else [value]
         for text in texts:
-            fits = isinstance(text, str) and text.strip() and len(text) <= LONGEST
+            fits = isinstance(text, str) and text.strip() and len(text) <= MAX_LENGTH
             if not (fits and re.fullmatch(field.form, text, re.DOTALL)):
                 raise ValueError(
-                    f"{name} ({text!r:.99}) must be a text of up to {LONGEST} characters: {field.hint}"
+                    f"{name} ({text!r:.99}) must be a text of up to {MAX_LENGTH} characters: {field.hint}"
                 )
-    return {name: list(given) if isinstance(given, tuple) else given for name, given in known.items()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
 
 # --- columns --------------------------------------------------------------------------------------------
 
 
-def _words(column: Any, attribute: Attribute | None) -> dict[str, Any]:
-    """A column in the words of a declaration, which are SDV's: what it is, and what it may hold."""
-    words = type_words(column.spec)
+def _specification(column: Any, attribute: Attribute | None) -> dict[str, Any]:
+    """Column specification in SDV's words: sdtype, values or range, missing values."""
+    spec = type_words(column.spec)
     if attribute is None:
-        numbers = invented_type(column.spec).kind in "if"
-        return {**words, **({"decimal_places": 0} if numbers and words["sdtype"] == "id" else {})}
-    if words["sdtype"] in CATEGORIES and attribute.values:
-        words["range_values"] = [_plain(value) for value in attribute.values]
+        is_numeric = generated_type(column.spec).kind in "if"
+        return {**spec, **({"decimal_places": 0} if is_numeric and spec["sdtype"] == "id" else {})}
+    if spec["sdtype"] in CATEGORIES and attribute.values:
+        spec["range_values"] = [_plain(value) for value in attribute.values]
     elif attribute.lower and attribute.kind == "datetime":
-        form = attribute.datetime_format or words.get("datetime_format")
-        words["datetime_format"] = form
-        words["resolution"] = "D" if form is None and attribute.unit % NANOSECONDS["D"] == 0 else None
-        words |= {"range_min": _date(attribute, attribute.lower[0], form),
-                  "range_max": _date(attribute, attribute.upper[-1], form)}  # fmt: skip
-        words["special_values"] = list(attribute.texts) or None
+        date_format = attribute.datetime_format or spec.get("datetime_format")
+        spec["datetime_format"] = date_format
+        spec["resolution"] = "D" if date_format is None and attribute.unit % NANOSECONDS["D"] == 0 else None
+        spec |= {"range_min": _date(attribute, attribute.lower[0], date_format),
+                  "range_max": _date(attribute, attribute.upper[-1], date_format)}  # fmt: skip
+        spec["special_values"] = list(attribute.texts) or None
     elif attribute.lower:
-        whole = attribute.kind == "integer"
+        is_integer = attribute.kind == "integer"
         ends = (float(attribute.lower[0]), float(attribute.upper[-1]))
-        words |= dict(zip(("range_min", "range_max"), map(int, ends) if whole else ends, strict=True))
-        words["decimal_places"] = 0 if whole else attribute.decimals
-        words["special_values"] = list(attribute.texts) or None
-        words["number_format"] = attribute.number_format
-    words["range_is_nullable"] = bool(attribute.nullable)
-    return {word: value for word, value in words.items() if value is not None}
+        spec |= dict(zip(("range_min", "range_max"), map(int, ends) if is_integer else ends, strict=True))
+        spec["decimal_places"] = 0 if is_integer else attribute.decimals
+        spec["special_values"] = list(attribute.texts) or None
+        spec["number_format"] = attribute.number_format
+    spec["range_is_nullable"] = bool(attribute.nullable)
+    return {field: value for field, value in spec.items() if value is not None}
 
 
-def _kind(words: Mapping[str, Any]) -> str:
-    """What the cells of a column are."""
-    form, kinds = words.get("datetime_format"), {type(value) for value in words.get("range_values", ())}
-    if words["sdtype"] == "boolean":
+def _cell_kind(spec: Mapping[str, Any]) -> str:
+    """Kind of the cells of a column."""
+    date_format = spec.get("datetime_format")
+    value_types = {type(value) for value in spec.get("range_values", ())}
+    if spec["sdtype"] == "boolean":
         return "boolean"
-    if words["sdtype"] == "datetime":
-        if form is None:
-            return "date" if words.get("resolution") == "D" else "datetime"
-        return ("datetime" if shows_time(form) else "date") if shows_date(form) else "time"
-    if "special_values" in words:
+    if spec["sdtype"] == "datetime":
+        if date_format is None:
+            return "date" if spec.get("resolution") == "D" else "datetime"
+        return ("datetime" if shows_time(date_format) else "date") if shows_date(date_format) else "time"
+    if "special_values" in spec:
         return "mixed"
-    if "number_format" in words or not kinds <= {int, float}:
+    if "number_format" in spec or not value_types <= {int, float}:
         return "text"
-    if words.get("decimal_places") == 0 or kinds == {int}:
+    if spec.get("decimal_places") == 0 or value_types == {int}:
         return "integer"
-    return "number" if kinds or words["sdtype"] == "numerical" else "text"
+    return "number" if value_types or spec["sdtype"] == "numerical" else "text"
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; dates and decimals as text."""
+    """Value as JSON; dates and decimals become text."""
     written = write_value(value)
     return str(value) if isinstance(written, dict) else written
 
 
-def _date(attribute: Attribute, nanoseconds: float, form: str | None) -> str:
+def _date(attribute: Attribute, nanoseconds: float, date_format: str | None) -> str:
     stamp = pd.Timestamp(int(nanoseconds))
     if attribute.time_zone is not None:
         stamp = stamp.tz_localize("UTC").tz_convert(attribute.time_zone)
-    if form is not None:
-        return write_date(stamp, form)
+    if date_format is not None:
+        return write_date(stamp, date_format)
     return str(stamp.date()) if attribute.unit % NANOSECONDS["D"] == 0 else stamp.isoformat()
 
 
-def each(value: Any) -> Sequence[Any]:
-    """Several texts, or one."""
+def as_list(value: Any) -> Sequence[Any]:
+    """The value as a list."""
     return value if isinstance(value, (list, tuple)) else [value]

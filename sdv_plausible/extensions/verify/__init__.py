@@ -1,1 +1,1 @@
-"""Verification of a release file by independent code, without the rows."""
+"""Verification of a release file without the rows: an independent implementation, and a replay."""

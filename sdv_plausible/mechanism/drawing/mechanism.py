@@ -19,7 +19,7 @@ from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 
 BATCH = 1 << 17  # largest number of proposals in a batch
 SPARE = 64  # proposals beyond those that the last pass rate requires
@@ -120,7 +120,7 @@ class PlausibleDeniabilityMechanism:
             counts = self.model.count_plausible(proposals, test.gamma)
         if test.max_check_plausible is not None and test.max_check_plausible < self.num_seeds:
             stop = test.stop or self.num_seeds
-            return count_among_drawn(counts, self.num_seeds, test.max_check_plausible, stop, coins)
+            return hypergeometric_counts(counts, self.num_seeds, test.max_check_plausible, stop, coins)
         return counts if test.stop is None else np.minimum(counts, test.stop)
 
     def _draw_omega(self, size: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:

@@ -112,7 +112,7 @@ class ReleasedSeeds:
         exactly the conditional distribution given the known codes. This is post-processing.
         """
         parts, num_rows = self.usable(), len(next(iter(known.values())))
-        most = np.max([model.most_given(known, part.kept) for part in parts], axis=0)
+        most = np.max([model.max_log_weight(known, part.kept) for part in parts], axis=0)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         accepted = np.zeros(num_rows, dtype=bool)
         tries, total_tries = 1, 0

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.privacy_test import SEED_DELTA_SHARE, PrivacyTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models import is_builtin
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
-from sdv_plausible.models.learner_checks import makes
+from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.composition import RandomSplit, check_split
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, squares
-from sdv_plausible.privacy.accounting.random_split import RandomSplit, check_split
-from sdv_plausible.privacy.entries import first_count
+from sdv_plausible.privacy.entries import first_row_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
@@ -87,7 +86,7 @@ class Settings:
 
     def check_learner(self, learner: Learner) -> None:
         """Raise ValueError for a learner that does not fit, before a privately learned domain is paid for."""
-        self.check_model(makes(learner))
+        self.check_model(model_class(learner))
         learner.check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
@@ -138,7 +137,7 @@ class Settings:
         unit, envelope, spent = self.neighbours, ledger.envelope, ledger.within
         if envelope is None:
             # A row count is not part of it: ``epsilon`` is what the count left.
-            count = first_count(ledger.entries)
+            count = first_row_count(ledger.entries)
             before = tuple(loss for e in ledger.entries if e is not count for loss in e.losses)
             spent = tuple(loss for loss in before if not isinstance(loss, InfiniteLoss))
             return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=unit)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdv_plausible.models.adaptive.denoising import rake_all
-from sdv_plausible.models.adaptive.estimates import Columns, Estimates
+from sdv_plausible.models.adaptive.maximum_entropy import Columns, Estimates
 from sdv_plausible.models.adaptive.schedule import SetRound, worth_measuring
 from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.queries.count_queries import Axis, L1Distances
@@ -50,7 +50,7 @@ def candidate_sets(
     return list(sets)[:most]
 
 
-class SetTables:
+class HigherMarginals:
     """Marginals of three or four columns, of which the worst-modelled ones are measured.
 
     ``axes`` are the levels of each column's codes, ``simulated`` (N, m) those of the current model's rows.
@@ -138,7 +138,7 @@ class SetTables:
         return distributions
 
 
-def with_higher_marginals(estimates: Estimates, tables: SetTables) -> Estimates:
+def with_higher_marginals(estimates: Estimates, tables: HigherMarginals) -> Estimates:
     """Return the estimates together with the measured sets."""
 
     def known_marginal(columns: Columns) -> np.ndarray | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.models.adaptive.conditioning_columns import ConditioningColumns, inverse_variance_mean
 from sdv_plausible.models.adaptive.denoising import (
     DenoisedPair,
     denoise_ordered_pair,
@@ -21,13 +20,13 @@ from sdv_plausible.models.adaptive.denoising import (
     project_sparse,
     rake,
 )
-from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.higher_marginals import (
-    SetTables,
+    HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
 )
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
@@ -36,6 +35,7 @@ from sdv_plausible.models.adaptive.schedule import (
     Round,
     Schedule,
     SetRound,
+    margin_shares,
     pair_noise,
     worth_measuring,
 )
@@ -43,7 +43,81 @@ from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_bu
 from sdv_plausible.queries.count_queries import Axis, L1Distances
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.counting import of_one_shape, pair_counts
+from sdv_plausible.utils.counting import group_by_shape, pair_counts
+
+LIGHT = 0.25  # factor on the budget share of a conditioning column's counts
+LIGHT_PAIR = 0.25  # factor on the budget share of a pair with a conditioning column
+CLOSE = 1.0  # standard deviation assumed for the cells of a given margin
+
+
+Noisy = tuple[np.ndarray, float]
+"""Counts and their standard deviation."""
+OneWay = tuple[list[np.ndarray], list[float], float]
+"""One-way counts of all columns, their standard deviations, and their common total."""
+
+
+def inverse_variance_mean(first: Noisy, second: Noisy) -> Noisy:
+    """Return the mean of two noisy answers by inverse variance."""
+    weight_1, weight_2 = first[1] ** -2, second[1] ** -2
+    return (weight_1 * first[0] + weight_2 * second[0]) / (weight_1 + weight_2), (weight_1 + weight_2) ** -0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditioningColumns:
+    """Columns whose joint distribution is modelled elsewhere; the other columns are learned given them.
+
+    Parameters
+    ----------
+    columns : frozenset of int
+        Column numbers. No pair of two of these columns is measured.
+    margins : mapping of int to ndarray
+        Given distributions of some columns, which are not measured.
+    """
+
+    columns: frozenset[int] = frozenset()
+    margins: Mapping[int, np.ndarray] = field(default_factory=dict)
+
+    def pair_mask(self, num_columns: int) -> np.ndarray:
+        """Whether both columns of a pair are conditioning columns, (m, m)."""
+        is_conditioning = np.isin(np.arange(num_columns), list(self.columns))
+        return np.logical_and.outer(is_conditioning, is_conditioning)
+
+    def reweighted(self, shares: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Return the shares of pairs (k, 2), reduced for pairs with a conditioning column."""
+        if not self.columns or not len(shares):
+            return shares
+        weight = np.where(np.isin(pairs, list(self.columns)).any(1), LIGHT_PAIR, 1.0)
+        return np.asarray(shares * weight * (shares.sum() / (shares * weight).sum()))
+
+    def measure(self, rows: Queryable, cardinalities: Sequence[int], share: float) -> OneWay:
+        """Measure the one-way counts of all columns without a given margin."""
+        measured = [j for j in range(len(cardinalities)) if j not in self.margins]
+        weight = margin_shares([cardinalities[j] for j in measured], 1.0)
+        weight *= [LIGHT if j in self.columns else 1.0 for j in measured]
+        shares = (share * weight / weight.sum()).tolist()
+        answers = rows.ask_tables([[Axis.of_codes(j, cardinalities[j])] for j in measured], shares)
+        return self._with_given_margins(
+            {j: (a.values, a.sigma) for j, a in zip(measured, answers, strict=True)}
+        )
+
+    def averaged(self, first: OneWay, second: OneWay) -> OneWay:
+        """Return the mean of two measurements by inverse variance."""
+        both = zip(first[0], first[1], second[0], second[1], strict=True)
+        means = {
+            j: inverse_variance_mean((a, s), (b, t))
+            for j, (a, s, b, t) in enumerate(both)
+            if j not in self.margins
+        }
+        return self._with_given_margins(means)
+
+    def _with_given_margins(self, counts_of: dict[int, Noisy]) -> OneWay:
+        variance = np.array([len(counts) * max(sigma, 1e-9) ** 2 for counts, sigma in counts_of.values()])
+        sums = np.array([counts.sum() for counts, _ in counts_of.values()])
+        total = max(float((sums / variance).sum() / (1 / variance).sum()), 1.0)
+        counts_of |= {j: (margin * total, CLOSE) for j, margin in self.margins.items()}
+        counts, sigmas = zip(*(counts_of[j] for j in range(len(counts_of))), strict=True)
+        return list(counts), list(sigmas), total
+
 
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
@@ -91,7 +165,7 @@ class Measurements:
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
-        self._sets: SetTables | None = None
+        self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
 
     def _clean_margins(self) -> None:
@@ -187,7 +261,7 @@ class Measurements:
         self.unspent += 0.0 if is_measured else current.table_share + (0.0 if sets else current.score_share)
         return is_measured
 
-    def _make_set_tables(self) -> SetTables:
+    def _make_set_tables(self) -> HigherMarginals:
         """Return tables of sets on the current levels of the simulated rows."""
         assert self.simulated is not None, "sets are scored against rows of the model"
         axes = [
@@ -196,7 +270,7 @@ class Measurements:
         rows = np.empty(self.simulated.shape, dtype=np.int32, order="F")
         for j, level in enumerate(self._levels):
             rows[:, j] = level[self.simulated[:, j]]
-        return SetTables(self._rows, axes, rows, self.total)
+        return HigherMarginals(self._rows, axes, rows, self.total)
 
     def measure_pairs(self, current: Round) -> bool:
         """Score pairs, choose, measure and denoise; False if no pair was worth its noise.
@@ -441,7 +515,7 @@ class Measurements:
     def _model_tables(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield positions of pairs of one shape and their tables, independent or simulated."""
         if self.simulated is None:
-            for positions in of_one_shape(np.array(self._sizes)[pairs]):
+            for positions in group_by_shape(np.array(self._sizes)[pairs]):
                 rows, columns = self._coarse_counts(pairs[positions])
                 yield positions, rows[:, :, None] * columns[:, None, :] / self.total
             return

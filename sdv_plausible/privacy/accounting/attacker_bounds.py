@@ -16,14 +16,14 @@ from scipy.optimize import minimize_scalar
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger_record import RARE, gain, rounded_up
+from sdv_plausible.privacy.ledger_record import RARE, attacker_sentence, rounded_up
 
 FALSE_ALARMS = (0.01, 0.001)
 _POINTS = 30  # epsilons of the first grid; each one gives a bound
 
 
 @dataclass(frozen=True)
-class Attackers:
+class AttackerBounds:
     """Bounds on every membership attacker."""
 
     advantage: float  # true minus false positive rate, at most, in [0, 1]
@@ -31,7 +31,7 @@ class Attackers:
 
     def sentence(self, question: str, *, is_conditional: bool = False) -> str:
         """State the meaning of the advantage; the question is what the attacker guesses."""
-        return gain((1 + self.advantage) / 2, question, is_conditional=is_conditional)
+        return attacker_sentence((1 + self.advantage) / 2, question, is_conditional=is_conditional)
 
     def rare(self) -> str:
         """State the attacker's hit rates where false alarms must be rare."""
@@ -45,13 +45,13 @@ class Attackers:
         )
 
 
-def attackers(losses: Iterable[Loss]) -> Attackers:
+def attackers(losses: Iterable[Loss]) -> AttackerBounds:
     """Bound every membership attacker by the composed losses: never too low, and 1 without a guarantee."""
     all_losses = list(losses)
     if not all_losses:
-        return Attackers(0.0, {rate: rate for rate in FALSE_ALARMS})
+        return AttackerBounds(0.0, {rate: rate for rate in FALSE_ALARMS})
     delta = composed_delta(all_losses)
-    return Attackers(
+    return AttackerBounds(
         advantage=delta(0.0), hits={rate: true_positive_rate(delta, rate) for rate in FALSE_ALARMS}
     )
 

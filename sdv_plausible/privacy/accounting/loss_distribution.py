@@ -63,14 +63,14 @@ class SortedLosses:
         for loss in losses:
             if isinstance(loss, ApproxDP):
                 log_success += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
-            if (single := kind_of(loss)) is not None:
+            if (single := single_use(loss)) is not None:
                 others[single] += loss.count
         if rho > 0:
             others[ZCDP(rho=rho)] = 1
         return cls(mu_squared=mu_squared, failure=-math.expm1(log_success), others=tuple(others.items()))
 
 
-def kind_of(loss: Loss) -> Loss | None:
+def single_use(loss: Loss) -> Loss | None:
     """One use of a loss that needs its own distribution; None for Gaussian noise, zCDP and failures."""
     if isinstance(loss, (ApproxDP, PureDP)):
         return PureDP(epsilon=loss.epsilon) if loss.epsilon > 0 else None

@@ -278,7 +278,7 @@ _in_one_piece: ContextVar[bool] = ContextVar("budgets in one piece", default=Fal
 
 
 @contextmanager
-def whole_budgets() -> Iterator[None]:
+def charge_in_one_piece() -> Iterator[None]:
     """Charge each Gaussian budget as one piece, as version 0.1 did, to verify files of that version."""
     token = _in_one_piece.set(True)
     try:

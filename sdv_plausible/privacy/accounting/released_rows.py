@@ -17,16 +17,19 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.gaussian import FloatArray
-from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.paper_theorems import Noise, check_noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 COMPOSED_UP_TO = 50.0  # above this epsilon the rows are charged as a pair, not by their profile
@@ -255,3 +258,216 @@ def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = 
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     steps = gamma * c * np.diff(p)
     return max(1.0, float((p[1:] + steps).max()), 1.0 + float(steps[-1]))
+
+
+_T_TRIED = 40  # number of values of t tried
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedRows(ReleasedRows):
+    """N released rows under Privacy Test 2 where s freshly drawn seeds are checked per candidate.
+
+    ``max_checked`` is s >= 1; counting stops at ``max_plausible`` >= 1 plausible seeds. Other parameters as
+    for :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
+    """
+
+    max_checked: int  # seeds checked per candidate, s >= 1
+    max_plausible: int  # plausible seeds at which counting stops, >= 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.whole("max_checked", self.max_checked, 1)
+        check.whole("max_plausible", self.max_plausible, 1)
+        if self.unit != 1:
+            raise ValueError(f"unit ({self.unit}) must be 1: checked seeds are accounted for single rows")
+
+    @property
+    def log_chance(self) -> float:
+        """ln(1 + sigma (e^epsilon0 - 1)), sigma a bound on a new record's probability to be checked."""
+        sigma = self.max_checked / (self.n_lower + 1) if self.max_checked <= self.n_lower else 1.0
+        return math.log1p(sigma * math.expm1(self.epsilon0))
+
+    @property
+    def log_passes(self) -> np.ndarray:
+        """Ln f(x) for x = 0..M: the probability to pass with x plausible seeds among the checked ones."""
+        return log_pass_probability(np.arange(self.max_plausible + 1.0), self.k, self.epsilon0, self.noise)
+
+    @property
+    def displaced(self) -> float:
+        """kappa, the largest x (1 - f(x-1)/f(x)): the loss when a new record displaces a plausible one."""
+        falls = -np.expm1(-np.diff(self.log_passes))
+        return float((np.arange(1, self.max_plausible + 1) * falls).max())
+
+    @property
+    def log_others(self) -> float:
+        """-ln(1 - kappa/(n+1)): the largest fall of any other partition's log probability."""
+        share = self.displaced / (self.n_lower + 1)
+        return math.inf if share >= 1 else -math.log1p(-share)
+
+    def _small_partition_probability(self) -> float:
+        log_p = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
+        if self.max_checked <= self.n_lower:  # not all are checked: a moment bound on the plausible ones
+            at_zero = float(log_pass_probability(0, self.k, self.epsilon0, self.noise))
+            sigma = self.max_checked / self.n_lower
+            log_p = min(log_p, at_zero + self.t * math.log1p(sigma * math.expm1(self.epsilon0)))
+        return min(1.0, (1 + self.gamma * (self.t - 1)) * math.exp(log_p) / self.passing_seeds)
+
+    def _pairs(self, resolution: float) -> BernoulliPairs:
+        log_r = self.log_chance + math.log1p(self.gamma / self.t) + self.log_others
+        increase = 1 + self.gamma * self.displaced
+        odds = increase / (self.passing_seeds * (1 - self._small_partition_probability()))
+        return cover(np.array([log_r]), np.array([math.log1p(odds) + self.log_others]), resolution)
+
+
+def checked_rows_loss(
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    max_checked: int,
+    max_plausible: int,
+    noise: Noise = "discrete_laplace",
+) -> tuple[Loss, float]:
+    """Loss to charge for N rows where s seeds are checked, at the best t tried, and its epsilon.
+
+    Infinite where delta is out of reach.
+    """
+    rows = CheckedRows(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=1, pass_rate_floor=pass_rate_floor,
+        n_lower=n_lower, max_checked=max_checked, max_plausible=max_plausible, noise=noise,
+    )  # fmt: skip
+    if math.isinf(rows.log_others):
+        return InfiniteLoss(), math.inf
+    largest = largest_feasible_t(rows, delta, max_t=k * max(1, -(-n_lower // max_checked)))
+    if largest == 0:
+        return InfiniteLoss(), math.inf
+    candidates = {max(1, round(largest * (1 - i / _T_TRIED) ** 2)) for i in range(_T_TRIED)}
+    epsilon, best = min((replace(rows, t=t).epsilon(delta), t) for t in candidates)
+    if epsilon > COMPOSED_UP_TO:
+        return ApproxDP(epsilon=epsilon, delta=delta), epsilon
+    return replace(rows, t=best), epsilon
+
+
+_ROUNDING = 1e-15  # relative error of a line close to its zero
+_LARGEST_RATIO = 700.0  # largest log likelihood ratio
+_BELOW_ZERO = 40.0  # epsilon at which the line of all seeds is far below zero
+_TRIED_UP_TO = 4 * COMPOSED_UP_TO  # in practice Theorem 3 gives at least a quarter of Theorem 2's epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentRows(RowByRow):
+    """N rows of any seed-based model under Privacy Test 2, as N uses of a single row."""
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.at_least("gamma", self.gamma, 1.0, "it is a factor; 1 for known omega")
+
+    @property
+    def count(self) -> int:
+        """One use per row."""
+        return self.num_rows
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Delta of one row at every epsilon >= 0, for removing and for adding."""
+        eps = np.minimum(np.asarray(epsilon, dtype=np.float64), _LARGEST_RATIO)
+        lines, v = _lines(self.k, self.epsilon0, self.gamma, self.noise), self.without_seed
+        weight = (1 - v) * lines.highest(np.exp(eps))
+        if v:
+            log_p = float(log_pass_probability(self.n_lower, self.k, self.epsilon0, self.noise))
+            all_seeds = min(self.n_lower * math.exp(log_p), self.passing_seeds / self.seed_free_share)
+            line = self.without_seed_increase - np.expm1(np.minimum(eps, _BELOW_ZERO)) * all_seeds
+            weight += v * np.maximum(line, 0.0)
+        remove = np.minimum(1.0, weight / self.passing_seeds)
+        mass = self.mass_increase(self.gamma)
+        add = np.maximum(0.0, -np.expm1(eps - math.log1p(mass / self.passing_seeds)))
+        return remove, add
+
+
+class _UpperEnvelope(NamedTuple):
+    """Upper envelope of lines ``intercept - slope x``, x >= 1.
+
+    Holds only the lines that are highest somewhere, by increasing slope.
+    """
+
+    intercepts: FloatArray
+    slopes: FloatArray
+    crossings: FloatArray  # decreasing: right of the i-th, line i is above line i + 1
+    beyond: tuple[float, float]  # upper bound of all further lines, and the x above which they are negative
+
+    def highest(self, x: FloatArray) -> FloatArray:
+        index = len(self.crossings) - np.searchsorted(self.crossings[::-1], x, side="right")
+        rise, fall = self.intercepts[index], self.slopes[index] * x
+        value = np.maximum(0.0, rise - fall) + _ROUNDING * rise
+        result: FloatArray = np.maximum(value, np.where(x < self.beyond[1], self.beyond[0], 0.0))
+        return result
+
+
+@lru_cache(maxsize=8)
+def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _UpperEnvelope:
+    """One line for every group size c and each end of its likelihood, c/gamma and c gamma."""
+    c = group_sizes(k, epsilon0)
+    p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
+    others = np.concatenate([c / gamma, c * gamma])
+    intercepts, slopes = np.tile(p[1:], 2) * (others + 1), np.tile(p[:-1], 2) * others
+    order = np.lexsort((-intercepts, slopes))  # the highest of equally steep lines first
+    intercepts, slopes = intercepts[order], slopes[order]
+    keep = np.append(True, np.diff(slopes) > 0)
+    intercepts, slopes = intercepts[keep], slopes[keep]
+    rise = np.diff(intercepts) / np.diff(slopes)
+    corners = isotonic_regression(rise, weights=np.diff(slopes), increasing=False).blocks
+    intercepts, slopes = intercepts[corners], slopes[corners]
+    last = c[-1] / gamma
+    beyond = (1.0 + gamma * c[-1] * (p[-1] - p[-2]), p[-1] / p[-2] * (1 + 1 / last))
+    return _UpperEnvelope(intercepts, slopes, np.diff(intercepts) / np.diff(slopes), beyond)
+
+
+def rows_loss(
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    noise: Noise = "discrete_laplace",
+    neighbours: Neighbours = ONE_ROW,
+    seed_free_share: float = 0.0,
+) -> tuple[Loss, float]:
+    """Loss to charge for N rows of any seed-based model under Privacy Test 2, and its epsilon.
+
+    The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its full
+    profile. An (epsilon, delta) pair where that is beyond any protection, and for replacement. The choice
+    depends on public parameters only. Infinite where delta is out of reach. Parameters as in
+    :func:`~sdv_plausible.privacy.accounting.released_rows.released_rows_loss`.
+    """
+    theorem2 = released_rows_loss(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, delta=delta,
+        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, neighbours=neighbours,
+        seed_free_share=seed_free_share,
+    )  # fmt: skip
+    if math.isinf(theorem2.epsilon):
+        return InfiniteLoss(), math.inf
+    pair = ApproxDP(epsilon=theorem2.epsilon, delta=delta)
+    theorem3, rows = math.inf, None
+    if neighbours.rows == 1 and not neighbours.replace and theorem2.epsilon <= _TRIED_UP_TO:
+        rows = IndependentRows(
+            num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0,
+            pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
+        )  # fmt: skip
+        theorem3 = compose([rows], delta)
+    epsilon = min(theorem3, theorem2.epsilon)
+    if epsilon > COMPOSED_UP_TO or neighbours.replace:
+        return pair, theorem2.epsilon
+    if rows is not None and theorem3 <= theorem2.epsilon:
+        return rows, theorem3
+    return ReleasedRows(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=theorem2.t, unit=neighbours.rows,
+        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, seed_free_share=seed_free_share,
+    ), theorem2.epsilon  # fmt: skip

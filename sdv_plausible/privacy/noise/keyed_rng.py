@@ -315,3 +315,24 @@ def _shaped(values: npt.NDArray[Any], size: Size) -> Any:
 
 
 Coins = KeyedRNG  # its name in earlier documentation
+
+
+SECRET_BYTES = 32
+
+
+def new_secret() -> bytes:
+    """Return a new secret for :func:`recipient_rng`; store it apart from anything released."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def recipient_rng(secret: bytes | None, recipient: str | None, release: str) -> KeyedRNG:
+    """Return the random stream of one recipient of one release."""
+    # ``secret`` is from :func:`new_secret`. The recipient's spelling must not vary. ``release`` is a digest.
+    if not (isinstance(recipient, str) and recipient.strip()):
+        raise Refused("recipient", recipient, "must name who gets the rows, as a secret was given")
+    if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):
+        raise ValueError(
+            f"secret must be the {SECRET_BYTES} bytes of a new_secret() that you keep, where a recipient is "
+            "named: without it anybody could guess the coins"
+        )
+    return KeyedRNG(secret, is_secret=True, is_root=False).spawn("recipient", recipient, release)

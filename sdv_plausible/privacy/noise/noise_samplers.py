@@ -84,7 +84,9 @@ def _digit_thresholds(scale: float) -> tuple[tuple[np.uint64, np.uint64], ...]:
 Counts = npt.NDArray[np.int64]
 
 
-def count_among_drawn(counts: npt.ArrayLike, population: int, drawn: int, stop: int, rng: KeyedRNG) -> Counts:
+def hypergeometric_counts(
+    counts: npt.ArrayLike, population: int, drawn: int, stop: int, rng: KeyedRNG
+) -> Counts:
     """Draw how many of each number of records are in a sample drawn without replacement."""
     # A fresh sample per entry, counted up to ``stop``: ``min(stop, hypergeometric)``. Every draw is one
     # unbiased integer, so the law is exact. ``counts`` has shape (N,), with entries 0..population.

@@ -60,7 +60,7 @@ def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
 
 
 @functools.cache
-def check_there() -> None:
+def check_opendp() -> None:
     """Draw noise once for a constant: a missing or broken library then fails before budget is spent."""
     add_noise(_build("discrete_laplace", 1.0), np.zeros(1, dtype=np.int64))
 

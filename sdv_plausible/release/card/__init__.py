@@ -1,1 +1,1 @@
-"""The privacy card: one page on a release, for the files of a data-protection officer."""
+"""The privacy card: one page about a release, for a data-protection officer's files."""

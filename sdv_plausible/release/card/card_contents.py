@@ -1,4 +1,4 @@
-"""What is on a privacy card: read off a release, and checked."""
+"""Contents of a privacy card, collected from a release and checked."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sdv_plausible.privacy.foreign_texts import plain_or_quoted, quoted
-from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, LedgerText, rounded_up
-from sdv_plausible.privacy.neighbours import OneFamily
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    LedgerRecord,
+    LedgerText,
+    plain_or_quoted,
+    quoted,
+    rounded_up,
+)
+from sdv_plausible.privacy.neighbours import RelatedTablesUnit
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.card.conformance import conformance_items
 from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.declarations import domain_document, read_declarations
-from sdv_plausible.table.learned.lost_mass import masses
+from sdv_plausible.table.declared.declarations import as_domain_file, read_declarations
+from sdv_plausible.table.learned.lost_mass import estimate_lost_mass
 
-LONGEST = 2000  # characters of what a person says
+MAX_LENGTH = 2000  # of a fact, in characters
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
     "inferred": "read off the rows: no claim",
     "edited": "edited after a look at the rows: no claim",
 }
-INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
+PLACEHOLDERS, DERIVED = "invented, nothing of it is learned", "made from other columns, by a rule"
 ERROR_BARS = (
     "counts of columns with intervals (margins)",
     "tables from which estimates get error bars (sample_multiple)",
@@ -39,14 +45,13 @@ LIMITS = (
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
 
-LITTLE = 0.05  # share of the rows from which the card says that values may have been replaced
+MIN_REPLACED_SHARE = 0.05  # smallest share of replaced values that the card reports
 
 
 def card_of(
     release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
 ) -> PrivacyCard:
-    """Make the card of a release."""
-    # ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
+    """Make the card of a release; ``known`` has the owner's facts, the rest is as for ``Release.card``."""
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):
@@ -54,14 +59,14 @@ def card_of(
             "budget: this release did not draw from it, for less was charged to it, or for another unit: "
             "give the budget that the fit was given, or none"
         )
-    words = LedgerText.of(ledger)
+    texts = LedgerText.of(ledger)
     return PrivacyCard(
-        lead=words.lead,
-        total=words.total,
+        lead=texts.lead,
+        total=texts.total,
         claim=record is not None,
-        conditions=words.conditions,
-        said=words.further,
-        annex=words.annex,
+        conditions=texts.conditions,
+        said=texts.further,
+        annex=texts.annex,
         facts=_facts(release, ledger),
         known=_known(known),
         costs=tuple(_cost(entry) for entry in ledger["entries"]),
@@ -70,7 +75,9 @@ def card_of(
             {"question": item.topic, "answer": item.answer, "state": item.state}
             for item in conformance_items(record)
         ),
-        rules=tuple(map(str, (*release.rules.rule_set.making, *release.rules.rule_set.limiting))),
+        rules=tuple(
+            map(str, (*release.rules.rule_set.deriving_rules, *release.rules.rule_set.row_constraints))
+        ),
         error_bars=_error_bars(release),
         not_covered=(
             *(() if record is not None else WITHOUT_CLAIM),
@@ -103,7 +110,7 @@ def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
 
 
 def made_with(versions: Mapping[str, str]) -> str:
-    """Packages and their versions, as a file names them."""
+    """Names and versions of the packages that made a release."""
     return ", ".join(f"{_version(name)} {_version(number)}" for name, number in versions.items())
 
 
@@ -112,7 +119,7 @@ def _version(text: str) -> str:
 
 
 def _total(ledger: Mapping[str, Any]) -> str:
-    """The total as the sentence says it, which rounds it up."""
+    """The total, rounded up as in the ledger's sentence."""
     epsilon, delta = ledger["epsilon"], ledger["delta"]
     condition = f", {CONDITION}" if ledger["assumed_types"] else ""
     if epsilon is None:
@@ -124,8 +131,8 @@ def _known(known: Mapping[str, str]) -> dict[str, str]:
     for name, text in known.items():
         if name not in KNOWN:
             raise ValueError(f"{name} is nothing that a card says; it has {', '.join(KNOWN)}")
-        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
-            raise ValueError(f"{name} must be a text of up to {LONGEST} characters: {KNOWN[name]}")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
+            raise ValueError(f"{name} must be a text of up to {MAX_LENGTH} characters: {KNOWN[name]}")
     return {name: known.get(name, "") for name in KNOWN}
 
 
@@ -134,39 +141,39 @@ def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    whole = release.rules.whole(release.domain)
-    lost = {mass.column: mass for mass in masses(release.domain, release.answers)}
+    attributes = release.rules.whole(release.domain)
+    replaced = {mass.column: mass for mass in estimate_lost_mass(release.domain, release.answers)}
     for column in release.schema.columns:
-        if column.name not in whole:
+        if column.name not in attributes:
             kind = plain_or_quoted(column.spec["sdtype"])
-            yield {"column": column.name, "kind": kind, "values": INVENTED, "source": ""}
+            yield {"column": column.name, "kind": kind, "values": PLACEHOLDERS, "source": ""}
             continue
-        attribute = whole[column.name]
-        made = f"; {MADE}" if column.name in release.rules.made else ""
-        if (mass := lost.get(column.name)) is not None and mass.most >= LITTLE:
-            made += f"; up to {mass.most:.0%} of the rows have another value than their own"
+        attribute = attributes[column.name]
+        remarks = f"; {DERIVED}" if column.name in release.rules.made else ""
+        if (mass := replaced.get(column.name)) is not None and mass.most >= MIN_REPLACED_SHARE:
+            remarks += f"; up to {mass.most:.0%} of the rows have another value than their own"
         yield {
             "column": column.name,
             "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
-            "values": PROVENANCE[attribute.provenance] + made,
+            "values": PROVENANCE[attribute.provenance] + remarks,
             "source": sources.get(column.name, ""),
         }
 
 
 def _sources(release: Any, domain: Any) -> dict[str, str]:
-    """The public source that each column's declaration cites, where it is what was released."""
+    """Public source that each column's declaration cites, if the declaration matches the release."""
     if domain is None:
         return {}
-    file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
+    file, columns = as_domain_file(domain), {column.name: column for column in release.schema.columns}
     if not columns.keys() & set(file.columns):
         raise ValueError("domain has none of this release's columns: give the file that was declared")
-    found, other = {}, []
+    sources, other = {}, []
     for attribute in release.rules.whole(release.domain):
-        words = file.columns.get(attribute.name)
-        if not isinstance(words, Mapping) or not words.get("source"):
+        declaration = file.columns.get(attribute.name)
+        if not isinstance(declaration, Mapping) or not declaration.get("source"):
             continue
-        if _leads_to(words, attribute, columns[attribute.name].spec, release.settings):
-            found[attribute.name] = str(words["source"])[:LONGEST]
+        if _matches(declaration, attribute, columns[attribute.name].spec, release.settings):
+            sources[attribute.name] = str(declaration["source"])[:MAX_LENGTH]
         else:
             other.append(attribute.name)
     if other:
@@ -175,39 +182,43 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
             "for it was edited since, or a rule makes the column; give the file that was fitted",
             stacklevel=4,
         )
-    return found
+    return sources
 
 
-def _leads_to(words: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a declaration comes to what was released of its column."""
-    most = settings.get("max_bins", MAX_BINS)
+def _matches(
+    declaration: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]
+) -> bool:
+    """Whether a declaration gives the released attribute of its column."""
+    max_bins = settings.get("max_bins", MAX_BINS)
     try:
-        declared = read_declarations({attribute.name: words}, "private", most, {attribute.name: spec})
-    except ValueError:  # of another type
+        declared = read_declarations(
+            {attribute.name: declaration}, "private", max_bins, {attribute.name: spec}
+        )
+    except ValueError:  # the declared type does not match
         return False
     return declared.leads_to(attribute)
 
 
 def _error_bars(release: Any) -> tuple[str, ...]:
-    """What can be had from the release's noisy answers."""
+    """Error bars that the release's noisy answers allow."""
     if not any(answer.asked.kind == "counts" for answer in release.answers):
         return (NO_ERROR_BARS,)
-    if isinstance(release.ledger.neighbours, OneFamily):
+    if isinstance(release.ledger.neighbours, RelatedTablesUnit):
         root = release.ledger.neighbours.root
         return (f"counts of columns of {root} with intervals (tables[{root!r}].margins)",)
     return ERROR_BARS[:1] if "public_rows" in release.settings else ERROR_BARS
 
 
 def _audit(audit: Any) -> dict[str, Any]:
-    """What of an audit may be on a card: that of a public or simulated table."""
+    """Publishable part of an audit of a public or simulated table."""
     if audit is None:
         return {}
-    found = audit.publishable() if hasattr(audit, "publishable") else audit
-    if not isinstance(found, Mapping) or found.get("may_be_published") is not True:
+    content = audit.publishable() if hasattr(audit, "publishable") else audit
+    if not isinstance(content, Mapping) or content.get("may_be_published") is not True:
         raise ValueError(
             "audit must be of a public or simulated table (audit --public): one of real rows is their "
             "function, without noise, and belongs on no card"
         )
-    stages: Sequence[Mapping[str, Any]] = found.get("stages", ())
+    stages: Sequence[Mapping[str, Any]] = content.get("stages", ())
     lines = [{name: str(stage[name]) for name in ("threat", "verdict", "words")} for stage in stages]
-    return {"synthesizer": str(found["synthesizer"]), "verdict": str(found["verdict"]), "stages": lines}
+    return {"synthesizer": str(content["synthesizer"]), "verdict": str(content["verdict"]), "stages": lines}

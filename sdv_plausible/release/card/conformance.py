@@ -1,4 +1,4 @@
-"""One page in the vocabulary of NIST SP 800-226: what a release covers, and what it does not."""
+"""Conformance page in the terms of NIST SP 800-226: what a release covers and what it does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -23,10 +23,10 @@ LIMITS, PROOFS = "explanation/limitations.md", "explanation/proofs"
 class ConformanceItem:
     """One line of the page."""
 
-    topic: str  # what is asked, in the publication's words
+    topic: str  # the question, in the publication's terms
     answer: str
     state: State
-    page: str = ""  # the page that proves or explains it, under ``docs``; empty for none
+    page: str = ""  # page under ``docs`` that proves or explains it; may be empty
 
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
@@ -34,26 +34,30 @@ class ConformanceItem:
 
 
 def to_conformance(ledger: PrivacyLedger, *, pages: str = "docs") -> str:
-    """Return a page in the words of NIST SP 800-226: what is covered, what is not, what is yours to do.
+    """Return a conformance page in the terms of NIST SP 800-226: covered, not covered, and yours to do.
 
     Parameters
     ----------
     ledger : PrivacyLedger
-        The release's.
+        The ledger of the release.
     pages : str
-        Where the folder ``docs`` of this package is, for the links: a path or an address.
+        Path or URL of this package's ``docs`` folder, for the links.
+
+    Returns
+    -------
+    str
+        The page, in Markdown.
 
     Raises
     ------
     ValueError
-        If there is no claim.
+        If the ledger makes no privacy claim.
     """
     return conformance_page(LedgerRecord.of(ledger.to_dict()), pages=pages)
 
 
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
-    """Return the page as Markdown."""
-    # ``pages`` is where the folder ``docs`` of this package is: a path or an address.
+    """Return the page in Markdown; ``pages`` is the path or URL of this package's ``docs`` folder."""
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",
@@ -81,12 +85,12 @@ def conformance_items(record: LedgerRecord) -> tuple[ConformanceItem, ...]:
 
 
 def markdown_cell(text: str) -> str:
-    """Return text that stays text, and in its cell, whatever the columns are called."""
-    plain = visible(" ".join(text.split()), keep="")
+    """Escape text for a cell of a Markdown table."""
+    plain = escape_controls(" ".join(text.split()), keep="")
     return re.sub(r"([\\|\[\]`])", r"\\\1", plain).replace("&", "&amp;").replace("<", "&lt;")
 
 
-# --- what is promised -----------------------------------------------------------------------------------
+# --- guarantee -----------------------------------------------------------------------------------------
 
 
 def _guarantee(record: LedgerRecord) -> Iterator[ConformanceItem]:
@@ -131,12 +135,12 @@ def _unit(record: LedgerRecord) -> Iterator[ConformanceItem]:
     yield ConformanceItem(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
     if record.of_people:
         answer = "no more rows of a person are used; people with more count as if they had so many"
-        right = "make sure that each person has one value of that column in all rows"
+        duty = "make sure that each person has one value of that column in all rows"
         if is_family:
             answer = "no more rows of a family are used; what has more counts as if it had so many"
-            right = "make sure that all rows of a person are of one family"
+            duty = "make sure that all rows of a person are of one family"
         yield ConformanceItem(topic="Bounded contribution", state="covered", page=page, answer=answer)
-        yield ConformanceItem(topic="Is the unit right?", state="yours to do", answer=right)
+        yield ConformanceItem(topic="Is the unit right?", state="yours to do", answer=duty)
     else:
         yield ConformanceItem(
             topic="Is the unit right?",
@@ -146,7 +150,7 @@ def _unit(record: LedgerRecord) -> Iterator[ConformanceItem]:
         )
 
 
-# --- how it is kept -------------------------------------------------------------------------------------
+# --- algorithms ----------------------------------------------------------------------------------------
 
 
 def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
@@ -169,7 +173,7 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
         page="how_to/own_model.md",
         answer="a model of your own is as good as what it charges: check_learner",
     )
-    yield from _before_the_noise(record)
+    yield from _preprocessing(record)
     yield ConformanceItem(
         topic="Floating point",
         state="covered",
@@ -196,7 +200,7 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
     )
 
 
-def _before_the_noise(record: LedgerRecord) -> Iterator[ConformanceItem]:
+def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
     yield ConformanceItem(
         topic="Data-dependent preprocessing: reading",
         state="yours to do",
@@ -205,12 +209,12 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[ConformanceItem]:
     )
     for entry in record.used:
         if "domain" in entry.parts:
-            voted = entry.name in ("types", "learning")
+            is_type_query = entry.name in ("types", "learning")
             yield ConformanceItem(
                 topic=f"Data-dependent preprocessing: {'types' if entry.name == 'types' else 'value sets'}",
                 answer=entry.mechanism,
                 state="covered",
-                page=f"{PROOFS}/{'type_votes' if voted else 'private_domain'}.md",
+                page=f"{PROOFS}/{'type_votes' if is_type_query else 'private_domain'}.md",
             )
     for entry in record.assumed:
         yield ConformanceItem(
@@ -235,7 +239,7 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[ConformanceItem]:
     )
 
 
-# --- where it is used -----------------------------------------------------------------------------------
+# --- deployment ----------------------------------------------------------------------------------------
 
 
 def _deployment() -> Iterator[ConformanceItem]:

@@ -1,8 +1,8 @@
-"""The privacy card: one page on a release that a data-protection officer files.
+"""The privacy card: one page about a release, for a data-protection officer's files.
 
-Everything on it is read off the release, or was said by a person. No row is asked; nothing of attempts, pass
-rates or single rows is on it; and it leads with the ledger's own sentences. What an officer decides by is on
-the first sheet, the tables are behind it.
+Everything on it comes from the release or from the data owner; no row is used. It has no pass rates and
+nothing about single rows, and it starts with the ledger's own sentences. The first sheet holds what an
+officer decides by; the tables follow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from sdv_plausible.privacy.ledger_record import ATTACKER, TOTAL
 from sdv_plausible.release.card.conformance import markdown_cell
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_templates import environment
 
 CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
@@ -29,46 +29,46 @@ KNOWN = {
     "date": "of filing",
     "registry": "where the entry in the deployments registry is",
 }
-"""What only a person knows, and what belongs there."""
+"""Facts that only the data owner knows, with a hint for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyCard:
-    """One page on a release, to be filed: HTML, Markdown or JSON.
+    """One page about a release, for the files: HTML, Markdown or JSON.
 
     Get one from :meth:`~sdv_plausible.Release.card`.
 
     Attributes
     ----------
     lead : str
-        What an attacker can gain, or that there is no claim, in the ledger's words.
+        What an attacker can gain, or that there is no privacy claim, in the ledger's words.
     total : str
         The total in one sentence; empty without a claim.
     conditions : str
-        What the total means and for what it holds; empty without a claim.
+        What the total means and when it holds; empty without a claim.
     claim : bool
-        Whether a claim is made.
+        Whether the ledger makes a privacy claim.
     said : tuple of str
-        What else the ledger says, such as what noise does to the rows.
+        Further sentences of the ledger, such as the effect of the noise on the rows.
     annex : tuple of str
-        What the ledger says to specialists.
+        Sentences of the ledger for specialists.
     facts : mapping of str to str
-        Who is protected, parameters, versions, digest.
+        Privacy unit, parameters, versions, digest.
     known : mapping of str to str
-        What a person said; empty where nobody did.
+        Facts from the data owner; empty if missing.
     costs, columns, conformance : tuple of mapping
         Lines of the tables.
     rules, error_bars, not_covered : tuple of str
         Sentences.
     budget : str
-        The sentence of the budget, or empty.
+        The budget's sentence, or empty.
     audit : mapping
         An audit of a public or simulated table, or empty.
 
     Raises
     ------
     ValueError
-        If it leads with anything but the ledger's words.
+        If ``lead`` or ``total`` is not the ledger's sentence.
     """
 
     lead: str
@@ -89,38 +89,38 @@ class PrivacyCard:
     audit: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        begins, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
-        if not (self.lead.startswith(begins) and self.total[: len(TOTAL)] == total):
+        prefix, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
+        if not (self.lead.startswith(prefix) and self.total[: len(TOTAL)] == total):
             raise ValueError(
-                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here "
+                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {prefix!r} here "
                 f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
                 "guarantee, and how often candidates pass is on no card"
             )
 
     @property
     def title(self) -> str:
-        """What the card is called."""
+        """Title of the card."""
         return f"Privacy card: {self.known['name'] or self.facts['table']}"
 
     @property
     def blanks(self) -> tuple[str, ...]:
-        """What is still to be filled in."""
+        """Names of the facts that are still missing."""
         return tuple(name for name, text in self.known.items() if not text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form, lead first."""
+        """Return the card as plain data, lead first."""
         return asdict(self)
 
     def to_json(self) -> str:
-        """JSON text of :meth:`to_dict`."""
+        """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
 
     def to_markdown(self) -> str:
-        """Markdown text."""
+        """Return the card as Markdown."""
         return "\n".join(_markdown(self)) + "\n"
 
     def to_html(self) -> str:
-        """Self-contained page: no script, no network; it prints."""
+        """Return a self-contained, printable page: no script, no network."""
         templates = environment("sdv_plausible.release.card")
         return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
 
@@ -128,21 +128,21 @@ class PrivacyCard:
         return self.to_html()
 
     def save(self, path: str | Path) -> None:
-        """Write the card, whole or not at all: HTML, Markdown or JSON, by the ending.
+        """Write the card atomically, in the format of the file extension.
 
         Parameters
         ----------
         path : str or Path
-            Ends in .html, .md or .json.
+            Path that ends in .html, .md or .json.
         """
-        made = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending not in made:
+        writers = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        suffix = Path(path).suffix.lower()
+        if suffix not in writers:
             raise ValueError(f"path ({str(path)!r}) must end in .html, .md or .json")
-        write_whole(path, made[ending]())
+        write_atomically(path, writers[suffix]())
 
 
-# --- as Markdown ----------------------------------------------------------------------------------------
+# --- Markdown ------------------------------------------------------------------------------------------
 
 
 def _markdown(card: PrivacyCard) -> Iterator[str]:

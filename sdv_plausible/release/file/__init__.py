@@ -1,1 +1,1 @@
-"""The release as one file that runs no code: written, read, checked, and sampled without SDV."""
+"""The release and its file: one JSON document of sections, each with its reader and writer."""

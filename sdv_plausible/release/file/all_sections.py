@@ -1,4 +1,4 @@
-"""The sections of a release file together: what a release is made of, as one document and back."""
+"""All sections of a release file: write a release as one document, and read it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.answers_section import AnswersSection, read_answers, write_answers
 from sdv_plausible.release.file.document_nodes import DocumentNode
-from sdv_plausible.release.file.domain_section import check_column, read_domain, write_domain
+from sdv_plausible.release.file.domain_section import (
+    check_column,
+    check_writable_rules,
+    read_domain,
+    read_rules,
+    write_domain,
+    write_rules,
+)
 from sdv_plausible.release.file.ledger_section import (
     RecordedStatement,
     check_ledger_fits,
     read_ledger,
     write_ledger,
 )
-from sdv_plausible.release.file.model_section import read_model, write_model
-from sdv_plausible.release.file.rules_section import check_written, read_rules, write_rules
+from sdv_plausible.release.file.model_section import read_model, read_seeds, write_model, write_seeds
 from sdv_plausible.release.file.schema_section import TableSchema, read_schema, write_schema
-from sdv_plausible.release.file.seeds_section import read_seeds, write_seeds
 from sdv_plausible.release.file.settings_section import (
     check_settings,
     read_settings,
@@ -31,7 +36,7 @@ from sdv_plausible.release.file.settings_section import (
 )
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
 FORMAT = json_documents.FORMAT
 SECTIONS = (
@@ -59,55 +64,52 @@ def check_sections(
     settings: Mapping[str, Any],
     ledgers: Iterable[PrivacyLedger] = (),
 ) -> None:
-    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for.
-
-    ``ledgers``: as planned; of a vote, after each of its outcomes.
-    """
+    """Check before a fit that a release file can hold its columns, rules, settings and planned ledgers."""
     for name, attribute in columns.items():
         check_column(name, attribute)
-    check_written(rules)
+    check_writable_rules(rules)
     check_settings(settings)
     for ledger in ledgers:
         check_ledger_fits(settings["epsilon"], ledger, settings)
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
-    """Read what :func:`write_sections` wrote, as bytes: the parts of a release by name."""
+    """Parse bytes, and read the parts of a release by name."""
     return read_document(json_documents.read(data, max_bytes))
 
 
 def read_document(document: Any) -> dict[str, Any]:
-    """Read what :func:`write_sections` wrote: the parts of a release by name."""
+    """Read the parts of a release by name from a parsed document."""
     top = DocumentNode(document, "")
-    if isinstance(top.value, dict) and top.value.get("format") == json_documents.OF_FAMILIES:
+    if isinstance(top.value, dict) and top.value.get("format") == json_documents.MULTI_TABLE_FORMAT:
         raise ValueError(
             "it is of related tables: FamilyRelease.load reads it, and the commands sample and card"
         )
     if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
         raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-    f = top.fields(SECTIONS)
-    domain = read_domain(f["domain"])
-    rules = read_rules(f["rules"], domain)
-    model = read_model(f["model"], domain)
-    settings = read_settings(f["settings"])
-    ledger, written = read_ledger(f["ledger"], settings)
-    whole = rules.whole(domain)
-    schema = read_schema(f["schema"], whole)
-    told = schema.taken_from_rows(whole)
-    if told and ledger.claims_privacy:
-        names = visible("; ".join(f"{name}: {what}" for name, what in told.items()), keep="")
+    fields = top.fields(SECTIONS)
+    domain = read_domain(fields["domain"])
+    rules = read_rules(fields["rules"], domain)
+    model = read_model(fields["model"], domain)
+    settings = read_settings(fields["settings"])
+    ledger, written = read_ledger(fields["ledger"], settings)
+    attributes = rules.whole(domain)
+    schema = read_schema(fields["schema"], attributes)
+    leaked = schema.dtypes_from_rows(attributes)
+    if leaked and ledger.claims_privacy:
+        names = escape_controls("; ".join(f"{name}: {text}" for name, text in leaked.items()), keep="")
         warnings.warn(_FROM_ROWS.format(names), stacklevel=3)
     return {
-        "schema": schema.without_values(whole),
+        "schema": schema.without_categories(attributes),
         "domain": domain,
         "rules": rules,
         "model": model,
-        "seeds": read_seeds(f["seeds"], model, domain),
-        "answers": read_answers(f["answers"], domain),
+        "seeds": read_seeds(fields["seeds"], model, domain),
+        "answers": read_answers(fields["answers"], domain),
         "ledger": ledger,
         "written": written,
         "settings": settings,
-        "versions": read_versions(f["versions"]),
+        "versions": read_versions(fields["versions"]),
     }
 
 
@@ -124,7 +126,7 @@ def write_sections(
     rules: FittedRules,
     written: RecordedStatement | None,
 ) -> dict[str, Any]:
-    """The document of a release file, of the parts of a release."""
+    """The document of a release file."""
     return {
         "format": FORMAT,
         "ledger": write_ledger(ledger, written),

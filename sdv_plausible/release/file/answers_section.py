@@ -1,7 +1,4 @@
-"""The noisy answers in a release file.
-
-What was asked, what was answered, how strong the noise was, and what paid for it.
-"""
+"""The noisy answers in a release file: query, values, noise and the entry that paid."""
 
 from __future__ import annotations
 
@@ -20,19 +17,19 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.columns.domain import Domain
 
-MOST_ROWS = 10**12  # of a table, as a file may tell: beyond, sampling by default would not end
+MAX_ROWS = 10**12  # more rows would keep a default sample() running forever
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
-FINEST = 2.0**-20  # granularity in a file
-EXACT = 2**53  # steps of a granularity, which doubles tell apart
-LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # of noise: doubles hold its square, and the square's inverse
+MIN_GRANULARITY = 2.0**-20  # finest granularity in a file
+MAX_EXACT_STEPS = 2**53  # largest number of steps that a double represents exactly
+MIN_SCALE, MAX_SCALE = 1e-100, 1e100  # the square and its inverse fit into a double
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
 
 
 @dataclass(frozen=True, eq=False)
 class AnswersSection(Sequence[NoisyAnswer]):
-    """Every noisy answer that the rows gave, in order."""
+    """All noisy answers about the rows, in order."""
 
-    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
+    answers: tuple[NoisyAnswer, ...]  # in order; axes refer to columns by index
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -51,12 +48,12 @@ class AnswersSection(Sequence[NoisyAnswer]):
         return self.answers[index]
 
     def columns_of(self, answer: NoisyAnswer) -> tuple[str, ...]:
-        """Names of the columns that a question was about, each once, in the order of the question."""
+        """Names of the columns of a query, each once, in order."""
         numbers = dict.fromkeys(axis.column for axes in answer.asked.tables for axis in axes)
         return answer.asked.columns or tuple(self.names[j] for j in numbers)
 
     def about(self, *columns: str, kind: str | None = None) -> tuple[NoisyAnswer, ...]:
-        """Answers to questions about these columns and no others, of one kind or of all.
+        """Answers to queries about exactly these columns, of one kind or of all.
 
         Examples
         --------
@@ -69,46 +66,46 @@ class AnswersSection(Sequence[NoisyAnswer]):
         )
 
     def number_of_rows(self) -> int:
-        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
+        """Noisy number of rows of the table, at least 0, from the answers; no new query."""
         from sdv_plausible.release.intervals.measured_counts import number_of_rows
 
-        found = number_of_rows(self.answers, len(self.names))
-        if found > MOST_ROWS:
+        total = number_of_rows(self.answers, len(self.names))
+        if total > MAX_ROWS:
             raise Refused.saying(
                 "num_rows",
-                f"num_rows must be given: by its answers this file is of {found:,} rows, which no table has",
+                f"num_rows must be given: by its answers this file is of {total:,} rows, which no table has",
             )
-        return found
+        return total
 
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
-    """Section of the answers: the axes that they share, and each answer with numbers of axes."""
+    """Answers as a section: a list of shared axes, and answers that refer to axes by index."""
     axes: dict[tuple[int, bytes], int] = {}
-    used: list[Axis] = []
-    asked = []
+    shared: list[Axis] = []
+    documents = []
     for answer in answers:
         for axis in (axis for table in answer.asked.tables for axis in table):
-            if axes.setdefault(_key(axis), len(used)) == len(used):
-                used.append(axis)
-        asked.append(_write(answer, axes))
-    named = [
-        {"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in used
+            if axes.setdefault(_axis_key(axis), len(shared)) == len(shared):
+                shared.append(axis)
+        documents.append(_write(answer, axes))
+    axis_documents = [
+        {"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in shared
     ]
-    return {"axes": named, "asked": asked}
+    return {"axes": axis_documents, "asked": documents}
 
 
-def _key(axis: Axis) -> tuple[int, bytes]:
+def _axis_key(axis: Axis) -> tuple[int, bytes]:
     return axis.column, np.asarray(axis.buckets, dtype=np.int64).tobytes()
 
 
 def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str, Any]:
-    values, finer = answer.values, {}
+    values, optional = answer.values, {}
     if answer.granularity != 1:
         values = np.rint(values / answer.granularity).astype(np.int64)
-        finer = {"granularity": answer.granularity}
+        optional = {"granularity": answer.granularity}
     return {
         "kind": answer.asked.kind,
-        "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
+        "tables": [[axes[_axis_key(axis)] for axis in table] for table in answer.asked.tables],
         "columns": list(answer.asked.columns),
         "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
         "values": values,
@@ -116,7 +113,7 @@ def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str,
         "scale": answer.scale,
         "paid_by": list(answer.paid_by),
         "rows": answer.rows,
-        **finer,
+        **optional,
     }
 
 
@@ -128,27 +125,27 @@ def _write_detail(value: Any) -> Any:
     return None if value is None else write_value(value)
 
 
-def read_answers(part: DocumentNode, domain: Domain) -> AnswersSection:
-    """Answers of a section, about a domain."""
-    f = part.fields(("axes", "asked"))
+def read_answers(node: DocumentNode, domain: Domain) -> AnswersSection:
+    """Read and check the section of the answers."""
+    f = node.fields(("axes", "asked"))
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
-    asked = f["asked"].items(1_000_000)
-    answers = AnswersSection(tuple(_read(item, axes, domain) for item in asked), domain.names)
+    items = f["asked"].items(1_000_000)
+    answers = AnswersSection(tuple(_read(item, axes, domain) for item in items), domain.names)
     if any(attribute.provenance == "private" for attribute in domain):
-        from sdv_plausible.table.learned.lost_mass import fault_of
+        from sdv_plausible.table.learned.lost_mass import answers_fault
 
-        fault = fault_of(domain, answers)
+        fault = answers_fault(domain, answers)
         if fault is not None:
             raise f["asked"].refuse(fault)
-    used = {_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
-    if len(used) < len(axes):
+    used_axes = {_axis_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
+    if len(used_axes) < len(axes):
         raise f["axes"].refuse("must be those of the questions, each once")
     return answers
 
 
-def _read_axis(part: DocumentNode, domain: Domain) -> Axis:
-    f = part.fields(("column", "buckets"))
-    column = f["column"].name_of({name: j for j, name in enumerate(domain.names)})
+def _read_axis(node: DocumentNode, domain: Domain) -> Axis:
+    f = node.fields(("column", "buckets"))
+    column = f["column"].lookup({name: j for j, name in enumerate(domain.names)})
     cardinality = domain.cardinalities[column]
     buckets = f["buckets"].array("whole", (cardinality,))
     if (buckets < 0).any() or (buckets >= cardinality).any():
@@ -156,68 +153,68 @@ def _read_axis(part: DocumentNode, domain: Domain) -> Axis:
     return Axis(column, buckets)
 
 
-def _read(part: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
-    is_finer = isinstance(part.value, dict) and "granularity" in part.value
-    f = part.fields((*_FIELDS, "granularity") if is_finer else _FIELDS)
-    known = {name: name for name in domain.names}
+def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
+    has_granularity = isinstance(node.value, dict) and "granularity" in node.value
+    f = node.fields((*_FIELDS, "granularity") if has_granularity else _FIELDS)
+    names = {name: name for name in domain.names}
     tables = tuple(
         tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
         for table in f["tables"].items(1_000_000)
     )
-    asked = QueryRecord(
+    query = QueryRecord(
         kind=f["kind"].text(LONGEST_NAME),
         tables=tables,
-        columns=tuple(item.name_of(known) for item in f["columns"].items(100_000)),
+        columns=tuple(item.lookup(names) for item in f["columns"].items(100_000)),
         details={name: _read_detail(item) for name, item in f["details"].entries(100).items()},
     )
     sides: tuple[int | None, ...] = (None,)
-    if asked.kind == "counts":
+    if query.kind == "counts":
         if len(tables) != 1:
             raise f["tables"].refuse("must be one table of counts")
         sides = tuple(shape(tables[0]))
-    elif asked.kind == "distances":
+    elif query.kind == "distances":
         sides = (len(tables),)
     values = f["values"].array("whole", sides)
-    if SCALES in asked.details:
-        told = asked.details[SCALES]
-        numbers = isinstance(told, tuple) and all(
-            isinstance(one, float) and LEAST_SCALE <= one <= MOST_SCALE for one in told
+    if SCALES in query.details:
+        scales = query.details[SCALES]
+        are_valid = isinstance(scales, tuple) and all(
+            isinstance(scale, float) and MIN_SCALE <= scale <= MAX_SCALE for scale in scales
         )
-        if not numbers or len(told) != values.size:
+        if not are_valid or len(scales) != values.size:
             raise f["details"].refuse(
-                f"must have as scales a number from {LEAST_SCALE} to {MOST_SCALE} for each value"
+                f"must have as scales a number from {MIN_SCALE} to {MAX_SCALE} for each value"
             )
     paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
-    if len({*paid_by}) < len(paid_by) or any(len({*map(_key, table)}) < len(table) for table in tables):
-        raise part.refuse("must name no axis of a table, and no entry that pays, twice")
+    if len({*paid_by}) < len(paid_by) or any(len({*map(_axis_key, table)}) < len(table) for table in tables):
+        raise node.refuse("must name no axis of a table, and no entry that pays, twice")
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
-    if is_finer:
+    if has_granularity:
         granularity = _read_granularity(f["granularity"], noise)
-        if ((values > EXACT) | (values < -EXACT)).any():
+        if ((values > MAX_EXACT_STEPS) | (values < -MAX_EXACT_STEPS)).any():
             raise f["values"].refuse("must be at most 2^53 steps: doubles hold no more of them exactly")
         values = values * granularity
     return NoisyAnswer(
-        asked=asked,
+        asked=query,
         values=values,
         noise=noise,
-        scale=float(f["scale"].number(LEAST_SCALE, MOST_SCALE)),
+        scale=float(f["scale"].number(MIN_SCALE, MAX_SCALE)),
         paid_by=paid_by,
         rows=f["rows"].choice(PARTS),
         granularity=granularity,
     )
 
 
-def _read_granularity(part: DocumentNode, noise: str) -> float:
-    """Spacing of the values of noise, where it is not 1."""
-    found = float(part.number(FINEST, 0.5))
-    if math.frexp(found)[0] != 0.5 or noise != "discrete gaussian":
-        raise part.refuse("must be a power of two below 1, of discrete Gaussian noise")
-    return found
+def _read_granularity(node: DocumentNode, noise: str) -> float:
+    """Granularity other than 1 of an answer."""
+    granularity = float(node.number(MIN_GRANULARITY, 0.5))
+    if math.frexp(granularity)[0] != 0.5 or noise != "discrete gaussian":
+        raise node.refuse("must be a power of two below 1, of discrete Gaussian noise")
+    return granularity
 
 
-def _read_detail(part: DocumentNode) -> Any:
-    if isinstance(part.value, list):
-        return tuple(item.cell() for item in part.items())
-    if isinstance(part.value, dict) and "dtype" in part.value:
-        return part.array("whole", (None,))
-    return part.maybe(DocumentNode.cell)
+def _read_detail(node: DocumentNode) -> Any:
+    if isinstance(node.value, list):
+        return tuple(item.cell() for item in node.items())
+    if isinstance(node.value, dict) and "dtype" in node.value:
+        return node.array("whole", (None,))
+    return node.optional(DocumentNode.cell)

@@ -1,7 +1,7 @@
-"""Checked access to a document that somebody else wrote: every value is looked at before it is used.
+"""Checked access to a parsed document from an untrusted file.
 
-A :class:`DocumentNode` is a value of the document, and where it stands. Its methods return what they promise, or
-raise ``ValueError`` with the place and the rule; they never quote the value, which may be long or somebody's.
+A :class:`DocumentNode` is a value of the document with its path. Its methods return a checked value, or raise
+``ValueError`` with the path and the rule. The error never quotes the value, which may be long or private.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.release.file.arrays import decode
+from sdv_plausible.release.file.json_documents import decode
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT, is_text
 from sdv_plausible.table.cells.cell_documents import read_value
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.text_output import escape_controls
 
-_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
-LARGEST = 2**63 - 1
-EXCERPT = 160  # letters of another rule's complaint, which may name a value
+_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
+MAX_INTEGER = 2**63 - 1
+MAX_MESSAGE = 160  # most letters of another error's message, which may quote a value
 Read = TypeVar("Read")
 
 
@@ -32,62 +32,62 @@ class InvalidFileError(ValueError):
 
 def check_writable(
     field: str,
-    what: str,
-    written: Callable[[], Any],
+    subject: str,
+    write: Callable[[], Any],
     read: Callable[[DocumentNode], object],
-    place: str = "it",
+    path: str = "it",
 ) -> None:
-    """Refuse what no release file can hold, by writing and reading it: before a fit is paid for it."""
+    """Check before a fit that a file can hold something, by writing and reading it."""
     try:
-        read(DocumentNode(loads(dumps(written(), allow_nan=False)), place))
+        read(DocumentNode(loads(dumps(write(), allow_nan=False)), path))
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refused.saying(field, f"{what} fits in no release file: {error}") from None
+        raise Refused.saying(field, f"{subject} fits in no release file: {error}") from None
 
 
 class DocumentNode:
-    """A value of a document. ``place`` is where it stands, such as "domain.attributes[2].kind"."""
+    """A value of a document, and its path, such as "domain.attributes[2].kind"."""
 
-    def __init__(self, value: Any, place: str) -> None:
-        self.value, self.place = value, place
+    def __init__(self, value: Any, path: str) -> None:
+        self.value, self.path = value, path
 
     def refuse(self, rule: str) -> ValueError:
         """Return the error for a broken rule, to be raised."""
-        return InvalidFileError(visible(f"{self.place}: {rule}", keep=""))
+        return InvalidFileError(escape_controls(f"{self.path}: {rule}", keep=""))
 
-    def checked(self, make: Callable[[], Read]) -> Read:
-        """Make something that checks itself; its complaint becomes this part's, cut short."""
+    def validate(self, make: Callable[[], Read]) -> Read:
+        """Call ``make``; turn its errors into errors of this node, cut short."""
         try:
             return make()
         except InvalidFileError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             text = _LONG_QUOTE.sub(r"\1...\1", " ".join(str(error).split()))
-            raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
+            raise self.refuse(text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "...") from None
 
     def fields(self, names: Collection[str]) -> dict[str, DocumentNode]:
-        """Return the parts of an object that has these names and no others."""
-        found = self.entries()
-        if set(found) != set(names):
+        """Return the children of an object that must have exactly these names."""
+        children = self.entries()
+        if set(children) != set(names):
             raise self.refuse(f"must have exactly the entries {', '.join(sorted(names))}")
-        return found
+        return children
 
     def entries(self, most: int = 10_000) -> dict[str, DocumentNode]:
-        """Return the parts of an object, by name."""
+        """Return the children of an object, by name."""
         if not isinstance(self.value, dict) or len(self.value) > most:
             raise self.refuse(f"must be an object of at most {most} entries")
         for name in self.value:
-            DocumentNode(name, f"{self.place}, an entry's name").text(LONGEST_NAME)
-        place = f"{self.place}." if self.place else ""
-        return {name: DocumentNode(value, f"{place}{name[:40]}") for name, value in self.value.items()}
+            DocumentNode(name, f"{self.path}, an entry's name").text(LONGEST_NAME)
+        path = f"{self.path}." if self.path else ""
+        return {name: DocumentNode(value, f"{path}{name[:40]}") for name, value in self.value.items()}
 
     def items(self, most: int = 10_000_000) -> list[DocumentNode]:
-        """Return the parts of a list."""
+        """Return the children of a list."""
         if not isinstance(self.value, list) or len(self.value) > most:
             raise self.refuse(f"must be a list of at most {most} items")
-        return [DocumentNode(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
+        return [DocumentNode(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self, most: int = LONGEST_TEXT, pattern: str | None = None) -> str:
-        """Return a text, of a form if one is given."""
+        """Return a string, which must match ``pattern`` if there is one."""
         if not isinstance(self.value, str) or not is_text(self.value, most):
             raise self.refuse(f"must be a text of at most {most} whole Unicode letters")
         if pattern is not None and not re.fullmatch(pattern, self.value):
@@ -95,63 +95,61 @@ class DocumentNode:
         return self.value
 
     def choice(self, options: Collection[str]) -> Any:
-        """Return one of some texts."""
+        """Return a string, which must be one of the options."""
         if not isinstance(self.value, str) or self.value not in options:
             raise self.refuse(f"must be one of {', '.join(sorted(options))}")
         return self.value
 
-    def name_of(self, known: Mapping[str, Read]) -> Read:
-        """Return what a name stands for."""
+    def lookup(self, known: Mapping[str, Read]) -> Read:
+        """Return what ``known`` maps a name to."""
         if not isinstance(self.value, str) or self.value not in known:
             raise self.refuse("must be the name of a column of the domain")
         return known[self.value]
 
-    def flag(self) -> bool:
-        """Return a truth value."""
+    def boolean(self) -> bool:
+        """Return a bool."""
         if not isinstance(self.value, bool):
             raise self.refuse("must be true or false")
         return self.value
 
-    def whole(self, low: int = -LARGEST, high: int = LARGEST) -> int:
-        """Return a whole number between two ends."""
+    def whole(self, low: int = -MAX_INTEGER, high: int = MAX_INTEGER) -> int:
+        """Return an integer in a range."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not low <= self.value <= high:
             raise self.refuse(f"must be a whole number from {low} to {high}")
         return self.value
 
     def number(self, low: float = -math.inf, high: float = math.inf) -> float:
-        """Return a finite number between two ends, as it is written: whole or not."""
+        """Return a finite number in a range, int or float as written."""
         value = self.value
-        ok = (
+        is_finite = (
             isinstance(value, (int, float))
             and not isinstance(value, bool)
             and abs(value) <= float(np.finfo(float).max)
         )
-        if not ok or not low <= value <= high:
+        if not is_finite or not low <= value <= high:
             raise self.refuse(f"must be a finite number from {low} to {high}")
         return value
 
-    def maybe(self, read: Callable[[DocumentNode], Read]) -> Read | None:
-        """Return None for null, or what is read."""
+    def optional(self, read: Callable[[DocumentNode], Read]) -> Read | None:
+        """Return None for null, else ``read(self)``."""
         return None if self.value is None else read(self)
 
     def cell(self) -> Any:
-        """Return the value of a cell."""
-        return self.checked(lambda: read_value(self.value))
+        """Return the value of a table's cell."""
+        return self.validate(lambda: read_value(self.value))
 
     def any_array(self) -> np.ndarray:
         """Return an array of int64 or float64, of any shape."""
-        return self.checked(lambda: decode(self.value))
+        return self.validate(lambda: decode(self.value))
 
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Return an array."""
-        # "whole" is int64, "real" float64: whole numbers are no real ones here. A side of None has any
-        # length.
-        found = self.any_array()
-        if found.dtype != (np.int64 if kind == "whole" else np.float64):
+        """Return an array of int64 ("whole") or float64 ("real"); None in ``shape`` is any length."""
+        values = self.any_array()
+        if values.dtype != (np.int64 if kind == "whole" else np.float64):
             raise self.refuse(f"must be an array of {kind} numbers")
         sides = tuple(any if side is None else side for side in shape)
-        if found.ndim != len(shape) or any(
-            want not in (any, side) for want, side in zip(sides, found.shape, strict=True)
+        if values.ndim != len(shape) or any(
+            expected not in (any, side) for expected, side in zip(sides, values.shape, strict=True)
         ):
             raise self.refuse(f"must be an array of shape {tuple('any' if s is None else s for s in shape)}")
-        return found
+        return values

@@ -1,4 +1,4 @@
-"""Columns that are not modelled -- keys, ids, personal data -- made up anew, without SDV."""
+"""Placeholder values for columns that are not modelled (keys, ids, personal data), without SDV."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pandas as pd
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, suggestion
 from sdv_plausible.release.file.schema_section import SchemaColumn
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
-MOST_LETTERS = 1000  # of an id in a format: a file's may name millions, each of which costs every row
-Place = tuple[int, int]
-# SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
-# from a file.
+MAX_ID_LENGTH = 1000  # longest id: a hostile format may ask for millions of letters
+PartPosition = tuple[int, int]
+# Sdtypes with their Faker methods. No other method is called, as the sdtype comes from
+# an untrusted file.
 _FAKER = """address bban building_number city city_suffix company company_suffix country country_code
 credit_card_expire credit_card_number credit_card_provider credit_card_security_code date_of_birth domain_name
 ean email first_name first_name_female first_name_male hostname iban ipv4 ipv6 isbn10 isbn13 job language_code
@@ -36,66 +36,64 @@ FAKER = {name: name for name in _FAKER.split()} | {
     "user_agent_string": "user_agent",
 }
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
-_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
-_TIMES = re.compile(r"\{(\d{1,3})\}")
+_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # texts of random lengths, not keys
+_REPEAT = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
 
 
-def invent(
+def make_placeholders(
     column: SchemaColumn,
     num_rows: int,
     coins: KeyedRNG,
     *,
     is_key: bool,
     locales: Sequence[str],
-    place: Place = (0, 0),
+    position: PartPosition = (0, 0),
 ) -> pd.Series[Any]:
-    """Make a column up."""
-    # Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
-    # Faker where that is installed, else it is numbered, such as "email-000001". ``place``: rows of the table
-    # before these, and of the whole table: numbers go on.
+    """Make a column: numbered ids (in their format if it is simple), keys, or personal data by Faker."""
+    # Without Faker, personal data is numbered: "email-000001". ``position``: (rows before, rows in all).
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
-        before, letters, shortest, longest = lengths.groups(default="")
-        made: Any = random_texts(
-            num_rows, int(shortest), int(longest), coins, letters[0], len(before) // 2 * "+"
+        plus_signs, letters, shortest, longest = lengths.groups(default="")
+        values: Any = random_texts(
+            num_rows, int(shortest), int(longest), coins, letters[0], len(plus_signs) // 2 * "+"
         )
     elif sdtype == "id":
-        made = _ids(column, num_rows, *place)
+        values = _number_ids(column, num_rows, *position)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
-        made = np.round(180 * coins.uniform(num_rows) - 90, 6)
+        values = np.round(180 * coins.uniform(num_rows) - 90, 6)
     else:
-        made = (None if is_key else _faked(sdtype, num_rows, coins, locales)) or _numbered(
-            sdtype, num_rows, place[0]
+        values = (None if is_key else _faker_values(sdtype, num_rows, coins, locales)) or _numbered(
+            sdtype, num_rows, position[0]
         )
-    made = pd.Series(made, dtype=None if num_rows else object)
+    values = pd.Series(values, dtype=None if num_rows else object)
     try:
-        return made.astype(column.dtype)
-    except (TypeError, ValueError):  # a type for other values
-        return made
+        return values.astype(column.dtype)
+    except (TypeError, ValueError):  # the dtype is for other values
+        return values
 
 
 def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one."""
-    found = [locales] if isinstance(locales, str) else locales
-    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
-    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
+    """Locales as a list; a string is a list of one."""
+    names = [locales] if isinstance(locales, str) else locales
+    are_texts = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+    if not are_texts or not names or not all(re.fullmatch(LOCALE, name) for name in names):
         raise Refused("locales", locales, "must be a list such as ['en_US']")
     with suppress(ImportError):
         from faker.config import AVAILABLE_LOCALES
 
-        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
+        unknown = sorted(set(names).difference(AVAILABLE_LOCALES))
         if unknown:
             raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
-    return list(found)
+    return list(names)
 
 
-def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
-    """Refuse types of columns that nobody can make up, and that nobody models."""
+def check_placeholder_types(types: Mapping[str, str], locales: Sequence[str]) -> None:
+    """Reject sdtypes that are neither modelled nor known to Faker."""
     for name, sdtype in types.items():
-        if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _is_made(sdtype, locales):
+        if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _faker_makes(sdtype, locales):
             hint = suggestion(sdtype, (*MODELLED_SDTYPES, "id", *FAKER))
             raise ValueError(
                 f"column {name!r}: sdtype ({sdtype!r}) must be one of SDV's, or what Faker makes without an "
@@ -103,30 +101,30 @@ def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
             )
 
 
-def _is_made(sdtype: str, locales: Sequence[str]) -> bool:
-    """Whether a provider of Faker makes this when it is asked for nothing more."""
+def _faker_makes(sdtype: str, locales: Sequence[str]) -> bool:
+    """Whether a Faker provider makes this sdtype without arguments."""
     try:
         from faker import Faker
     except ImportError:
         return False
-    providers = [provider for one in Faker(list(locales)).factories for provider in one.providers]
-    found = [getattr(provider, sdtype, None) for provider in providers]
-    if sdtype.startswith("_") or not any(map(callable, found)):
+    providers = [provider for factory in Faker(list(locales)).factories for provider in factory.providers]
+    methods = [getattr(provider, sdtype, None) for provider in providers]
+    if sdtype.startswith("_") or not any(map(callable, methods)):
         return False
     try:
-        next(filter(callable, found))()
-    except Exception:  # code of another package
+        next(filter(callable, methods))()
+    except Exception:  # provider methods may raise anything
         return False
     return True
 
 
-def _numbered(what: str, num_rows: int, before: int) -> list[str]:
-    return [f"{what}-{i:06d}" for i in range(before + 1, before + num_rows + 1)]
+def _numbered(prefix: str, num_rows: int, before: int) -> list[str]:
+    return [f"{prefix}-{i:06d}" for i in range(before + 1, before + num_rows + 1)]
 
 
-def _ids(column: SchemaColumn, num_rows: int, before: int, in_all: int) -> Any:
-    form = column.spec.get("regex_format")
-    if form and (texts := texts_of(form, num_rows, before, in_all)):
+def _number_ids(column: SchemaColumn, num_rows: int, before: int, total: int) -> Any:
+    pattern = column.spec.get("regex_format")
+    if pattern and (texts := expand_pattern(pattern, num_rows, before, total)):
         return texts
     if pd.api.types.is_numeric_dtype(column.dtype):
         return np.arange(before, before + num_rows)
@@ -136,61 +134,61 @@ def _ids(column: SchemaColumn, num_rows: int, before: int, in_all: int) -> Any:
 def random_texts(
     num_rows: int, shortest: int, longest: int, coins: KeyedRNG, first: str = "a", before: str = ""
 ) -> list[str]:
-    """Texts of small letters or digits, every length equally likely ([DS], section 3)."""
+    """Texts of lower-case letters or digits, all lengths equally likely ([DS], section 3)."""
     lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
-    different = 26 if first == "a" else 10
-    letters = coins.integers(different, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
+    alphabet_size = 26 if first == "a" else 10
+    letters = coins.integers(alphabet_size, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
     texts = (row[:length].tobytes() for row, length in zip(letters, lengths, strict=True))
     return [before + text.decode("ascii") for text in texts]
 
 
-def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
-    """First texts of a regular expression of letters and classes such as ``[A-Z0-9]``, each ``{n}`` times."""
-    # None if it is not as simple as that, is longer than any id, or has not so many texts.
+def expand_pattern(pattern: str, count: int, before: int = 0, in_all: int = 0) -> list[str] | None:
+    """First texts of a simple regular expression, or None if it is not simple or has too few texts."""
+    # Supported: letters and classes such as ``[A-Z0-9]``, each optionally with ``{n}``.
     alphabets, position = [], 0
-    while position < len(form):
-        atom = _ATOM.match(form, position)
+    while position < len(pattern):
+        atom = _ATOM.match(pattern, position)
         alphabet = _alphabet(atom) if atom else None
         if atom is None or alphabet is None:
             return None
-        times = _TIMES.match(form, atom.end())
+        times = _REPEAT.match(pattern, atom.end())
         alphabets += [alphabet] * (int(times.group(1)) if times else 1)
         position = times.end() if times else atom.end()
-        if len(alphabets) > MOST_LETTERS:
+        if len(alphabets) > MAX_ID_LENGTH:
             return None
-    if math.prod(map(len, alphabets)) < max(before + number, in_all):
+    if math.prod(map(len, alphabets)) < max(before + count, in_all):
         return None
-    left, columns = np.arange(before, before + number), []
+    remainder, columns = np.arange(before, before + count), []
     for alphabet in reversed(alphabets):
-        columns.append(np.array(list(alphabet), dtype=object)[left % len(alphabet)])
-        left = left // len(alphabet)
+        columns.append(np.array(list(alphabet), dtype=object)[remainder % len(alphabet)])
+        remainder = remainder // len(alphabet)
     return ["".join(letters) for letters in zip(*reversed(columns), strict=True)] if columns else None
 
 
 def _alphabet(atom: re.Match[str]) -> str | None:
-    """Letters of one part of a form; None if it is not understood."""
+    """Letters that one atom of the expression matches; None if it is not supported."""
     if atom.group("plain"):
         return atom.group("plain")
     if atom.group("escaped"):
         letter = atom.group("escaped")
         return _CLASSES.get(letter) if letter.isalnum() else letter
-    letters, inner = "", atom.group("set")[1:-1]
-    while inner:
-        if inner[0] == "\\":
-            if inner[1:2] not in ("d", "w", "-", "."):
+    letters, rest = "", atom.group("set")[1:-1]
+    while rest:
+        if rest[0] == "\\":
+            if rest[1:2] not in ("d", "w", "-", "."):
                 return None
-            letters, inner = letters + _CLASSES.get(inner[1], inner[1]), inner[2:]
-        elif len(inner) > 2 and inner[1] == "-":
-            if not 0 <= ord(inner[2]) - ord(inner[0]) < 256:
+            letters, rest = letters + _CLASSES.get(rest[1], rest[1]), rest[2:]
+        elif len(rest) > 2 and rest[1] == "-":
+            if not 0 <= ord(rest[2]) - ord(rest[0]) < 256:
                 return None
-            letters, inner = letters + "".join(map(chr, range(ord(inner[0]), ord(inner[2]) + 1))), inner[3:]
+            letters, rest = letters + "".join(map(chr, range(ord(rest[0]), ord(rest[2]) + 1))), rest[3:]
         else:
-            letters, inner = letters + inner[0], inner[1:]
+            letters, rest = letters + rest[0], rest[1:]
     return "".join(dict.fromkeys(letters))
 
 
-def _faked(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
-    """Personal data by Faker; None where it is not installed, or does not know the type or the locales."""
+def _faker_values(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
+    """Personal data by Faker; None if Faker, the sdtype or the locale is not available."""
     try:
         from faker import Faker
     except ImportError:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork, Conditional
+from sdv_plausible.models.bayesian_network import NETWORK_TYPE, BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.release.file.document_nodes import DocumentNode
@@ -21,27 +22,27 @@ SUM_TOLERANCE = 1e-5
 
 
 def write_model(model: Any, domain: Domain) -> dict[str, Any]:
-    """Section of a model."""
+    """Model as a section."""
     if type(model) is BayesianNetwork:
-        return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
-    from sdv_plausible.models.model_types import type_of  # of all other models
+        return {"type": NETWORK_TYPE, "tables": [_write_table(table, domain.names) for table in model.tables]}
+    from sdv_plausible.models.model_types import model_type_of  # lazy: only for other models
 
-    known = type_of(model)
-    if known is None:
+    registered = model_type_of(model)
+    if registered is None:
         raise ValueError(
             f"models of type {type(model).__name__} are not registered: register_model_type(name, "
             f"{type(model).__name__}, "
             "to_arrays, from_arrays) says how they become arrays and back, without code in the file"
         )
-    arrays = {str(name): np.asarray(array) for name, array in known.to_arrays(model).items()}
-    return {"type": known.name, "arrays": arrays}
+    arrays = {str(name): np.asarray(array) for name, array in registered.to_arrays(model).items()}
+    return {"type": registered.name, "arrays": arrays}
 
 
 def _write_table(table: Conditional, names: tuple[str, ...]) -> dict[str, Any]:
     if isinstance(table, ConditionalTable):
         return {
             "column": names[table.child],
-            **_write_given(table.given, names),
+            **_write_parents(table.given, names),
             "probabilities": np.asarray(table.probabilities, dtype=np.float64),
         }
     return {
@@ -50,45 +51,45 @@ def _write_table(table: Conditional, names: tuple[str, ...]) -> dict[str, Any]:
         "inside": np.asarray(table.inside, dtype=np.float64),
         "base": np.asarray(table.base, dtype=np.float64),
         "factors": [
-            {**_write_given(f.given, names), "weights": f.weights.astype(np.float64)} for f in table.factors
+            {**_write_parents(f.given, names), "weights": f.weights.astype(np.float64)} for f in table.factors
         ],
     }
 
 
-def _write_given(given: ParentConfigurations, names: tuple[str, ...]) -> dict[str, Any]:
+def _write_parents(given: ParentConfigurations, names: tuple[str, ...]) -> dict[str, Any]:
     return {
         "parents": [names[parent] for parent in given.parents],
         "buckets": [np.asarray(bucket, dtype=np.int64) for bucket in given.buckets],
     }
 
 
-def read_model(part: DocumentNode, domain: Domain) -> PrefixModel:
-    """Model of a section, over a domain."""
-    entries = part.entries()
+def read_model(node: DocumentNode, domain: Domain) -> PrefixModel:
+    """Read and check the section of the model."""
+    entries = node.entries()
     name = entries["type"].text(LONGEST_NAME) if "type" in entries else ""
-    if name == NETWORK:
-        tables = part.fields(("type", "tables"))["tables"].items(100_000)
+    if name == NETWORK_TYPE:
+        tables = node.fields(("type", "tables"))["tables"].items(100_000)
         number = {column: j for j, column in enumerate(domain.names)}
-        found = [_read_table(item, number, domain.cardinalities) for item in tables]
-        return part.checked(lambda: _fitting(BayesianNetwork(found), BayesianNetwork, domain))
-    from sdv_plausible.models.model_types import type_named
+        read_tables = [_read_table(item, number, domain.cardinalities) for item in tables]
+        return node.validate(lambda: _check_fits(BayesianNetwork(read_tables), BayesianNetwork, domain))
+    from sdv_plausible.models.model_types import model_type_named
 
-    known = type_named(name)
-    if known is None:
-        raise part.refuse(
+    registered = model_type_named(name)
+    if registered is None:
+        raise node.refuse(
             "has a model type that is not registered here: register_model_type comes before Release.load "
             "for models of your own"
         )
     arrays = {
-        key: item.any_array() for key, item in part.fields(("type", "arrays"))["arrays"].entries().items()
+        key: item.any_array() for key, item in node.fields(("type", "arrays"))["arrays"].entries().items()
     }
-    model = part.checked(lambda: known.from_arrays(arrays))
-    return part.checked(lambda: _fitting(model, known.made, domain))
+    model = node.validate(lambda: registered.from_arrays(arrays))
+    return node.validate(lambda: _check_fits(model, registered.made, domain))
 
 
-def _fitting(model: Any, made: type[PrefixModel], domain: Domain) -> PrefixModel:
-    if not isinstance(model, made):
-        raise ValueError(f"from_arrays must return a {made.__name__}")
+def _check_fits(model: Any, model_type: type[PrefixModel], domain: Domain) -> PrefixModel:
+    if not isinstance(model, model_type):
+        raise ValueError(f"from_arrays must return a {model_type.__name__}")
     if tuple(model.cardinalities) != domain.cardinalities or sorted(model.order) != list(range(len(domain))):
         raise ValueError(
             "the model's columns must have the domain's numbers of codes, and an order that names each once"
@@ -96,16 +97,16 @@ def _fitting(model: Any, made: type[PrefixModel], domain: Domain) -> PrefixModel
     return model
 
 
-def _read_table(part: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]) -> Conditional:
-    if "factors" in part.entries():
-        return _read_product(part, number, cardinalities)
-    f = part.fields(_TABLE)
-    child = f["column"].name_of(number)
-    given = _read_given(part, f, child, number, cardinalities)
+def _read_table(node: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]) -> Conditional:
+    if "factors" in node.entries():
+        return _read_product(node, number, cardinalities)
+    f = node.fields(_TABLE)
+    child = f["column"].lookup(number)
+    given = _read_parents(node, f, child, number, cardinalities)
     probabilities = f["probabilities"].array("real", (given.number, cardinalities[child]))
     if (probabilities < 0).any() or (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise f["probabilities"].refuse("must not be negative, and every row must sum to 1")
-    return part.checked(
+    return node.validate(
         lambda: ConditionalTable(
             child=child, parents=given.parents, buckets=given.buckets, probabilities=probabilities
         )
@@ -113,10 +114,10 @@ def _read_table(part: DocumentNode, number: dict[str, int], cardinalities: tuple
 
 
 def _read_product(
-    part: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]
+    node: DocumentNode, number: dict[str, int], cardinalities: tuple[int, ...]
 ) -> LogLinearConditional:
-    f = part.fields(_PRODUCT)
-    child = f["column"].name_of(number)
+    f = node.fields(_PRODUCT)
+    child = f["column"].lookup(number)
     bucket = f["bucket"].array("whole", (cardinalities[child],))
     inside = f["inside"].array("real", (cardinalities[child],))
     base = f["base"].array("real", (None,))
@@ -125,28 +126,73 @@ def _read_product(
     factors = []
     for item in f["factors"].items(100_000):
         g = item.fields(("parents", "buckets", "weights"))
-        given = _read_given(item, g, child, number, cardinalities)
+        given = _read_parents(item, g, child, number, cardinalities)
         weights = g["weights"].array("real", (given.number, len(base))).astype(np.float32)
-        factors.append(item.checked(partial(Factor, given=given, weights=weights)))
-    return part.checked(
+        factors.append(item.validate(partial(Factor, given=given, weights=weights)))
+    return node.validate(
         lambda: LogLinearConditional(
             child=child, bucket=bucket, inside=inside, base=base, factors=tuple(factors)
         )
     )
 
 
-def _read_given(
-    part: DocumentNode,
+def _read_parents(
+    node: DocumentNode,
     f: dict[str, DocumentNode],
     child: int,
     number: dict[str, int],
     cardinalities: tuple[int, ...],
 ) -> ParentConfigurations:
-    parents = tuple(item.name_of(number) for item in f["parents"].items(1000))
+    parents = tuple(item.lookup(number) for item in f["parents"].items(1000))
     buckets = tuple(item.array("whole", (None,)) for item in f["buckets"].items(1000))
     if child in parents or len(set(parents)) != len(parents) or len(buckets) != len(parents):
-        raise part.refuse("must have distinct parents, none of them the column itself, and buckets for each")
+        raise node.refuse("must have distinct parents, none of them the column itself, and buckets for each")
     for bucket, parent in zip(buckets, parents, strict=True):
         if len(bucket) != cardinalities[parent] or (bucket < 0).any() or (bucket >= len(bucket)).any():
             raise f["buckets"].refuse("must give every code of the parent a bucket below its number of codes")
     return ParentConfigurations(parents=parents, buckets=buckets)
+
+
+MAX_SUM = 2**53  # largest sum of sizes, exact as a double
+_FIELDS = ("columns", "codes", "sizes")
+
+
+def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> list[dict[str, Any]]:
+    """Released seeds as a section."""
+    return [
+        {
+            "columns": [domain.names[j] for j in model.order[: part.kept]],
+            "codes": np.asarray(part.prefixes, dtype=np.int64),
+            "sizes": np.asarray(part.sizes, dtype=np.int64),
+        }
+        for part in seeds.parts
+    ]
+
+
+def read_seeds(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
+    """Read and check the section of the seeds, for a model."""
+    parts = tuple(_read(item, model, domain) for item in node.items(100_000))
+    if not parts:
+        raise node.refuse("must have a part at least")
+    return ReleasedSeeds(parts=parts)
+
+
+def _read(node: DocumentNode, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
+    f = node.fields(_FIELDS)
+    index_of = {name: j for j, name in enumerate(domain.names)}
+    columns = [item.lookup(index_of) for item in f["columns"].items(100_000)]
+    if tuple(columns) != tuple(model.order[: len(columns)]):
+        raise f["columns"].refuse("must be the first columns of the model's order")
+    codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
+    if len(codes) != len(sizes) or (not columns and sizes.tolist() != [1]):
+        raise node.refuse("must have a size for every row of codes, and for no columns the one size 1")
+    if (codes < 0).any() or (
+        codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
+    ).any():
+        raise f["codes"].refuse("must be codes of the columns")
+    if (sizes < 1).any() or sizes.astype(float).sum() > MAX_SUM:
+        raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MAX_SUM}")
+    released = ReleasedPrefixes.sort(codes.astype(np.int32), sizes)
+    if not (released.prefixes == codes).all() or (np.diff(codes, axis=0) == 0).all(axis=1).any():
+        raise f["codes"].refuse("must be sorted and distinct")
+    return released

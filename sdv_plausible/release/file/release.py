@@ -1,4 +1,4 @@
-"""The release as one object and one file: everything that leaves, and no code."""
+"""The release as one object and one file, without code in it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.models import learner_of
+from sdv_plausible.models import learner_from_config
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import named_structure
+from sdv_plausible.models.bayesian_network import structure_by_name
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.all_sections import read_sections, write_sections
 from sdv_plausible.release.file.answers_section import AnswersSection
-from sdv_plausible.release.file.chunked_sampling import ChunkedSampler
 from sdv_plausible.release.file.ledger_section import RecordedStatement, check_ledger
-from sdv_plausible.release.file.release_sampling import check_memory, sample_table
+from sdv_plausible.release.file.release_sampling import ChunkedSampler, check_memory, sample_table
 from sdv_plausible.release.file.schema_section import TableSchema
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release(ChunkedSampler):
-    """What a fit releases: it makes rows, and is written to one file that runs no code when it is read.
+    """The result of a fit: it samples rows, and is saved to one file that is read without running code.
 
     Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling,
     reading and writing need neither SDV nor torch.
@@ -46,30 +45,31 @@ class Release(ChunkedSampler):
     Attributes
     ----------
     schema : TableSchema
-        The table's columns, their meaning, and how they are written.
+        The table's columns, their sdtypes and dtypes.
     domain : Domain
-        What each modelled column may hold, with its provenance.
+        Values of each modelled column, with their provenance.
     model : PrefixModel
-        The model.
+        The fitted model.
     seeds : ReleasedSeeds
-        What was released of the seeds.
-    answers : Answers
-        Every noisy answer that the rows gave, with its noise.
+        The released seeds.
+    answers : AnswersSection
+        All noisy answers about the rows, with their noise.
     ledger : PrivacyLedger
-        What it cost.
+        The privacy cost.
     settings : mapping
         Parameters of the synthesizer.
     versions : mapping of str to str
-        Versions of the packages that made it.
+        Versions of the packages that made the release.
     rules : FittedRules
-        Rules that every row keeps, and the columns that follow from others by them.
-    written : Statement, optional
-        What the file that it was read from says of its ledger: written again as it stands, and shown nowhere.
+        Rules that every row satisfies, and the columns that they derive.
+    written : RecordedStatement, optional
+        The ledger's statement in the file that the release was read from. It is saved again unchanged and
+        never shown.
 
     Raises
     ------
     ValueError
-        If something in it is paid for by no entry of the ledger, or contradicts its claim.
+        If no ledger entry pays for some part, or a part contradicts the privacy claim.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Release(ChunkedSampler):
             self.rules.made.values(),
         )
 
-    # --- what it is for ---------------------------------------------------------------------------
+    # --- sampling and reports ---------------------------------------------------------------------
 
     def sample(
         self,
@@ -112,29 +112,34 @@ class Release(ChunkedSampler):
         recipient: str | None = None,
         secret: bytes | None = None,
     ) -> pd.DataFrame:
-        """Draw rows, as many and as often as you like: the ledger's total covers all of them.
+        """Draw synthetic rows. The ledger's total covers any number of rows and calls.
 
         Parameters
         ----------
         num_rows : int, optional
-            Rows wanted, >= 0; by default the noisy number of rows among the answers.
+            Number of rows, >= 0; by default the noisy number of rows among the answers.
         given : mapping, optional
             Values that every row must have: ``{column: value}``.
         random_state : int, optional
-            The same rows again for the same number; by default fresh ones.
+            Seed that repeats the rows for the same ``num_rows``; by default fresh rows.
         uniform : sequence of str
-            Columns whose values and bins are all equally likely, whatever the others hold.
+            Columns whose values and bins are uniformly distributed, independent of the other columns.
         recipient : str, optional
-            Who gets them: the same name gets the same rows for the same arguments.
+            Name of the recipient: the same name gets the same rows for the same arguments.
         secret : bytes, optional
-            The holder's, from :func:`~sdv_plausible.privacy.noise.stable_seeds.new_secret`: never in a
-            release.
+            The data owner's secret, from :func:`~sdv_plausible.privacy.noise.keyed_rng.new_secret`. It is
+            never part of a release.
+
+        Returns
+        -------
+        DataFrame
+            ``num_rows`` rows with the columns and dtypes of the schema.
 
         Raises
         ------
         ValueError
-            If no row can have the given values, the rows would not fit in memory, or the arguments do not go
-            together.
+            If no row can have the given values, the rows would not fit in memory, or the arguments exclude
+            each other.
         """
         if num_rows is None:
             num_rows = self.answers.number_of_rows()
@@ -146,28 +151,31 @@ class Release(ChunkedSampler):
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
-            from sdv_plausible.privacy.noise.stable_seeds import recipient_coins  # for named recipients
+            from sdv_plausible.privacy.noise.keyed_rng import recipient_rng  # lazy
 
-            coins = recipient_coins(secret, recipient, self.digest)
+            coins = recipient_rng(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
             raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
-        known, own = dict(given or {}), coins.spawn("sample")
-        return sample_table(int(num_rows), known, coins=own, uniform=uniform, **self._rows_from())
+        given_values, stream = dict(given or {}), coins.spawn("sample")
+        return sample_table(
+            int(num_rows), given_values, coins=stream, uniform=uniform, **self._sampling_arguments()
+        )
 
-    def drawn_by_model(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
-        """The model's columns of rows, before rules are applied: for what is made of several releases."""
+    def sample_modelled(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
+        """Modelled columns of rows, before rules are applied; used for several tables."""
         codes = self.seeds.sample(num_rows, self.model, coins)
         return Codec(self.domain).decode(codes, coins.spawn("inside the bins"))
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
-        """Counts with confidence intervals, from the noisy answers: at no further cost.
+        """Return counts with confidence intervals, from the noisy answers, at no further privacy cost.
 
         Parameters
         ----------
         columns : str or sequence of str
-            One modelled column or several; ``()`` gives the number of rows.
+            One or more modelled columns; ``()`` gives the number of rows.
         level : float
-            Of each interval on its own; k intervals hold together at level ``1 - (1 - level) * k``.
+            Confidence level of each interval by itself. k intervals hold together at level
+            ``1 - (1 - level) * k``.
 
         Returns
         -------
@@ -180,7 +188,7 @@ class Release(ChunkedSampler):
         return margins(self.answers, self.domain, columns, level, rows_per_unit=rows)
 
     def columns(self) -> pd.DataFrame:
-        """What became of the columns' values, from the noisy answers alone: at no further cost.
+        """Return how well the values of each column were learned, at no further privacy cost.
 
         Returns
         -------
@@ -199,116 +207,128 @@ class Release(ChunkedSampler):
         about: About = "population",
         random_state: int | None = None,
     ) -> list[pd.DataFrame]:
-        """Draw tables from models that the answers could as well have led to: at no further cost.
+        """Draw several tables that vary as the noise does, at no further privacy cost.
+
+        Each table comes from a model that is fitted to the answers with fresh noise;
+        :func:`~sdv_plausible.combine` combines estimates from them.
 
         Parameters
         ----------
         num_tables, num_rows, about
             As in :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.sample_multiple`.
         random_state : int, optional
-            The same tables again; by default fresh ones.
+            Seed that repeats the tables; by default fresh tables.
+
+        Returns
+        -------
+        list of DataFrame
+            ``num_tables`` tables.
         """
         coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-        learner = learner_of(self.settings)
-        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, redrawn_models
+        learner = learner_from_config(self.settings)
+        from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, refitted_models
 
-        models = redrawn_models(
+        models = refitted_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
             rows_per_unit=self.ledger.neighbours.rows, is_public="public_rows" in self.settings,
         )  # fmt: skip
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
         self.check_memory(int(rows) * num_tables)
-        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
+        arguments = self._sampling_arguments() | {"seeds": INDEPENDENT_ROWS}
         return [
-            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
+            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(arguments | {"model": model}))
             for i, model in enumerate(models)
         ]
 
     def check_memory(self, num_rows: int) -> None:
-        """Refuse so many rows if they would not fit in memory at once."""
+        """Raise an error if ``num_rows`` rows would not fit in memory at once."""
         modelled = len(self.rules.whole(self.domain))
         check_memory(num_rows, modelled, len(self.schema.columns) - modelled)
 
-    def _rows_from(self) -> dict[str, Any]:
-        """What rows are made of, but for the call."""
+    def _sampling_arguments(self) -> dict[str, Any]:
+        """Arguments of ``sample_table`` that do not depend on the call."""
         names = ("domain", "model", "seeds", "schema", "rules")
         return {name: getattr(self, name) for name in names} | {"locales": self.settings["locales"]}
 
     def structure(self) -> dict[str, list[str]]:
-        """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
-        return named_structure(self.model, self.domain.names)
+        """Return the parents of every modelled column, ``{child: [parents]}``, in resampling order."""
+        return structure_by_name(self.model, self.domain.names)
 
     def card(self, *, budget: Any = None, audit: Any = None, domain: Any = None, **known: str) -> PrivacyCard:
-        """Make the page on this release that a data-protection officer files: of what the release holds.
+        """Make the privacy card: one page about this release, for a data-protection officer's files.
 
         Parameters
         ----------
         budget : Budget, optional
-            What the fit drew from: its sentence covers all releases of these people.
+            The budget that the fit drew from; its sentence covers all releases about these people.
         audit : AuditResult or mapping, optional
-            An audit of a public or simulated table; others are refused.
+            An audit of a public or simulated table; other audits are rejected.
         domain : path or mapping, optional
-            The domain file that was declared: which public source each column's declaration cites. A
-            declaration that does not lead to the column as it was released cites none, with a warning.
+            The declared domain file, to cite the public source of each declaration. A declaration that
+            differs from the released column is not cited, with a warning.
         **known
-            What only a person knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
-            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). What is not given is a
-            blank to be filled in.
+            Facts that only the data owner knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
+            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). Missing facts are left
+            blank.
 
         Returns
         -------
         PrivacyCard
-            It can be saved as HTML, Markdown or JSON.
+            The card, which saves as HTML, Markdown or JSON.
         """
         from sdv_plausible.release.card.card_contents import card_of
 
         return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
-    # --- as a file --------------------------------------------------------------------------------
+    # --- file -------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, readable: bool = False) -> str:
-        """Write the release, whole or not at all.
+        """Write the release to a file, atomically.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that exists is replaced.
+            Path of the file; an existing file is replaced.
         readable : bool
-            With numbers and line breaks for people. The content, and its digest, are the same.
+            Whether to write numbers and line breaks for people. Content and digest are the same.
 
         Returns
         -------
         str
-            :attr:`digest`, for whoever gets the file.
+            The :attr:`digest`, for the recipients of the file.
         """
         content = self.to_bytes(readable=readable)
-        write_whole(path, content)
+        write_atomically(path, content)
         return self.digest
 
     @classmethod
     def load(
         cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = json_documents.MAX_BYTES
     ) -> Release:
-        """Read a release. Nothing in the file is run, whoever wrote it.
+        """Read a release from a file. No code in the file is run.
 
         Parameters
         ----------
         path : str or Path
-            The file.
+            Path of the file.
         expect_sha256 : str, optional
-            The digest that the file must have: without it nobody knows whether the file was changed on
-            purpose.
+            The digest that the file must have. Without it, deliberate changes go unnoticed.
         max_bytes : int
-            A larger file is refused.
+            Largest accepted file size, in bytes.
+
+        Returns
+        -------
+        Release
+            The release.
 
         Raises
         ------
         ValueError
-            If the file is damaged, is none, is too large, or is another one.
+            If the file is damaged, too large, not a release file, or has another digest.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {json_documents.MAX_BYTES}")
-        return json_documents.loaded(
+        return json_documents.load_file(
             path,
             lambda data: cls.from_bytes(data, max_bytes=max_bytes),
             "a release file",
@@ -317,12 +337,12 @@ class Release(ChunkedSampler):
         )
 
     def to_bytes(self, *, readable: bool = False) -> bytes:
-        """Content of the file; equal releases give equal bytes.
+        """Return the content of the file; equal releases have equal bytes.
 
         Raises
         ------
         ValueError
-            If something has no form in a file, such as a model whose type is not registered.
+            If a part has no form in a file, such as a model whose type is not registered.
         """
         return json_documents.write(self._document(), readable=readable)
 
@@ -331,18 +351,18 @@ class Release(ChunkedSampler):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, max_bytes: int = json_documents.MAX_BYTES) -> Release:
-        """Read what :meth:`to_bytes` wrote.
+        """Read the bytes that :meth:`to_bytes` returns.
 
         Raises
         ------
         ValueError
-            If it is not the content of a release file.
+            If they are not the content of a release file.
         """
         return cls(**read_sections(data, max_bytes))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the file, as ``sha256sum`` prints it of one that was not saved as ``readable``."""
+        """SHA-256 of the file, as ``sha256sum`` prints it for a file saved without ``readable``."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -355,7 +375,7 @@ class Release(ChunkedSampler):
         return (
             f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
             f"{self.digest}\n"
-            f"{visible(self.ledger.words.first, keep='')}"
+            f"{escape_controls(self.ledger.words.first, keep='')}"
         )
 
     __repr__ = __str__

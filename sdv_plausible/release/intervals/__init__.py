@@ -1,1 +1,1 @@
-"""Confidence intervals from the noisy answers of a fit, at no further cost: post-processing alone."""
+"""Confidence intervals from noisy answers and from several synthetic tables."""

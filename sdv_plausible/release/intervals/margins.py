@@ -1,7 +1,7 @@
-"""Counts of a table with confidence intervals, read off the noisy answers.
+"""Marginal counts with confidence intervals, from the noisy answers.
 
-docs/explanation/proofs/error_bars.md proves what is claimed of them. Beside a count stands the value of a
-code, the ends of a bin, or the values of a group.
+docs/explanation/proofs/error_bars.md proves their coverage. The index of a count is a value, a bin or a
+group.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ import pandas as pd
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.transcript import DEVIATION, NoisyAnswer
-from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
+from sdv_plausible.release.intervals.confidence_limits import (
+    binomial_limits,
+    check_level,
+    half_widths,
+    proportion_limits,
+    sum_half_width,
+)
 from sdv_plausible.release.intervals.measured_counts import (
     HALF_A_COUNT,
     MeasuredTable,
-    estimated_rows,
+    estimate_row_count,
     measured_tables,
 )
-from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
-MOST_CELLS = 1_000_000
-ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
+MAX_CELLS = 1_000_000
+ROWS_SHARE = 0.02  # share of the error probability for the number of rows
 
 
 def margins(
@@ -40,100 +45,101 @@ def margins(
     *,
     rows_per_unit: int = 1,
 ) -> pd.DataFrame:
-    """Counts over some columns with confidence intervals: post-processing of the answers."""
-    # One row per cell, each interval at its own level; of no column, the number of rows. See
-    # :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
+    """Counts over some columns, or of all rows, with confidence intervals; post-processing of the answers."""
     check_level(level)
     names = [columns] if isinstance(columns, str) else list(columns)
-    wanted = _numbers(names, domain)
+    indices = _column_indices(names, domain)
     tables = measured_tables(answers)
     if not tables:
         raise ValueError(
             "there are no noisy counts of all rows to make intervals of: the model was learned exactly, "
             'from a part of the rows (split), or from other questions; model="bayesian_network" asks for them'
         )
-    if not wanted:
+    if not indices:
         return _rows_frame(tables, len(domain), 1 - level)
-    found = _asked_for(tables, wanted)
-    if found:
-        frame = _frame(_measured(found, tables, len(domain), 1 - level), found.axes, domain, "measured")
+    measured = _measured_over(tables, indices)
+    if measured:
+        frame = _frame(
+            _cell_intervals(measured, tables, len(domain), 1 - level), measured.axes, domain, "measured"
+        )
     else:
-        frame = _bounds(tables, wanted, domain, 1 - level)
-    if rows_per_unit > 1:  # Theorem 2 is of independent rows, and those of one person are none
+        frame = _frechet_frame(tables, indices, domain, 1 - level)
+    if rows_per_unit > 1:  # Theorem 2 needs independent rows, and rows of one person are not
         frame[["proportion_lower", "proportion_upper"]] = np.nan
     return frame
 
 
-def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
+def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     unknown = [name for name in names if name not in domain]
     if unknown or len(set(names)) != len(names):
         known = list(domain.names)[:20]
         rule = f"must be different modelled columns, of {known}: ids, personal data and columns that rules"
-        named = names if all(isinstance(name, str) for name in names) else list
-        raise Refused("columns", named, f"{rule} make are not measured")
+        value = names if all(isinstance(name, str) for name in names) else list
+        raise Refused("columns", value, f"{rule} make are not measured")
     return tuple(domain.names.index(name) for name in names)
 
 
-def _asked_for(tables: Sequence[MeasuredTable], wanted: tuple[int, ...]) -> MeasuredTable | None:
-    """The table over these columns; of one that was asked for again, the inverse-variance mean."""
-    same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
-    if not same:
-        # of those that others chose, the one that adds up to it best: no learner looked where noise was large
-        larger = [_in_order(t, wanted) for t in tables if t.is_stated and {*wanted} <= {*t.columns}]
-        return min(larger, key=lambda t: t.usual, default=None)
-    first = next((t for t in same if t.noise == "rounded"), same[0])  # a count that is known needs no mean
-    same = [t for t in same if _alike(t.axes, first.axes)]
-    if len(same) == 1 or first.noise == "rounded":
+def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
+    """Measured table over exactly these columns; repeated queries give the inverse-variance mean."""
+    candidates = [_in_order(t, indices) for t in tables if sorted(t.columns) == sorted(indices)]
+    if not candidates:
+        # Published tables were not chosen by a learner, so the one with the least noise may be picked.
+        larger = [_in_order(t, indices) for t in tables if t.is_published and {*indices} <= {*t.columns}]
+        return min(larger, key=lambda t: t.median_deviation, default=None)
+    # An exact count needs no mean.
+    first = next((t for t in candidates if t.noise == "rounded"), candidates[0])
+    candidates = [t for t in candidates if _same_axes(t.axes, first.axes)]
+    if len(candidates) == 1 or first.noise == "rounded":
         return first
-    # of a mixture the law with the longest tails, of that variance
-    noise = first.noise if len({t.noise for t in same}) == 1 else "discrete laplace"
-    scales = [DEVIATION[t.noise] / DEVIATION[noise] * np.asarray(t.sigma) for t in same]
+    # a mixture gets the distribution with the heaviest tails, at its variance
+    noise = first.noise if len({t.noise for t in candidates}) == 1 else "discrete laplace"
+    scales = [DEVIATION[t.noise] / DEVIATION[noise] * np.asarray(t.sigma) for t in candidates]
     weights = np.stack(np.broadcast_arrays(*scales)) ** -2.0
-    each = weights.reshape(-1, *(1,) * first.counts.ndim) if weights.ndim == 1 else weights
-    mean = (each * np.array([t.counts for t in same])).sum(0) / each.sum(0)
+    cell_weights = weights.reshape(-1, *(1,) * first.counts.ndim) if weights.ndim == 1 else weights
+    mean = (cell_weights * np.array([t.counts for t in candidates])).sum(0) / cell_weights.sum(0)
     sigma = 1 / np.sqrt(weights.sum(0)) + HALF_A_COUNT
     return replace(first, counts=np.rint(mean).astype(np.int64), sigma=sigma, noise=noise)
 
 
-def _in_order(t: MeasuredTable, wanted: tuple[int, ...]) -> MeasuredTable:
-    return t.moved([t.columns.index(j) for j in wanted])
+def _in_order(table: MeasuredTable, indices: tuple[int, ...]) -> MeasuredTable:
+    return table.moved([table.columns.index(j) for j in indices])
 
 
-def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
+def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     return all(np.array_equal(x.buckets, y.buckets) for x, y in zip(a, b, strict=True))
 
 
-def rows_between(
+def row_count_bounds(
     tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> tuple[float, float, float]:
-    """Estimate of the number of rows, and bounds that miss it with this probability at most."""
-    estimate, deviations = estimated_rows(tables, num_columns)
+    """Estimate of the number of rows, and bounds that fail with probability at most ``miss``."""
+    estimate, deviations = estimate_row_count(tables, num_columns)
     half = sum_half_width(deviations, miss)
-    if any(t.noise == "discrete laplace" for t in tables):  # whose sums may have longer tails
+    if any(t.noise == "discrete laplace" for t in tables):  # sums may have heavier tails
         deviation = math.sqrt(math.fsum(d * d for d in deviations))
         half = max(
             half, float(half_widths("discrete laplace", deviation / DEVIATION["discrete laplace"], miss))
         )
-    return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
+    return (max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1))
 
 
 def _rows_frame(tables: Sequence[MeasuredTable], num_columns: int, miss: float) -> pd.DataFrame:
-    estimate, lower, upper = rows_between(tables, num_columns, miss)
+    estimate, lower, upper = row_count_bounds(tables, num_columns, miss)
     row = {"estimate": estimate, "lower": lower, "upper": upper}
     row |= dict.fromkeys(FIELDS[3:], 1.0)
     return pd.DataFrame([row | {"basis": "measured"}], index=pd.Index(["all rows"]))
 
 
-def _measured(
+def _cell_intervals(
     table: MeasuredTable, tables: Sequence[MeasuredTable], num_columns: int, miss: float
 ) -> dict[str, np.ndarray]:
-    """Each cell's estimate and limits; a count is no less than 0."""
+    """Estimates and limits of all cells; counts are at least 0."""
     half = half_widths(table.noise, table.sigma, miss)
-    rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
+    rows, least, most = row_count_bounds(tables, num_columns, miss * ROWS_SHARE)
     left = miss * (1 - ROWS_SHARE)
     if table.noise == "discrete gaussian" and np.ndim(table.sigma) == 0:
         low, high = proportion_limits(table.counts, float(table.sigma), int(least), int(most), left)
-    else:  # of any law: half for the count, half for the draw from the population
+    else:  # any noise: half of the error for the count, half for sampling from the population
         wide = half_widths(table.noise, table.sigma, left / 2)
         low, high = binomial_limits(table.counts - wide, table.counts + wide, least, most, left / 2)
     return {
@@ -146,40 +152,39 @@ def _measured(
     }
 
 
-def _bounds(
-    tables: Sequence[MeasuredTable], wanted: tuple[int, ...], domain: Domain, miss: float
+def _frechet_frame(
+    tables: Sequence[MeasuredTable], indices: tuple[int, ...], domain: Domain, miss: float
 ) -> pd.DataFrame:
-    """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
-    # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
-    # rows, are.
-    singles = [_asked_for(tables, (j,)) for j in wanted]
-    known = [t for t in singles if t is not None]
-    cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
-    axes = [t.axes[0] if t else Axis.of_codes(j, cards[j]) for j, t in own]
+    """Frechet bounds of cells that were not measured, from the intervals of single columns."""
+    # Union bound: a cell's bounds hold if the intervals of all its columns and of the number of rows hold.
+    singles = [_measured_over(tables, (j,)) for j in indices]
+    measured = [t for t in singles if t is not None]
+    cardinalities, columns = domain.cardinalities, zip(indices, singles, strict=True)
+    axes = [t.axes[0] if t else Axis.of_codes(j, cardinalities[j]) for j, t in columns]
     cells = math.prod(axis.size for axis in axes)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise ValueError(
-            f"columns must have at most {MOST_CELLS:,} cells together where they were not measured together; "
+            f"columns must have at most {MAX_CELLS:,} cells together where they were not measured together; "
             f"these have {cells:,}: ask for fewer columns"
         )
     shape = tuple(axis.size for axis in axes)
-    none = np.full(shape, np.nan)
-    if len(known) < len(wanted):
-        return _frame(dict.fromkeys(FIELDS, none), axes, domain, "not identified")
-    share = miss / (len(known) + 1)
-    _, _, most = rows_between(tables, len(domain), share)
-    parts = [_measured(t, tables, len(domain), share) for t in known]
-    counts = _frechet([(p["lower"], p["upper"]) for p in parts], float(most))
-    parts = [_measured(t, tables, len(domain), miss / len(known)) for t in known]
+    undefined = np.full(shape, np.nan)
+    if len(measured) < len(indices):
+        return _frame(dict.fromkeys(FIELDS, undefined), axes, domain, "not identified")
+    share = miss / (len(measured) + 1)
+    _, _, max_rows = row_count_bounds(tables, len(domain), share)
+    parts = [_cell_intervals(t, tables, len(domain), share) for t in measured]
+    counts = _frechet([(p["lower"], p["upper"]) for p in parts], float(max_rows))
+    parts = [_cell_intervals(t, tables, len(domain), miss / len(measured)) for t in measured]
     shares = _frechet([(p["proportion_lower"], p["proportion_upper"]) for p in parts], 1.0)
-    values = dict(zip(FIELDS, (none, *counts, none, *shares), strict=True))
+    values = dict(zip(FIELDS, (undefined, *counts, undefined, *shares), strict=True))
     return _frame(values, axes, domain, "bounds")
 
 
-def _frechet(sides: Sequence[tuple[np.ndarray, np.ndarray]], whole: float) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest size of an intersection of sets of which these are bounds of the sizes."""
+def _frechet(sides: Sequence[tuple[np.ndarray, np.ndarray]], total: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on the size of an intersection of sets, from bounds on the sizes of the sets."""
     lows, highs = (np.meshgrid(*side, indexing="ij") for side in zip(*sides, strict=True))
-    lower = np.maximum(sum(lows) - (len(sides) - 1) * whole, 0.0)
+    lower = np.maximum(sum(lows) - (len(sides) - 1) * total, 0.0)
     return np.asarray(lower), np.minimum.reduce(highs)
 
 
@@ -198,19 +203,18 @@ def _frame(values: dict[str, np.ndarray], axes: Sequence[Axis], domain: Domain, 
 
 
 MISSING = "missing"
-OR = " or "
+SEPARATOR = " or "
 
 
 def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
-    """Label of every bucket of an axis."""
-    # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
-    # a single value in it: "17 to 24", "'A' or 'B'".
+    """Labels of the buckets of an axis: the value of a single code, or a text for a group."""
+    # A group has a text such as "17 to 24" or "'A' or 'B'", as its count says nothing about a single value.
     codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
     return [code_label(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
 
 
 def code_label(attribute: Attribute, code: int) -> Any:
-    """One code's value; bins have their ends, missing has a word."""
+    """Label of one code: its value, the ends of its bin, or "missing"."""
     bins = len(attribute.lower)
     if code == attribute.missing_code:
         return MISSING
@@ -221,14 +225,14 @@ def code_label(attribute: Attribute, code: int) -> Any:
 
 
 def _group(attribute: Attribute, codes: Sequence[int] | np.ndarray) -> str:
-    """Several codes in words; neighbours that are ordered as a range."""
+    """Text for several codes; consecutive ordered codes form a range."""
     parts: list[str] = []
     ordered = [int(c) for c in codes if c < attribute.num_ordered]
     for run in np.split(np.array(ordered, dtype=int), np.flatnonzero(np.diff(ordered) > 1) + 1):
         if len(run):
             parts.append(_range(attribute, int(run[0]), int(run[-1])))
     parts += [str(code_label(attribute, int(c))) for c in codes if c >= attribute.num_ordered]
-    return OR.join(parts)
+    return SEPARATOR.join(parts)
 
 
 def _range(attribute: Attribute, first: int, last: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import uuid
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType
@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-ODD: Final = ...
+NOT_A_VALUE: Final = ...
 """Marks a cell that cannot be a column's value: a list, a duration, an object of an unknown class."""
 _INT64, _LARGEST_INTEGER, _NAME = 2**63, 10**100, "__module__"
 LONGEST_TEXT, LONGEST_NAME = 100_000, 1_000
@@ -28,10 +28,11 @@ _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules whose time zone
 _PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes, dt.date, EllipsisType)))
 
 
-def plain(cell: Any) -> Any:
+def to_builtin(cell: Any) -> Any:
     """Return the cell as None, bool, int, float, str, bytes, date, Timestamp, Decimal, Fraction or tuple."""
     # The type is exactly one of these. Subclasses and numpy scalars are rebuilt. Moments with a zone are
-    # converted to UTC, in one unit per moment. Tuples hold such values, but no tuples. All else is ``ODD``.
+    # converted to UTC, in one unit per moment. Tuples hold such values, but no tuples. Anything else is
+    # ``NOT_A_VALUE``.
     kind = type(cell)
     if id(kind) in _PLAIN:
         return cell
@@ -43,17 +44,17 @@ def plain(cell: Any) -> Any:
             try:
                 return rebuilt(cell)
             except Exception:  # numpy, pandas and time zones raise many kinds of errors
-                return ODD
-    return ODD
+                return NOT_A_VALUE
+    return NOT_A_VALUE
 
 
-def plain_objects(cells: np.ndarray) -> np.ndarray:
-    """Apply :func:`plain` to every cell of an object array; return the same array if nothing changes."""
+def to_builtins(cells: np.ndarray) -> np.ndarray:
+    """Apply :func:`to_builtin` to every cell of an object array; return the same array if nothing changes."""
     if types_of(cells) <= _PLAIN:
         return cells
     rebuilt = np.empty(len(cells), dtype=object)
     for i, cell in enumerate(cells):  # one by one: numpy would unpack tuples
-        rebuilt[i] = plain(cell)
+        rebuilt[i] = to_builtin(cell)
     return rebuilt
 
 
@@ -70,7 +71,7 @@ def canonical(value: Any) -> Hashable:
     # Numbers beyond 2**53 are only as distinct as doubles are: declare longer ones as text.
     if type(value) is str:  # the most common case
         return value
-    value = plain(value)
+    value = to_builtin(value)
     return _number(value) if type(value) in (int, float, Decimal, Fraction) else value
 
 
@@ -79,7 +80,7 @@ def is_missing(form: Any) -> bool:
     return form is None or (type(form) is float and math.isnan(form))
 
 
-def has_form(form: Any) -> bool:
+def is_storable(form: Any) -> bool:
     """Whether a file can hold a canonical form; other forms could be learned, but never released."""
     if isinstance(form, str):
         return is_text(form)
@@ -99,7 +100,7 @@ def _number(value: Any) -> Hashable:
     try:
         double = float(value)
     except OverflowError:
-        return value if type(value) is int else ODD
+        return value if type(value) is int else NOT_A_VALUE
     return int(double) if double.is_integer() and abs(double) < _INT64 else double
 
 
@@ -107,12 +108,12 @@ def _numpy(cell: Any) -> Any:
     item: Any = np.generic.item(cell)
     if isinstance(item, (np.longdouble, np.clongdouble)):  # Python has no such number
         real, imaginary = item.real, item.imag
-        return ODD if imaginary != 0 else int(real) if real.is_integer() else float(real)
-    return ODD if isinstance(item, np.generic) else plain(item)
+        return NOT_A_VALUE if imaginary != 0 else int(real) if real.is_integer() else float(real)
+    return NOT_A_VALUE if isinstance(item, np.generic) else to_builtin(item)
 
 
 def _complex(cell: Any) -> Any:
-    return ODD if complex.imag.__get__(cell) else complex.real.__get__(cell)
+    return NOT_A_VALUE if complex.imag.__get__(cell) else complex.real.__get__(cell)
 
 
 def _decimal(cell: Any) -> Any:
@@ -122,13 +123,13 @@ def _decimal(cell: Any) -> Any:
 
 def _fraction(cell: Any) -> Any:
     is_plain = type(cell.numerator) is int and type(cell.denominator) is int
-    return Fraction(cell.numerator, cell.denominator) if is_plain else ODD
+    return Fraction(cell.numerator, cell.denominator) if is_plain else NOT_A_VALUE
 
 
 def _uuid(cell: Any) -> Any:
     uuid_type: Any = uuid.UUID
     number = uuid_type.int.__get__(cell)
-    return str(uuid.UUID(int=number)) if type(number) is int else ODD
+    return str(uuid.UUID(int=number)) if type(number) is int else NOT_A_VALUE
 
 
 def _moment(cell: Any) -> Any:
@@ -140,12 +141,12 @@ def _moment(cell: Any) -> Any:
     if cell.tzinfo is not None:
         module = type.__getattribute__(type(cell.tzinfo), _NAME)
         if type(module) is not str or module.split(".")[0] not in _ZONES:
-            return ODD
+            return NOT_A_VALUE
     stamp = pd.Timestamp(cell)
     if stamp.tz is None:
         return _normalize_unit(stamp)
     stamp = stamp.tz_convert("UTC")
-    return ODD if out_of_zones(stamp) else _normalize_unit(stamp)
+    return NOT_A_VALUE if is_outside_zones(stamp) else _normalize_unit(stamp)
 
 
 # Such a moment may fall in another year in some time zone, or outside 64 bits of nanoseconds. A column of
@@ -155,7 +156,7 @@ FIRST_OF_ZONES, LAST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(1, "D"), pd.Time
 EDGE_OF_ZONES = pd.Timestamp.max - pd.Timedelta(1, "D"), pd.Timestamp.max
 
 
-def out_of_zones(moments: Any) -> Any:
+def is_outside_zones(moments: Any) -> Any:
     """Whether moments in UTC fit in no column with a time zone, whatever its unit. Scalar or array."""
     first, last, low, high = (
         stamp.tz_localize("UTC") for stamp in (FIRST_OF_ZONES, LAST_OF_ZONES, *EDGE_OF_ZONES)
@@ -167,15 +168,15 @@ def _normalize_unit(stamp: Any) -> Any:
     if stamp is pd.NaT:
         return None
     if not dt.MINYEAR <= stamp.year <= dt.MAXYEAR:
-        return ODD
+        return NOT_A_VALUE
     return stamp.as_unit("ns" if stamp.nanosecond else "us")
 
 
 def _tuple(cell: Any) -> Any:
     if any(issubclass(type(entry), tuple) for entry in tuple.__iter__(cell)):  # reads no entry
-        return ODD
-    entries = tuple(None if is_missing(entry) else entry for entry in map(plain, tuple.__iter__(cell)))
-    return ODD if any(entry is ODD for entry in entries) else entries
+        return NOT_A_VALUE
+    entries = tuple(None if is_missing(entry) else entry for entry in map(to_builtin, tuple.__iter__(cell)))
+    return NOT_A_VALUE if any(entry is NOT_A_VALUE for entry in entries) else entries
 
 
 _REBUILDERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
@@ -185,7 +186,7 @@ _REBUILDERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (complex, _complex),
     (bytes, lambda cell: bytes.__getitem__(cell, slice(None))),
     (np.datetime64, lambda cell: _normalize_unit(pd.Timestamp(cell))),
-    (np.timedelta64, lambda cell: None if np.isnat(cell) else ODD),
+    (np.timedelta64, lambda cell: None if np.isnat(cell) else NOT_A_VALUE),
     (np.generic, _numpy),
     (Decimal, _decimal),
     (dt.datetime, _moment),
@@ -195,3 +196,75 @@ _REBUILDERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Fraction, _fraction),
 )
 """Rebuilders, in order: the first matching base class applies."""
+
+
+IndexArray = np.ndarray[Any, np.dtype[np.int64]]
+_COMPARED = frozenset(map(id, (type(None), int, float, str)))  # equal cells of these types have one form
+
+
+def distinct_values(column: pd.Series[Any]) -> tuple[IndexArray, list[Hashable]]:
+    """Index of each cell into a list of canonical forms (-1 is missing), and that list."""
+    # A form may occur twice in the list, or be unused.
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _canonicalised(column.cat.codes.to_numpy(), column.cat.categories.to_list())
+    if str(column.dtype) == "halffloat[pyarrow]":  # pyarrow 25 and older cannot compare these
+        return distinct_objects(column.to_numpy(dtype=object))
+    if is_arrow(column):
+        where, categories = pd.factorize(column.array)
+        return _canonicalised(where, as_objects(categories.__arrow_array__()))
+    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        return distinct_objects(column.to_numpy(dtype=object))
+    where, values = pd.factorize(column)
+    return _canonicalised(where, list(values))
+
+
+def distinct_objects(cells: np.ndarray) -> tuple[IndexArray, list[Hashable]]:
+    """The same for an object array."""
+    # Canonical forms are compared, not cells: among equal cells of several types, the first would stand
+    # for all.
+    kinds = types_of(cells)
+    if kinds <= _COMPARED:
+        # In an array of texts alone, pandas compares each up to its first NUL. A missing cell makes it
+        # compare whole texts.
+        where, values = pd.factorize(np.append(cells, np.array([None], dtype=object)))
+        return where[:-1], list(map(canonical, values))
+    if kinds <= _COMPARED | {id(bool)}:
+        truths = np.fromiter((cell is True or cell is False for cell in cells), dtype=bool, count=len(cells))
+        others = cells.copy()
+        others[truths] = None
+        where, forms = distinct_objects(others)
+        where[truths] = len(forms) + cells[truths].astype(np.int64)
+        return where, [*forms, False, True]
+    forms = [canonical(cell) for cell in cells]
+    number: dict[tuple[type, Hashable], int] = {}
+    codes = (-1 if is_missing(form) else number.setdefault((type(form), form), len(number)) for form in forms)
+    return np.fromiter(codes, dtype=np.int64, count=len(cells)), [form for _, form in number]
+
+
+def _canonicalised(indices: Any, values: Sequence[Any]) -> tuple[IndexArray, list[Hashable]]:
+    """Replace values by canonical forms; values that are missing in Python get index -1."""
+    forms = list(map(canonical, values))
+    missing = np.array([*map(is_missing, forms), True])
+    if not missing[:-1].any():
+        return indices.astype(np.int64), forms
+    return np.where(missing[indices], -1, indices).astype(np.int64), forms
+
+
+def is_arrow(column: pd.Series[Any]) -> bool:
+    """Whether a column has an Arrow type."""
+    return isinstance(column.dtype, pd.ArrowDtype)
+
+
+def as_objects(cells: Any) -> list[Any]:
+    """Arrow cells as Python objects; a cell without an equivalent, such as the year 10000, is missing."""
+    try:
+        return list(cells.to_pylist())
+    except (ValueError, OverflowError):
+        return list(map(_as_object, cells))
+
+
+def _as_object(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except (ValueError, OverflowError):
+        return None

@@ -16,25 +16,27 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
-from sdv_plausible.utils.json_schema import Form, object_of, or_null, read, ref
+from sdv_plausible.utils.json_schema import Schema, nullable, object_schema, parse_with_schema, schema_ref
 
-MOST = 10**100  # largest whole number
-ZONE = r"^(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}$"  # pandas opens files for others
-
-
-ZONE_FORM: Form = {"type": "string", "pattern": ZONE}
-_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?$"
-DATES: tuple[Form, ...] = (
-    object_of({"moment": {"type": "string", "pattern": _MOMENT}, "time_zone": or_null(ZONE_FORM)}),
-    object_of({"date": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}),
+LARGEST_INTEGER = 10**100  # largest whole number
+ZONE_PATTERN = (
+    r"^(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}$"  # pandas opens files for others
 )
-DECIMAL = r"^-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?$"
-VALUE: Form = {
+
+
+ZONE_FORM: Schema = {"type": "string", "pattern": ZONE_PATTERN}
+_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?$"
+DATE_FORMS: tuple[Schema, ...] = (
+    object_schema({"moment": {"type": "string", "pattern": _MOMENT}, "time_zone": nullable(ZONE_FORM)}),
+    object_schema({"date": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}),
+)
+DECIMAL_PATTERN = r"^-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?$"
+VALUE_FORM: Schema = {
     "description": "The value of a cell.",
     "anyOf": [
         {"type": ["string", "number", "boolean"], "maxLength": LONGEST_TEXT},
-        *DATES,
-        object_of({"decimal": {"type": "string", "pattern": DECIMAL}}),
+        *DATE_FORMS,
+        object_schema({"decimal": {"type": "string", "pattern": DECIMAL_PATTERN}}),
     ],
 }
 
@@ -44,18 +46,18 @@ def write_value(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value.item()
     finite = isinstance(value, float) and math.isfinite(value)
-    if finite or isinstance(value, str) or (isinstance(value, int) and abs(value) <= MOST):
+    if finite or isinstance(value, str) or (isinstance(value, int) and abs(value) <= LARGEST_INTEGER):
         return value
     if isinstance(value, dt.datetime) and not pd.isna(value):
         stamp = pd.Timestamp(value)
         if stamp.tz is None:
             return {"moment": stamp.isoformat(), "time_zone": None}
-        if re.fullmatch(ZONE, str(stamp.tz)):
+        if re.fullmatch(ZONE_PATTERN, str(stamp.tz)):
             moment = stamp.tz_convert("UTC").tz_localize(None)
             return {"moment": moment.isoformat(), "time_zone": str(stamp.tz)}
     elif isinstance(value, dt.date) and not pd.isna(value):
         return {"date": value.isoformat()}
-    elif isinstance(value, Decimal) and re.fullmatch(DECIMAL, str(value)):
+    elif isinstance(value, Decimal) and re.fullmatch(DECIMAL_PATTERN, str(value)):
         return {"decimal": str(value)}
     raise ValueError(
         f"a value of type {type(value).__name__} has no form in a file: declare the column's values as "
@@ -63,11 +65,11 @@ def write_value(value: Any) -> Any:
     )
 
 
-def value_of(plain: Any) -> Hashable:
-    """Parse JSON of the form ``VALUE``."""
+def parse_value(plain: Any) -> Hashable:
+    """Parse JSON of the form ``VALUE_FORM``."""
     if isinstance(plain, str) and not is_text(plain):
         raise ValueError(f"must have at most {LONGEST_TEXT:,} letters, and no half a character")
-    if isinstance(plain, int) and abs(plain) > MOST:
+    if isinstance(plain, int) and abs(plain) > LARGEST_INTEGER:
         raise ValueError("must be a whole number of at most 100 digits")
     if not isinstance(plain, dict):
         return plain
@@ -84,4 +86,4 @@ def value_of(plain: Any) -> Hashable:
 
 def read_value(plain: Any) -> Any:
     """Validate and parse the JSON form of a value."""
-    return read(ref("value"), plain, {"value": (VALUE, value_of)})
+    return parse_with_schema(schema_ref("value"), plain, {"value": (VALUE_FORM, parse_value)})

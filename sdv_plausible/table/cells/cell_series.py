@@ -17,25 +17,30 @@ import numpy as np
 import pandas as pd
 from pandas.api.extensions import take
 
-from sdv_plausible.table.cells.canonical_forms import ODD, plain_objects
-from sdv_plausible.table.cells.dates import within_years
-from sdv_plausible.table.cells.distinct import as_objects, distinct_values, is_arrow
+from sdv_plausible.table.cells.canonical_forms import (
+    NOT_A_VALUE,
+    as_objects,
+    distinct_values,
+    is_arrow,
+    to_builtins,
+)
+from sdv_plausible.table.cells.dates import mask_out_of_range
 
 
-def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
+def normalize_cells(frame: pd.DataFrame) -> pd.DataFrame:
     """Copy of a frame with objects of plain types and moments within the years 1 to 9999."""
     # Every input frame passes through here. Afterwards no cell has a custom class, which could end a fit. A
-    # cell that cannot be a value, such as a list, is ``ODD``: present, and outside every domain.
+    # cell that cannot be a value, such as a list, is ``NOT_A_VALUE``: present, and outside every domain.
     plain = frame
     for place, (_, column) in enumerate(frame.items()):
-        cleaned = within_years(_dense(column))
+        cleaned = mask_out_of_range(_dense(column))
         if is_arrow(column) and any(kind in str(column.dtype) for kind in ("time32", "time64")):
             cleaned = pd.Series(as_objects(column.array.__arrow_array__()), dtype=object)
         objects = cleaned.dtype.categories if isinstance(cleaned.dtype, pd.CategoricalDtype) else cleaned
         if objects.dtype == object:
             original = objects.to_numpy(dtype=object)
-            if plain_objects(original) is not original:
-                cleaned = pd.Series(plain_objects(cleaned.to_numpy(dtype=object)), dtype=object)
+            if to_builtins(original) is not original:
+                cleaned = pd.Series(to_builtins(cleaned.to_numpy(dtype=object)), dtype=object)
         if cleaned is not column:
             plain = frame.copy(deep=False) if plain is frame else plain
             plain.isetitem(place, cleaned.set_axis(frame.index))  # an array's type would be inferred again
@@ -56,18 +61,18 @@ def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(cells, index=column.index)
 
 
-def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Column with invalid cells (``ODD``) set to missing, for readers that do not handle them."""
+def mask_invalid(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Column with invalid cells (``NOT_A_VALUE``) set to missing, for readers that do not handle them."""
     if column.dtype != object:
         return column
-    odd = np.array([cell is ODD for cell in column], dtype=bool)
+    odd = np.array([cell is NOT_A_VALUE for cell in column], dtype=bool)
     return column.mask(odd) if odd.any() else column
 
 
 def as_doubles(column: pd.Series[Any]) -> np.ndarray:
     """Numbers of a column as read-only doubles, each cell read by itself; NaN where a cell is no number."""
     if column.dtype.kind in "OcUS":  # pandas would choose one parser for all texts of a column
-        return np.array([_real(cell) for cell in plain_objects(column.to_numpy(dtype=object))], dtype=float)
+        return np.array([_real(cell) for cell in to_builtins(column.to_numpy(dtype=object))], dtype=float)
     if column.dtype.kind in "mM":  # moments and durations are no numbers, as among objects
         return np.full(len(column), np.nan)
     return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
@@ -78,7 +83,7 @@ def is_number(text: str) -> bool:
     return not bool(np.isnan(as_doubles(pd.Series([text], dtype=object))[0]))
 
 
-def which_text(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
+def text_indices(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
     """Index of each cell among the given texts, -1 if it is none of them; each cell is compared by itself."""
     if not texts or column.dtype.kind in "biufcM" or column.dtype.type is Decimal:
         return np.full(len(column), -1)
@@ -88,15 +93,15 @@ def which_text(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
     return np.array([*indices, -1], dtype=np.int64)[where]
 
 
-def holds_one_of(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
+def is_any_text(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
     """Mask of cells that exactly equal one of the given texts."""
-    return which_text(column, texts) >= 0
+    return text_indices(column, texts) >= 0
 
 
-def numbers_alone(column: pd.Series[Any], texts: Sequence[str]) -> pd.Series[Any]:
+def numbers_without_texts(column: pd.Series[Any], texts: Sequence[str]) -> pd.Series[Any]:
     """Column of numbers with the declared texts set to missing; other unreadable cells stay as they are."""
     numbers = pd.Series(as_doubles(column), index=column.index)
-    neither = (numbers.isna() & column.notna()).to_numpy() & ~holds_one_of(column, texts)
+    neither = (numbers.isna() & column.notna()).to_numpy() & ~is_any_text(column, texts)
     return numbers.astype(object).where(~neither, column) if neither.any() else numbers
 
 

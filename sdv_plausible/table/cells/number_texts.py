@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sdv_plausible.table.cells.date_texts import ALONE
+from sdv_plausible.table.cells.dates import MIN_SHARE_ALONE
 
 MONEY = (
     "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "NOK",
@@ -129,7 +129,7 @@ def check_number_format(name: str, form: Any, kind: str) -> None:
         )
 
 
-def plain_text(text: str, form: str) -> str:
+def plain_number_text(text: str, form: str) -> str:
     """Return a formatted number as plain text, such as ``-1234.50``; empty if it is not in the format."""
     text, spelled = text.strip().translate(_SAME), _FORMATS[form]
     shown = _shown(text)
@@ -142,7 +142,7 @@ def plain_text(text: str, form: str) -> str:
 
 def read_number(text: str, form: str) -> float:
     """Parse a number in a format; NaN if the text does not match or exceeds a double."""
-    number = float(plain_text(text, form) or math.nan)
+    number = float(plain_number_text(text, form) or math.nan)
     return number if math.isfinite(number) else math.nan
 
 
@@ -180,7 +180,9 @@ def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str
         if not own:
             continue
         similar = {shown: count for shown, count in by_format.items() if shown.marks == place.marks}
-        if place.is_money and sum(similar.values()) > ALONE * present:  # then bare numbers count, too
+        if (
+            place.is_money and sum(similar.values()) > MIN_SHARE_ALONE * present
+        ):  # then bare numbers count, too
             similar |= {shown: count for shown, count in by_format.items() if shown.marks == ("", "")}
         form = _digits(place, similar, present)
         if any(shown.brackets and form.reads(shown) for shown in similar):
@@ -201,7 +203,7 @@ def _digits(place: NumberFormat, similar: Mapping[NumberFormat, float], present:
 
     def order(decimal: str) -> tuple[float, float, float]:
         alone = count(_THOUSANDS, (decimal,))
-        return (alone if alone > ALONE * present else 0.0, count((_OTHER[decimal],), ("",)), alone)
+        return (alone if alone > MIN_SHARE_ALONE * present else 0.0, count((_OTHER[decimal],), ("",)), alone)
 
     decimal = max(_OTHER, key=order)
     between = [mark for mark in _THOUSANDS if mark not in ("", decimal)]

@@ -59,7 +59,7 @@ class Rounding:
         """Draw grid points from the closed intervals low..high, using two uniform numbers each."""
         weights = np.array(self.weights)
         middle = low + (high - low) // 2
-        chosen = weights[np.minimum(sizes(middle), len(weights) - 1)]
+        chosen = weights[np.minimum(size_classes(middle), len(weights) - 1)]
         zero = (low <= 0) & (high >= 0)  # 0 is a multiple of every step, and no evidence of rounding
         multiples = [high // step - (low - 1) // step - (zero if step > 1 else 0) for step in self.steps]
         fits = np.stack(multiples, axis=1) > 0
@@ -73,12 +73,12 @@ class Rounding:
         return np.clip(drawn, low, high)  # a share near 0 may select a step that does not fit
 
 
-def sizes(points: np.ndarray) -> np.ndarray:
+def size_classes(points: np.ndarray) -> np.ndarray:
     """Size class of each point: its number of digits minus one, at most ``SIZES`` - 1."""
     return np.searchsorted(10 ** np.arange(1, SIZES), np.abs(points), side="right")
 
 
-def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
+def step_classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
     """Index of the largest step that divides each point; all steps divide 0."""
     indices = np.zeros(len(points), dtype=np.int64)
     for number, step in enumerate(steps):
@@ -86,7 +86,7 @@ def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
     return indices
 
 
-def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
+def estimate_rounding(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
     """Estimate shares from noisy counts of points by size and step, shape (sizes, steps). Post-processing."""
     # Values rounded to a step include multiples of larger steps. A larger step gets a share only where its
     # points exceed what smaller steps explain, and exceed the noise. A size class without a clear signal

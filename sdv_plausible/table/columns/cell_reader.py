@@ -19,11 +19,17 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.cells.canonical_forms import canonical, has_form
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_values, is_storable
 from sdv_plausible.table.cells.cell_series import as_doubles
-from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, is_date, read_date, write_date
-from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.dates import (
+    DIGIT_FORMATS,
+    as_nanoseconds,
+    detect_date_format,
+    is_date,
+    matches_date_format,
+    read_date,
+    write_date,
+)
 from sdv_plausible.table.cells.number_texts import (
     NUMBER_KINDS,
     main_number_format,
@@ -37,9 +43,12 @@ TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
 _CACHE_SIZE = 1 << 14  # parsed texts cached per column
 FIRST_YEAR = 1000  # earlier years are written with fewer digits
-CODE, PHONE = "0123", "+123"  # kinds of non-canonical number texts
-UPPER = "TRUE"  # kind of upper-case booleans
-FINER = ("1234.50", "1234.25")  # kinds of fractions of two or more digits: ending in zero, and others
+CODE_KIND, PHONE_KIND = "0123", "+123"  # kinds of non-canonical number texts
+UPPER_BOOLEAN_KIND = "TRUE"  # kind of upper-case booleans
+FRACTION_KINDS = (
+    "1234.50",
+    "1234.25",
+)  # kinds of fractions of two or more digits: ending in zero, and others
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 _FRACTION = re.compile(r"-?[0-9]+\.[0-9]+([0-9])")
 _NO_DATE = np.iinfo(np.int64).min
@@ -173,49 +182,49 @@ def _fold(text: str) -> str:
     return text.strip().casefold()
 
 
-PLAIN = Spelling()
+PLAIN_SPELLING = Spelling()
 
 
-def kind_of(text: str, spelling: Spelling) -> str:
+def cell_kind(text: str, spelling: Spelling) -> str:
     """Kind of a cell, from its own text alone."""
     stripped = text.strip()
     if spelling.is_missing(text):
         return "missing"
     if stripped.casefold() in ("true", "false"):
-        return UPPER if stripped.isupper() else "truth"
+        return UPPER_BOOLEAN_KIND if stripped.isupper() else "truth"
     is_number = not math.isnan(spelling.number(text))
     if is_number and (code := _code(stripped)):
         return code
     kind = number_kind(stripped)
     if kind == "1234.5" and (fraction := _FRACTION.fullmatch(stripped)):
-        kind = FINER[0] if fraction[1] == "0" else FINER[1]
+        kind = FRACTION_KINDS[0] if fraction[1] == "0" else FRACTION_KINDS[1]
     if is_number:
-        return next((form for form in DIGITS if fits(stripped, form)), kind or "number")
-    return form_of(stripped) or kind or "text"
+        return next((form for form in DIGIT_FORMATS if matches_date_format(stripped, form)), kind or "number")
+    return detect_date_format(stripped) or kind or "text"
 
 
 def _code(number: str) -> str | None:
     """Kind of a number text with leading zeros, a plus sign or too many digits; None if it is canonical."""
     if number.startswith("+"):
-        return PHONE
+        return PHONE_KIND
     digits = number.removeprefix("-")
     too_long = digits.isascii() and digits.isdigit() and int(float(digits)) != int(digits)
-    return CODE if too_long or _LEADING_ZERO.match(number) else None
+    return CODE_KIND if too_long or _LEADING_ZERO.match(number) else None
 
 
 @lru_cache(maxsize=8)
-def plain_numbers(spelling: Spelling) -> frozenset[str]:
+def plain_number_kinds(spelling: Spelling) -> frozenset[str]:
     """Kinds of cells that are numbers in the table's own spelling."""
-    kinds = {kind for kind in (*NUMBER_KINDS, *FINER) if not math.isnan(spelling.number(kind))}
+    kinds = {kind for kind in (*NUMBER_KINDS, *FRACTION_KINDS) if not math.isnan(spelling.number(kind))}
     return frozenset({"number", *kinds})
 
 
-def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
+def detect_number_format(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
     """Number format of a column (None: the table's), and how many cells it parses, from counts per kind."""
     numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
-    numbers["number"] += sum(counts.get(form, 0) for form in DIGITS)
-    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FINER)
-    plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
+    numbers["number"] += sum(counts.get(form, 0) for form in DIGIT_FORMATS)
+    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FRACTION_KINDS)
+    plain = sum(numbers[kind] for kind in numbers if kind in plain_number_kinds(spelling))
     present = sum(count for kind, count in counts.items() if kind != "missing")
     form, parsed = main_number_format(numbers, present)
     return (form, parsed) if parsed > plain else (None, plain)
@@ -345,7 +354,7 @@ class CellReader:
 # --- cells of data frames -------------------------------------------------------------------------
 
 
-def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+def reparse_columns(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
     """Parse columns of a frame as if read from a file: each cell becomes text, then a value."""
     result = frame.copy(deep=False)
     for name in (name for name in types if name in frame):
@@ -355,9 +364,9 @@ def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: S
             continue
         where, forms = distinct_values(frame[name])
         reader = CellReader(types[name], spelling)
-        present = [i for i, form in enumerate(forms) if has_form(form)]
+        present = [i for i, form in enumerate(forms) if is_storable(form)]
         form, number_format = types[name].datetime_format, types[name].number_format
-        parsed = reader.read([text_of(forms[i], spelling, form, number_format) for i in present])
+        parsed = reader.read([cell_text(forms[i], spelling, form, number_format) for i in present])
         nothing = np.nan if types[name].is_number else None
         values = np.full(len(forms) + 1, nothing, dtype=parsed.dtype)  # the last is missing
         values[present] = parsed
@@ -365,7 +374,7 @@ def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: S
     return result
 
 
-def text_of(
+def cell_text(
     cell: Hashable, spelling: Spelling, form: str | None = None, number_format: str | None = None
 ) -> str:
     """The text that a CSV file would hold for a cell in canonical form.

@@ -12,29 +12,37 @@ from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
-from sdv_plausible.table.cells.cell_documents import DATES, VALUE, ZONE_FORM, value_of
+from sdv_plausible.table.cells.cell_documents import DATE_FORMS, VALUE_FORM, ZONE_FORM, parse_value
 from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import DATE_FORMAT_RULE, is_date_format, resolution_step
 from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
-from sdv_plausible.utils.json_schema import LARGEST, Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.utils.json_schema import (
+    MAX_FLOAT,
+    Schema,
+    SharedSchemas,
+    array_schema,
+    nullable,
+    object_schema,
+    schema_ref,
+)
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
 Provenance = Literal["declared", "private", "inferred", "edited"]
 CATEGORIES = ("categorical", "ordinal", "boolean")
 MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
-MOST_DIGITS = 15  # after the point: doubles hold no more
+MAX_DECIMALS = 15  # after the point: doubles hold no more
 DATE_FORMAT = r"^([^%]|%[-#_^0]?[A-Za-z%]){1,200}$"  # directives of one letter, no widths
 _MOST_STEPS = 100  # rounding steps, and size classes
 _INT64 = 2**63 - 1
 
-_NUMBER: Form = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
-_END: Form = {"anyOf": [_NUMBER, {"type": "string"}, *DATES]}
-SHARED: Shared = {
-    "value": (VALUE, value_of),
+_NUMBER: Schema = {"type": "number", "minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}
+_END: Schema = {"anyOf": [_NUMBER, {"type": "string"}, *DATE_FORMS]}
+SHARED: SharedSchemas = {
+    "value": (VALUE_FORM, parse_value),
     "number": (_NUMBER, lambda plain: plain),
-    "end": (_END, lambda plain: value_of(plain) if isinstance(plain, dict) else plain),
+    "end": (_END, lambda plain: parse_value(plain) if isinstance(plain, dict) else plain),
 }
 """Forms that other forms reference."""
 
@@ -47,13 +55,13 @@ class SpecWord:
     # origin of the declaration. Words of SDV that describe no value set have "nothing".
     about: Literal["type", "values", "form", "origin", "nothing"]
     meaning: str  # one line
-    form: Form  # JSON schema of the value; null means not declared
+    form: Schema  # JSON schema of the value; null means not declared
     rule: str = ""  # the form as a phrase: "must be ..."
     left_out: str = ""  # the default
     suits: tuple[str, ...] = ()  # applicable sdtypes; empty: all
-    narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)  # form and rule per sdtype
+    narrower: Mapping[str, tuple[Schema, str]] = field(default_factory=dict)  # form and rule per sdtype
     holds: Callable[[Any], bool] = lambda _: True  # check beyond the form
-    holds_of: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)  # check per sdtype
+    holds_for: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)  # check per sdtype
     title: str = ""  # label on the review page; empty: no field there
 
     @property
@@ -61,19 +69,19 @@ class SpecWord:
         """Meaning and default, as sentences."""
         return f"{self.meaning}; left out: {self.left_out}." if self.left_out else f"{self.meaning}."
 
-    def goes_with(self, sdtype: Any) -> bool:
+    def applies_to(self, sdtype: Any) -> bool:
         """Whether the word applies to columns of an sdtype."""
         known = sdtype in MODELLED_SDTYPES or self.about == "form"
         return self.about in ("type", "origin") or not (known and self.suits) or sdtype in self.suits
 
 
-_FLAG: Form = {"type": "boolean"}
-_COUNT: Form = {"type": "integer", "minimum": 1}
+_FLAG: Schema = {"type": "boolean"}
+_COUNT: Schema = {"type": "integer", "minimum": 1}
 MOST_BINS = 1_000_000  # more do not fit in memory with their probabilities
-_BINS: Form = {**_COUNT, "maximum": MOST_BINS}
+_BINS: Schema = {**_COUNT, "maximum": MOST_BINS}
 _VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
-_CODES = list_of({"type": "integer", "minimum": 0, "maximum": _INT64})
-_AS_NUMBERS = {"numerical": (ref("number"), "of sdtype 'numerical' must be a finite number")}
+_CODES = array_schema({"type": "integer", "minimum": 0, "maximum": _INT64})
+_AS_NUMBERS = {"numerical": (schema_ref("number"), "of sdtype 'numerical' must be a finite number")}
 _UNUSED = SpecWord(about="nothing", meaning="A word of SDV's metadata without meaning here", form={})
 WORDS: dict[str, SpecWord] = {
     "sdtype": SpecWord(
@@ -85,21 +93,21 @@ WORDS: dict[str, SpecWord] = {
     "range_values": SpecWord(
         about="values", title="Values", suits=_VALUES, meaning="All values; null: some are missing",
         rule="a list of values, such as ['f', 'm']; values must be distinct",
-        form=list_of({"anyOf": [ref("value"), {"type": "null"}]}, uniqueItems=True),
+        form=array_schema({"anyOf": [schema_ref("value"), {"type": "null"}]}, uniqueItems=True),
     ),
     "range_min": SpecWord(
         about="values", title="Smallest", suits=_RANGE, narrower=_AS_NUMBERS,
-        rule="a finite number or a date", form=ref("end"),
+        rule="a finite number or a date", form=schema_ref("end"),
         meaning="Smallest value: a number, or a date in the column's format",
     ),
     "range_max": SpecWord(
         about="values", title="Largest", suits=_RANGE, narrower=_AS_NUMBERS, rule="a finite number or a date",
-        meaning="Largest value", form=ref("end"),
+        meaning="Largest value", form=schema_ref("end"),
     ),
     "decimal_places": SpecWord(
         about="values", title="Digits after the point", suits=_NUMBERS, meaning="0: whole numbers",
-        left_out="learned", rule=f"a whole number from 0 to {MOST_DIGITS}, or left out for all digits",
-        form={"type": "integer", "minimum": 0, "maximum": MOST_DIGITS},
+        left_out="learned", rule=f"a whole number from 0 to {MAX_DECIMALS}, or left out for all digits",
+        form={"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS},
     ),
     "datetime_format": SpecWord(
         about="type", title="Format of dates", suits=("datetime",),
@@ -117,7 +125,7 @@ WORDS: dict[str, SpecWord] = {
         about="values", title="Bins", suits=_RANGE, left_out="learned inside a wide range",
         meaning="A number of equal bins, or of numbers increasing edges, such as 0, 18, 65, 120",
         rule="a whole number of equal bins, at most a million, or a list of at least two increasing edges",
-        form={"anyOf": [_BINS, list_of(ref("number"), minItems=2)]},
+        form={"anyOf": [_BINS, array_schema(schema_ref("number"), minItems=2)]},
         narrower={"datetime": (_BINS, "of dates must be a whole number up to a million, or left out")},
         holds=lambda bins: not isinstance(bins, list) or all(a < b for a, b in pairwise(bins)),
     ),
@@ -126,12 +134,12 @@ WORDS: dict[str, SpecWord] = {
         meaning="Codes with a meaning of their own, such as 9999, of dates texts such as 9999-12-31: they "
         "stay single, also beside the range",
         rule="a list of distinct finite numbers, and of texts that write no number",
-        form=list_of({"anyOf": [ref("number"), {"type": "string"}]}, uniqueItems=True),
+        form=array_schema({"anyOf": [schema_ref("number"), {"type": "string"}]}, uniqueItems=True),
         narrower={"datetime": (
-            list_of({"type": "string"}, uniqueItems=True),
+            array_schema({"type": "string"}, uniqueItems=True),
             "of dates must be a list of distinct texts in the column's format, such as ['9999-12-31']",
         )},
-        holds_of={"numerical": lambda values: not any(isinstance(v, str) and is_number(v) for v in values)},
+        holds_for={"numerical": lambda values: not any(isinstance(v, str) and is_number(v) for v in values)},
     ),
     "range_is_nullable": SpecWord(
         about="values", title="Missing cells", suits=MODELLED_SDTYPES, rule="true or false", form=_FLAG,
@@ -141,7 +149,7 @@ WORDS: dict[str, SpecWord] = {
         about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
         meaning="Steps that people round to, each a multiple of the one before, such as 5, 15, 60",
         rule="a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
-        form=list_of({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
+        form=array_schema({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
         holds=lambda steps: all(a < b and b % a == 0 for a, b in pairwise(steps)),
     ),
     "resolution": SpecWord(
@@ -150,7 +158,7 @@ WORDS: dict[str, SpecWord] = {
         "such as 15min",
         rule="a number above 0, or of dates 'D', 'h', 'min', 's' or a part of a day such as '15min'",
         form={"anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST},
+            {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_FLOAT},
             {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(D|h|min|s)$"},
         ]},
         narrower={
@@ -181,7 +189,9 @@ WORDS: dict[str, SpecWord] = {
         "of a value name its group",
         rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
         "number from 1 on: so many first letters name the group",
-        form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": list_of(ref("value"))}]},
+        form={
+            "anyOf": [_COUNT, {"type": "object", "additionalProperties": array_schema(schema_ref("value"))}]
+        },
     ),
     "source": SpecWord(
         about="origin", title="Public source",
@@ -216,7 +226,7 @@ def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
     return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
 
 
-def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def type_words_by_column(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """The type words of each column, without words that may depend on the rows."""
     return {
         name: {word: value for word, value in words.items() if word in TYPE_WORDS}
@@ -224,50 +234,50 @@ def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, A
     }
 
 
-ATTRIBUTE: dict[str, Form] = {
+ATTRIBUTE: dict[str, Schema] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     "kind": {"enum": list(get_args(Kind))},
-    "values": list_of(
-        ref("value"),
+    "values": array_schema(
+        schema_ref("value"),
         description="Categorical and ordinal: the value of each code, in code order. Integer, float and "
         "datetime: texts beside the numbers or dates, whose codes follow those of the bins.",
     ),
-    "lower": list_of(
-        ref("number"),
+    "lower": array_schema(
+        schema_ref("number"),
         description="Numbers and dates (nanoseconds since 1970 UTC): lower ends of the bins, one code each.",
     ),
-    "upper": list_of(ref("number"), description="Upper ends, inside the bins."),
+    "upper": array_schema(schema_ref("number"), description="Upper ends, inside the bins."),
     "nullable": {**_FLAG, "description": "Whether missing is a value: then it is the last code."},
-    "decimals": or_null({"type": "integer", "minimum": 0, "maximum": MOST_DIGITS}),
+    "decimals": nullable({"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS}),
     "unit": {
         "type": "integer", "minimum": 1, "maximum": _INT64,
         "description": "Dates: granularity in nanoseconds.",
     },
-    "time_zone": or_null(ZONE_FORM),
-    "datetime_format": or_null({"type": "string", "pattern": DATE_FORMAT, "maxLength": 200}),
-    "rounding": or_null(object_of(
+    "time_zone": nullable(ZONE_FORM),
+    "datetime_format": nullable({"type": "string", "pattern": DATE_FORMAT, "maxLength": 200}),
+    "rounding": nullable(object_schema(
         {
-            "steps": list_of(
+            "steps": array_schema(
                 _COUNT, maxItems=_MOST_STEPS,
                 description="Increasing from 1; a point belongs to the largest that divides it.",
             ),
-            "weights": list_of(
-                list_of({**_NUMBER, "minimum": 0}, maxItems=_MOST_STEPS), maxItems=_MOST_STEPS,
+            "weights": array_schema(
+                array_schema({**_NUMBER, "minimum": 0}, maxItems=_MOST_STEPS), maxItems=_MOST_STEPS,
                 description="For points of 1, 2, ... digits the share of each step.",
             ),
         },
         description="How round values inside a bin are; null: all alike.",
     )),
-    "buckets": or_null(_CODES),
+    "buckets": nullable(_CODES),
     "groups": {
-        **or_null(_CODES), "description": "Categories: group of every value, as declared; left out: none.",
+        **nullable(_CODES), "description": "Categories: group of every value, as declared; left out: none.",
     },
     "counts": {
-        **or_null(_CODES),
+        **nullable(_CODES),
         "description": "Learned categories: noisy numbers of rows with each value, and last of those with "
         "another one, which get these in proportion; left out: none.",
     },
-    "number_format": or_null({
+    "number_format": nullable({
         "type": "string", "pattern": NUMBER_FORMAT,
         "description": "Numbers that are written as text: how 1234.5 is; left out: plain numbers.",
     }),
@@ -278,11 +288,11 @@ ATTRIBUTE: dict[str, Form] = {
     },
 }  # fmt: skip
 """All entries of a finished column."""
-SELDOM = ("groups", "counts", "number_format")
+OPTIONAL_ENTRIES = ("groups", "counts", "number_format")
 """Optional entries, omitted when empty; older files lack them."""
 
 
-def attribute_form(*required: str) -> Form:
+def attribute_form(*required: str) -> Schema:
     """Form of a finished column with the given required entries."""
     optional = set(ATTRIBUTE) - set(required)
-    return object_of(ATTRIBUTE, optional, description="What one modelled column may hold.")
+    return object_schema(ATTRIBUTE, optional, description="What one modelled column may hold.")

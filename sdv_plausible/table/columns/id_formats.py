@@ -12,9 +12,9 @@ if sys.version_info >= (3, 11):
 else:
     import sre_parse as _parser
 
-LONGEST_PATTERN, MOST_PARTS, MOST_TEXTS = 200, 100_000, 10**300
+LONGEST_PATTERN, MAX_PARTS, MAX_IDS = 200, 100_000, 10**300
 ID_FORMAT = (
-    f"a regular expression of at most {LONGEST_PATTERN} letters, and {MOST_PARTS:,} parts: SDV holds n of "
+    f"a regular expression of at most {LONGEST_PATTERN} letters, and {MAX_PARTS:,} parts: SDV holds n of "
     "them for [a-z]{n}, and 1 + 2 + ... + n for [a-z]{1,n}. It makes texts of letters, sets, groups and what "
     "repeats one of them, and of no [^a], ab|cd, a+?, a{0}, (?:ab){2} or look-around; try [A-Z0-9]{8}"
 )
@@ -26,7 +26,7 @@ _MOST_DIGITS = 18  # any whole number of 18 digits fits 64 bits
 def is_id_format(form: Any) -> bool:
     """Whether SDV can generate ids from a pattern in bounded time and memory."""
     try:
-        return is_short_format(form) and 0 < _texts(_parser.parse(form)) <= MOST_TEXTS and bool(form.encode())
+        return is_short_format(form) and 0 < _texts(_parser.parse(form)) <= MAX_IDS and bool(form.encode())
     except (LookupError, ValueError):
         return False
 
@@ -36,7 +36,7 @@ def is_short_format(form: Any) -> bool:
     if not isinstance(form, str) or len(form) > LONGEST_PATTERN:
         return False
     try:
-        return _count_generators(_parser.parse(form)) <= MOST_PARTS
+        return _count_generators(_parser.parse(form)) <= MAX_PARTS
     except (re.error, OverflowError, RecursionError):
         return False
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.columns.domain import SCHEMA, Domain
-from sdv_plausible.table.declared.declarations import domain_document, looked_at, says_written
+from sdv_plausible.table.declared.declarations import as_domain_file, uses_metadata_values, with_access_record
 from sdv_plausible.table.declared.domain_file import SCHEMA as FILE_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file, read_json
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.utils.atomic_files import locked
 
 NO_FILE = (
@@ -23,7 +23,7 @@ NO_FILE = (
 )
 
 
-def record_look(
+def record_access(
     path: str | Path, names: Collection[str], rules: Collection[str] | None = None
 ) -> tuple[str, ...]:
     """Record that columns are compared with the rows, before the result is shown; return the new columns.
@@ -35,7 +35,7 @@ def record_look(
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         with locked(Path(path).resolve()):
             domain = Domain.load(path)
-            new_domain = looked_at(domain, names, rules)
+            new_domain = with_access_record(domain, names, rules)
             new_domain.save(path)
         return tuple(name for name in new_domain.looked if name not in domain.looked)
     old = read_domain_file(path)
@@ -48,7 +48,7 @@ def record_look(
     return tuple(name for name in new.looked if name not in old.looked)
 
 
-def with_looks(
+def with_access_records(
     file: DomainFile, replaced: str | Path, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
     """The file with the access records of the one it replaces, and the columns of these records."""
@@ -65,10 +65,10 @@ def with_looks(
             f"{replaced} cannot be read as a domain file, and may hold a record of looks at the rows: mend "
             "it, or remove it yourself"
         )
-    return with_earlier(file, domain_document(replaced), names)
+    return with_earlier_records(file, as_domain_file(replaced), names)
 
 
-def with_earlier(
+def with_earlier_records(
     file: DomainFile, earlier: DomainFile, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
     """The file with the access records of an earlier file, and the columns of these records."""
@@ -81,22 +81,22 @@ def replace_file(
     path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
 ) -> list[str]:
     """Write a domain file; keep the access records of the file it replaces and return their columns."""
-    # ``names`` as for :func:`with_looks`. ``learned``: declarations of the columns learned for this file.
+    # ``names`` as for :func:`with_access_records`; ``learned``: declarations learned for this file.
     path = Path(path)
     with locked(path.resolve()) if path.exists() else nullcontext():
-        merged, recorded = with_looks(file, path, names)
+        merged, recorded = with_access_records(file, path, names)
         merged.paid_for(learned).save(path)
     return recorded
 
 
-def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+def log_access(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Record an access, and return the messages for the user."""
     # Record it whatever the result: "everything fits" is information about the rows, too. Otherwise a user
     # could narrow a range until its end is one person's value.
     if not names and rules is None:
         return []
-    record_look(path, names, rules)
-    file = domain_document(Path(path))
+    record_access(path, names, rules)
+    file = as_domain_file(Path(path))
     accessed = ", ".join(name for name in file.looked if name in names)
     messages = []
     if accessed:
@@ -126,8 +126,10 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     return messages
 
 
-def told_of_look(domain: Any, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+def log_access_of_domain(
+    domain: Any, names: Collection[str], rules: Collection[str] | None = None
+) -> list[str]:
     """Record an access in the file that ``domain`` names, if any; return the messages for the user."""
-    if isinstance(domain, (str, os.PathLike)) and not says_written(domain):
-        return note_look(Path(domain), names, rules)
+    if isinstance(domain, (str, os.PathLike)) and not uses_metadata_values(domain):
+        return log_access(Path(domain), names, rules)
     return [NO_FILE.format(", ".join(sorted(names)))] if names else []

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from sdv_plausible.table.cells.dates import DIGIT_FORMATS, FORMATS, read_date, write_date
+from sdv_plausible.table.cells.number_texts import plain_number_text
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, Spelling, cell_kind, detect_number_format
+from sdv_plausible.table.columns.column_document import MAX_DECIMALS
 from sdv_plausible.table.declared.domain_file import is_blank, read_json
-from sdv_plausible.table.declared.spec_words import check_words
-from sdv_plausible.utils.input_files import text_of
-from sdv_plausible.utils.printable import visible
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    VALUE_WORDS,
+    check_spec,
+    declared_attribute,
+)
+from sdv_plausible.utils.entry_points import extension, extension_names
+from sdv_plausible.utils.file_paths import check_regular_file, read_text_file
+from sdv_plausible.utils.text_output import escape_controls
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _EXACT = 2**53  # doubles represent all integers up to here
@@ -35,7 +49,7 @@ class Codebook:
     def lines(self) -> list[str]:
         """The messages, one per line."""
         lines = (text if name is None else f"{name}: {text}" for name, text in self.messages)
-        return [visible(line, keep="") for line in lines]
+        return [escape_controls(line, keep="") for line in lines]
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The code book for a table with these columns, with the table's name of the last one."""
@@ -48,7 +62,7 @@ class Codebook:
         message = (names[-1], f"the last column is taken for the code book's {self.last_column!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
-    def citing(self, source: str) -> Codebook:
+    def with_source(self, source: str) -> Codebook:
         """The code book with ``source`` in every declaration that is not blank."""
         cited = {
             name: declaration if is_blank(declaration) else {**declaration, "source": source}
@@ -127,7 +141,7 @@ def numerical_declaration(
     numbers = [value for code in codes if (value := parse_number(code)) is not None]
     special = [*numbers, *(code for code in codes if parse_number(code) is None)]
     try:
-        check_words(name, {**declaration, "special_values": special})
+        check_spec(name, {**declaration, "special_values": special})
     except ValueError:
         special = numbers
         messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
@@ -157,7 +171,7 @@ def labelled_declaration(
 def read_text(path: Path, what: str) -> str:
     """Text of a UTF-8 file."""
     try:
-        return text_of(path, encoding="utf-8-sig")
+        return read_text_file(path, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}: line {line} is not UTF-8: save this {what} in that encoding") from None
@@ -166,3 +180,135 @@ def read_text(path: Path, what: str) -> str:
 def read_document(path: Path) -> Any:
     """A JSON document."""
     return read_json(path, "code book", "in a form that is read")
+
+
+MOST_VALUES = 1000  # largest number of values of a category; longer lists are names or ids
+WARNING = (
+    "A published table is one that everybody may see. A table that is confidential, also an older one of the "
+    "same survey, is not: what is read off it costs the people in it their own claim."
+)
+
+
+def declarations_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN_SPELLING) -> Codebook:
+    """Declarations from a published table of text, with None for missing. Must not be confidential."""
+    columns: dict[str, Mapping[str, Any]] = {}
+    messages = []
+    for name in table.columns:
+        cells = [str(value) for value in table[name].dropna()]
+        declaration = _words(cells, spelling)
+        if declaration is None:
+            content = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
+            messages.append((name, f"{content}: is it an id?"))
+            columns[str(name)] = {"sdtype": None}
+        else:
+            columns[str(name)] = {**declaration, "range_is_nullable": len(cells) < len(table)}
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
+    values = list(dict.fromkeys(cells))
+    if not values:
+        return None
+    kinds = Counter(cell_kind(value, spelling) for value in values)
+    if kinds.keys() == {"truth"}:
+        return {"sdtype": "boolean", "range_values": [False, True]}
+    value_format, numbers = detect_number_format(kinds, spelling)
+    if numbers == len(values) > max(kinds[value_format] for value_format in DIGIT_FORMATS):
+        if value_format is None:
+            return _numbers([spelling.plain(value).removeprefix("+") for value in values])
+        return {
+            **_numbers([plain_number_text(value, value_format) for value in values]),
+            "number_format": value_format,
+        }
+    for value_format in kinds.keys() & {*FORMATS}:  # at most one is the format of all values
+        if dates := _dates(values, value_format):
+            ends = {"range_min": dates[0], "range_max": dates[-1]}
+            return {"sdtype": "datetime", "datetime_format": value_format, **ends}
+    return categorical_declaration(sorted(parse_codes(values))) if len(values) <= MOST_VALUES else None
+
+
+def _numbers(texts: Sequence[str]) -> dict[str, Any]:
+    values = [value for text in texts if (value := parse_number(text)) is not None]
+    declaration: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
+    if not any("e" in text.casefold() for text in texts):
+        digits = max(len(text.partition(".")[2]) for text in texts)
+        declaration["decimal_places"] = min(digits, MAX_DECIMALS)
+    return declaration
+
+
+def _dates(texts: Sequence[str], date_format: str) -> list[str]:
+    """The texts in chronological order; empty unless all match the format exactly."""
+    with suppress(ValueError):
+        dates = {text.strip(): read_date(text.strip(), date_format) for text in texts}
+        if all(write_date(moment, date_format) == text for text, moment in dates.items()):
+            return sorted(dates, key=dates.__getitem__)
+    return []
+
+
+CODEBOOK_FORMATS = extension_names("codebook")
+"""Formats of code books that installed packages read."""
+
+
+def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
+    """Read the declarations of a code book, citing the file's name as source.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or has another format. One line with the file, the place and the way out.
+    """
+    path = Path(path)
+    if form is not None and form not in CODEBOOK_FORMATS:
+        raise ValueError(f"format ({form!r}) must be one of {', '.join(CODEBOOK_FORMATS)}")
+    try:
+        form = form or _form(path)
+        check_regular_file(path)
+        return _usable(_reader(form).read(path)).with_source(path.name)
+    except RecursionError:
+        raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
+    except ValueError as error:  # add the file to errors about a column or cell
+        text = escape_controls(" ".join(str(error).split()), keep="")
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from error
+
+
+def _usable(codebook: Codebook) -> Codebook:
+    """The code book as a fit accepts it; raises ValueError for contradictory declarations."""
+    columns: dict[str, Mapping[str, Any]] = {}
+    messages = list(codebook.messages)
+    for name, declaration in codebook.columns.items():
+        usable, sdtype = with_unknown_decimals(declaration), declaration.get("sdtype")
+        if sdtype in MODELLED_SDTYPES:
+            declared_attribute(name, usable)
+        elif sdtype is not None and (unused := [key for key in usable if key in VALUE_WORDS]):
+            usable = {key: value for key, value in usable.items() if key not in unused}
+            messages.append(
+                (name, f"of type {sdtype!r}, which is invented anew: {', '.join(unused)} not used")
+            )
+        columns[name] = usable
+    return replace(codebook, columns=columns, messages=tuple(messages))
+
+
+def _reader(form: str) -> CodebookReader:
+    reader: CodebookReader = extension("codebook", form)
+    return reader
+
+
+def _form(path: Path) -> str:
+    """Format of a file by its extension, or by its content for JSON."""
+    ending = path.suffix.lower()
+    forms = [form for form in CODEBOOK_FORMATS if ending in _reader(form).endings]
+    if not forms:
+        endings = dict.fromkeys(ending for form in CODEBOOK_FORMATS for ending in _reader(form).endings)
+        raise ValueError(
+            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(endings)}; or "
+            f"say which it is: {', '.join(CODEBOOK_FORMATS)}"
+        )
+    if len(forms) > 1:
+        document = read_document(path)
+        fitting = [form for form in forms if (test := _reader(form).recognizes) and test(document)]
+        if not fitting:
+            raise ValueError(
+                f"{path} has the form of no code book that is read: {', '.join(forms)}; say which it is"
+            )
+        return fitting[0]
+    return forms[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,22 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, type_words
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.declared.declarations import explicit_domain_file, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     MODELLED_SDTYPES,
     check_agreement,
     check_keys,
     check_names,
-    check_words,
-    is_invented,
+    check_spec,
+    declared_attribute,
+    gets_placeholders,
+    implied_sdtype,
+    partial_declaration_of,
     sdtype_of,
 )
-from sdv_plausible.table.declared.specifications import declared_attribute, stated_of, told_sdtype
 
-STATED = "_stated_types"
+DECLARED_TYPES = "_stated_types"
 """Attribute of metadata made from declarations: the original type keys of its columns. Not saved to files."""
 _RELEASED = (
     "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
@@ -38,14 +41,11 @@ def column_types(
     # ``domain`` as for the synthesizer, or types by column name. From metadata, only semantic types and date
     # formats are used, unless ``domain="written"``.
     metadata_specs: Mapping[str, Mapping[str, Any]] = metadata_columns(metadata)
-    file = given_file(domain)
-    declared = metadata_specs if says_written(domain) else {} if file is None else file.declarations()
+    file = explicit_domain_file(domain)
+    declared = metadata_specs if uses_metadata_values(domain) else {} if file is None else file.declarations()
     names = dict.fromkeys([*metadata_specs, *declared, *([] if person is None else [person])])
     if person is not None:
-        metadata_specs = {
-            **metadata_specs,
-            person: person_words(person, metadata_specs.get(person), declared),
-        }
+        metadata_specs = {**metadata_specs, person: person_spec(person, metadata_specs.get(person), declared)}
     return {name: _column_type(name, declared.get(name, {}), metadata_specs.get(name, {})) for name in names}
 
 
@@ -54,9 +54,9 @@ def types_of_unknown_origin(metadata: Any, domain: Any = None, person: str | Non
     # SDV's metadata does not record its origin, so it may have been detected in the rows. Columns of
     # ``metadata_of`` come from declarations, unless they were changed since.
     table, columns = _table_and_columns(metadata)
-    if not columns or says_written(domain):
+    if not columns or uses_metadata_values(domain):
         return ()
-    file, original_types = given_file(domain), getattr(metadata, STATED, None)
+    file, original_types = explicit_domain_file(domain), getattr(metadata, DECLARED_TYPES, None)
     declared = {} if file is None else file.declarations()
     undeclared = {
         name
@@ -74,7 +74,7 @@ def _declared_type(
     name: str, spec: Any, declared: Mapping[str, Any], person: str | None
 ) -> ColumnType | None:
     """Type of a column from declarations alone, or None."""
-    metadata_spec = person_words(name, None, declared) if name == person else {}
+    metadata_spec = person_spec(name, None, declared) if name == person else {}
     try:
         return None if spec is None and not metadata_spec else _column_type(name, spec or {}, metadata_spec)
     except ValueError:  # such as dates whose format is in the metadata only
@@ -97,17 +97,17 @@ def _key_columns(table: Mapping[Any, Any]) -> set[str]:
     return {name for key in keys for name in ([key] if isinstance(key, str) else key or ())}
 
 
-def person_words(
+def person_spec(
     person: str, metadata_spec: Mapping[str, Any] | None, declared: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Declaration of the person column: an id, which is never modelled."""
     # A modelled type in metadata may have been detected and is ignored; a declared one is an error.
     declaration = declared.get(person, {})
     has_values = not isinstance(declaration, Mapping) or "kind" in declaration
-    if has_values or (declaration.get("sdtype") or told_sdtype(declaration)) in MODELLED_SDTYPES:
+    if has_values or (declaration.get("sdtype") or implied_sdtype(declaration)) in MODELLED_SDTYPES:
         rule = "says whose a row is, so that it is an id and never modelled, and is declared as modelled"
         raise Refused("person", person, rule, 'give it "sdtype": "id" there, or leave it out')
-    return metadata_spec if metadata_spec and is_invented(metadata_spec) else {"sdtype": "id"}
+    return metadata_spec if metadata_spec and gets_placeholders(metadata_spec) else {"sdtype": "id"}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
@@ -115,7 +115,7 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
     for name, spec in columns.items():
-        check_words(name, {"regex_format": spec.get("regex_format")})
+        check_spec(name, {"regex_format": spec.get("regex_format")})
     return {name: dict(spec) for name, spec in columns.items()}
 
 
@@ -174,17 +174,41 @@ def _column_type(name: str, declared: Any, metadata_spec: Mapping[str, Any]) -> 
     if declared is not metadata_spec:
         check_keys(name, declared)
     spec = {"datetime_format": date_format, **declared}
-    spec["sdtype"] = declared.get("sdtype") or metadata_spec.get("sdtype") or told_sdtype(declared)
-    check_words(name, spec)
+    spec["sdtype"] = declared.get("sdtype") or metadata_spec.get("sdtype") or implied_sdtype(declared)
+    check_spec(name, spec)
     if spec["sdtype"] is None:
         raise ValueError(
             f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', "
             "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
-    partial = None if attribute else stated_of(name, spec)
+    partial = None if attribute else partial_declaration_of(name, spec)
     values = attribute.values if attribute else partial.texts if partial else ()
     declaration: dict[str, Any] = {
         key: spec.get(key, metadata_spec.get(key)) for key in (*TYPE_WORDS, "number_format")
     }
     return ColumnType(name=name, values=values, **declaration)
+
+
+SDTYPES = {
+    "ip": "ipv4_address", "ssn": "ssn", "iban": "iban", "email": "email", "mail": "email",
+    "phone": "phone_number", "telephone": "phone_number", "fax": "phone_number", "surname": "last_name",
+    "forename": "first_name", "firstname": "first_name", "lastname": "last_name", "fullname": "name",
+    "username": "user_name", "name": "name", "address": "address", "street": "street_address",
+}  # fmt: skip
+"""Words that indicate personal data, and the sdtype of its placeholder values."""
+NEUTRAL_WORDS = frozenset((
+    "e", "first", "last", "full", "given", "family", "middle", "maiden", "user", "customer", "client",
+    "patient", "person", "student", "employee", "member", "contact", "home", "work", "office", "private",
+    "mobile", "cell", "number", "no", "line", "postal", "mailing", "billing", "shipping", "delivery",
+))  # fmt: skip
+"""Other words allowed in such a name; any other word (product_name) means no personal data."""
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def personal_sdtype(name: str) -> str | None:
+    """The sdtype of placeholder values for a column of this name; None if it indicates no personal data."""
+    words = [word.casefold() for word in _WORD.findall(name)]
+    if not {*words} <= {*SDTYPES, *NEUTRAL_WORDS}:
+        return None
+    return next((sdtype for word, sdtype in SDTYPES.items() if word in words), None)

@@ -16,18 +16,26 @@ from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_json
-from sdv_plausible.table.declared.spec_words import (
+from sdv_plausible.table.declared.specifications import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
     check_agreement,
     check_keys,
-    check_words,
+    check_spec,
+    declare,
+    declared_attribute,
+    declared_provenance,
+    partial_declaration_of,
     read_spec,
 )
-from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of, stated_of
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange, bounds_of, in_zone, is_wide
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.declared_ranges import (
+    DeclaredRange,
+    PartialDeclaration,
+    declared_range_of,
+    in_time_zone,
+    is_wide,
+)
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 
 Types = Literal["declared", "voted", "detected"]
@@ -110,7 +118,7 @@ class Declarations:
         """Declared columns."""
         return (*self.attributes, *self.bounds)
 
-    def says_missing(self, name: str) -> bool | None:
+    def allows_missing(self, name: str) -> bool | None:
         """Whether a column's declaration allows missing values; None if it leaves that open."""
         if name in self.bounds:
             return self.bounds[name].nullable
@@ -165,7 +173,7 @@ class Declarations:
         style = {"time_zone": attribute.time_zone, "datetime_format": attribute.datetime_format}
         expected = replace(declared, provenance=attribute.provenance)
         if declared.kind == "datetime" and declared.time_zone is None:  # the schema has the style of dates
-            expected = in_zone(expected, style)
+            expected = in_time_zone(expected, style)
         return expected == attribute or (bounds is not None and bounds.leads_to(attribute))
 
     def assumed(self, specs: Specs) -> Domain:
@@ -185,7 +193,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     spelled = {name: spec["number_format"] for name, spec in specs.items() if spec.get("number_format")}
     if domain is None:
         return Declarations({}, undeclared, number_formats=spelled)
-    if says_written(domain):
+    if uses_metadata_values(domain):
         specs = {name: read_spec(name, spec) for name, spec in specs.items()}
         attributes_or_none = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never_missing = frozenset(
@@ -195,10 +203,12 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             {n: a for n, a in attributes_or_none.items() if a}, specs, undeclared, never_missing
         )
         open_partials = {
-            name: partial for name, spec in specs.items() if (partial := stated_of(name, spec)) is not None
+            name: partial
+            for name, spec in specs.items()
+            if (partial := partial_declaration_of(name, spec)) is not None
         }
         return replace(result, number_formats=spelled, stated=open_partials)
-    file = domain_document(domain)
+    file = as_domain_file(domain)
     declared = file.declarations()
     unknown = sorted(set(declared) - set(specs))
     if unknown:
@@ -211,9 +221,12 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     for name, spec in declared.items():
         if isinstance(spec, Mapping):
             check_agreement(name, spec, specs[name])
-        if says_type_alone(name, spec):
+        if declares_type_only(name, spec):
             continue
-        if isinstance(spec, Mapping) and (partial := stated_of(name, spec, specs[name])) is not None:
+        if (
+            isinstance(spec, Mapping)
+            and (partial := partial_declaration_of(name, spec, specs[name])) is not None
+        ):
             partials[name] = partial
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
@@ -226,7 +239,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         origins={
             name: origin
             for name, spec in mappings.items()
-            if (origin := origin_of(spec)) and origin != "declared"
+            if (origin := declared_provenance(spec)) and origin != "declared"
         },
         sources={name: spec["source"] for name, spec in mappings.items() if spec.get("source")},
         number_formats={**spelled, **number_formats(declared)},
@@ -262,7 +275,7 @@ def _with_learned_ranges(
 ) -> Declarations:
     """Declarations that learn the bins of wide ranges, unless bins are declared."""
     bounds = {
-        name: bounds_of(attribute, declared[name])
+        name: declared_range_of(attribute, declared[name])
         for name, attribute in attributes.items()
         if isinstance(declared[name], Mapping) and is_wide(attribute) and declared[name].get("bins") is None
     }
@@ -270,17 +283,17 @@ def _with_learned_ranges(
     return Declarations(fully_declared, undeclared, never_missing, bounds)
 
 
-def says_written(domain: Any) -> bool:
+def uses_metadata_values(domain: Any) -> bool:
     """Whether a ``domain`` argument is "written": the user wrote the metadata's ranges and values."""
     return isinstance(domain, str) and domain == "written"
 
 
-def given_file(domain: Any) -> DomainFile | None:
+def explicit_domain_file(domain: Any) -> DomainFile | None:
     """The domain file of a ``domain`` argument; None if it has no declarations besides the metadata."""
-    return None if domain is None or says_written(domain) else domain_document(domain)
+    return None if domain is None or uses_metadata_values(domain) else as_domain_file(domain)
 
 
-def domain_document(domain: Any) -> DomainFile:
+def as_domain_file(domain: Any) -> DomainFile:
     """A ``domain`` argument (other than "written") as a domain file."""
     if isinstance(domain, DomainFile):
         return domain
@@ -303,18 +316,20 @@ def domain_document(domain: Any) -> DomainFile:
     return DomainFile.of(domain, "domain")
 
 
-def looked_at(domain: Domain, names: Collection[str], rules: Collection[str] | None = None) -> Domain:
+def with_access_record(
+    domain: Domain, names: Collection[str], rules: Collection[str] | None = None
+) -> Domain:
     """The domain with an access record of these columns, as :meth:`DomainFile.looked_at`."""
-    file = domain_document(domain).looked_at(names, rules)
+    file = as_domain_file(domain).looked_at(names, rules)
     return replace(domain, looked=file.looked, looked_rules=file.looked_rules)
 
 
-def says_type_alone(name: str, spec: Any) -> bool:
+def declares_type_only(name: str, spec: Any) -> bool:
     """Whether a declaration has a type, such as id, but no values."""
     if not isinstance(spec, Mapping):
         return False
     check_keys(name, spec)
-    check_words(name, spec)
+    check_spec(name, spec)
     keys = {key for key, value in spec.items() if value is not None}
     return (
         "sdtype" in keys and spec["sdtype"] != "boolean" and keys <= {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
@@ -354,7 +369,7 @@ def _file_at(path: Path) -> DomainFile:
         if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
             file = DomainFile.of(document, name)
         else:
-            file = domain_document(Domain.from_dict(document))
+            file = as_domain_file(Domain.from_dict(document))
         # Check declarations here, where errors can name the file. The fit checks the cost of learned columns.
         declared = {
             name: declaration for name, declaration in file.columns.items() if not _is_learned(declaration)

@@ -23,16 +23,20 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed, suggestion
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.columns.domain import (
     Attribute,
+    read_access_log,
     read_attribute,
-    read_looks,
+    write_access_log,
     write_attribute,
-    written_looks,
 )
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES, check_names, read_spec
-from sdv_plausible.table.declared.specifications import told_sdtype
-from sdv_plausible.utils.atomic_files import write_whole
-from sdv_plausible.utils.input_files import read_given
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.table.declared.specifications import (
+    MODELLED_SDTYPES,
+    check_names,
+    implied_sdtype,
+    read_spec,
+)
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.file_paths import read_regular_file
+from sdv_plausible.utils.json_schema import strict_json
 
 SCHEMA = "sdv-plausible-declarations/1"
 _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")
@@ -165,14 +169,14 @@ class DomainFile:
             "schema": SCHEMA,
             **({"detected": True} if self.detected else {}),
             "columns": dict(self.columns),
-            **written_looks(self),
+            **write_access_log(self),
             **({} if self.rules_source is None else {"rules_source": self.rules_source}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
         }
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
-        write_whole(path, self.to_json())
+        write_atomically(path, self.to_json())
 
     def to_json(self) -> str:
         """JSON text of :meth:`to_dict`, one line per column."""
@@ -211,7 +215,7 @@ class DomainFile:
             if key not in _KEYS:
                 hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
                 raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
-        columns, looks = document.get("columns"), read_looks(document, what)
+        columns, looks = document.get("columns"), read_access_log(document, what)
         detected, editor = document.get("detected", False), document.get("$schema")
         if not isinstance(columns, Mapping):
             raise ValueError(f"{what}: 'columns' must map names to declarations such as {{'sdtype': 'id'}}")
@@ -233,7 +237,7 @@ class DomainFile:
 def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "written"') -> Any:
     """Read JSON without duplicate keys; ``name`` and ``also`` (other valid values) appear in errors."""
     try:
-        data = read_given(path, name)
+        data = read_regular_file(path, name)
     except FileNotFoundError as error:
         message = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
         raise OSError(error.errno, message, str(path)) from None
@@ -272,7 +276,7 @@ def is_blank(declaration: Any) -> bool:
     return (
         isinstance(declaration, Mapping)
         and declaration.get("sdtype", "") is None
-        and told_sdtype(declaration) is None
+        and implied_sdtype(declaration) is None
     )
 
 
@@ -301,7 +305,7 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 """Declaration of a column known by name only: a type detected in its cells would come from the rows."""
 
 
-def drafted(
+def draft_domain_file(
     names: Sequence[str],
     published: Mapping[str, Mapping[str, Any]] | None = None,
     start: DomainFile | None = None,

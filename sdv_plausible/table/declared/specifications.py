@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,19 +12,193 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, suggestion
-from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
-from sdv_plausible.table.cells.dates import format_unit, resolution_step
-from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
-from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.spec_words import (
-    CATEGORIES,
-    FORM_WORDS,
-    MODELLED_SDTYPES,
-    ORIGIN_WORDS,
-    check_keys,
-    read_spec,
+from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, is_text
+from sdv_plausible.table.cells.cell_documents import write_value
+from sdv_plausible.table.cells.dates import (
+    digits_format,
+    format_unit,
+    names_to_digits,
+    resolution_step,
+    shows_months,
 )
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.columns import column_document
+from sdv_plausible.table.columns.column_document import SHARED, TYPE_WORDS, WORDS, Provenance, words_about
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
+from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
+from sdv_plausible.utils.file_paths import find_collision, violated_rule
+from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
+
+CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
+VALUE_WORDS = words_about("values")
+FORM_WORDS = words_about("form")
+"""Keys for the precision or format of values; valid without a range."""
+ORIGIN_WORDS = words_about("origin")
+"""Keys for the origin of a declaration."""
+_QUOTED = 200  # longest quotation of an invalid value, in characters
+
+
+def check_names(names: Iterable[Any], what: str) -> None:
+    """Reject column names that are empty or not text."""
+    for position, name in enumerate(names, start=1):
+        if not isinstance(name, str):
+            raise ValueError(
+                f"{what}: the name of column {position} ({name!r:.60}) must be text: write {str(name)!r:.60}"
+            )
+        if not name.strip():
+            raise ValueError(
+                f"{what}: the name of column {position} ({name!r}) must not be empty: give the column a name"
+            )
+        if not is_text(name, LONGEST_NAME):
+            raise ValueError(
+                f"{what}: the name of column {position} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
+                "letters, none of them half a character (a lone surrogate): rename the column"
+            )
+
+
+def check_table_name(name: Any, field: str = "table_name") -> None:
+    """Reject a table name that cannot be a file name."""
+    if not is_text(name, LONGEST_NAME) or not name:
+        wanted = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
+        raise Refused(field, name, wanted, "try 'table'")
+    if rule := violated_rule(name):
+        raise Refused.saying(
+            field, f"{field}: the table name {name!r:.40} becomes a file name, and {rule}: rename the table"
+        )
+
+
+def check_table_names(names: Collection[Any], field: str) -> None:
+    """Reject table names that cannot be file names in one directory."""
+    for name in names:
+        check_table_name(name, field)
+    if pair := find_collision(names):
+        raise Refused.saying(
+            field,
+            f"{field}: the table names {pair[0]!r:.40} and {pair[1]!r:.40} become one file name on some "
+            "systems: rename one of the tables",
+        )
+
+
+def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
+    """Reject unknown keys in a declaration."""
+    valid_keys = words_about("type", "values", "form", "origin")
+    for key in spec:
+        if key not in WORDS:
+            hint = suggestion(str(key), valid_keys) or f"; known are {', '.join(valid_keys)}"
+            raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
+
+
+def check_spec(name: str, spec: Mapping[str, Any]) -> None:
+    """Reject a declaration with invalid values."""
+    read_spec(name, spec)
+
+
+def read_spec(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration without nulls, its values as plain Python objects. Unknown keys stay."""
+    declaration = {
+        key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS
+    }
+    sdtype = declaration.get("sdtype", "")
+    for key in [key for key in declaration if key in WORDS and sdtype]:
+        if not WORDS[key].applies_to(sdtype):
+            raise Refused.saying(
+                key,
+                f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
+                "sdtype",
+            )
+        if key in declaration and not WORDS[key].holds_for.get(sdtype, lambda _: True)(declaration[key]):
+            raise Refused.saying(
+                key, f"column {name!r}: {key} ({_quoted(spec[key])}) must be {WORDS[key].rule}"
+            )
+        if sdtype in WORDS[key].narrower:
+            schema, rule = WORDS[key].narrower[sdtype]
+            try:
+                parse_with_schema(schema, plain(spec[key]), SHARED)
+            except JsonSchemaError:
+                sentence = f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}"
+                raise Refused.saying(key, sentence) from None
+    return declaration
+
+
+def _read(name: str, key: str, value: Any) -> Any:
+    if key not in WORDS or WORDS[key].about == "nothing":
+        return value
+    word, detail = WORDS[key], ""
+    try:
+        converted = parse_with_schema(word.form, plain(value), SHARED)
+        if word.holds(converted):
+            return converted
+    except ValueError as error:
+        is_rule = isinstance(error, JsonSchemaError) and not error.place and not error.beyond
+        detail = "" if is_rule else f"; {error}"
+    raise Refused.saying(key, f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{detail}")
+
+
+def _quoted(value: Any) -> str:
+    """A value's repr, shortened; only the type of other objects, which may hold cells of a table."""
+    has_repr = isinstance(value, (str, bool, int, float, list, tuple, dict, dt.date, type(None)))
+    text = repr(value) if has_repr else type(value).__name__
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+
+
+def plain(value: Any) -> Any:
+    """A value as in a JSON document; missing values inside lists become None."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple, range, np.ndarray, pd.Index, pd.Series)):
+        return [None if _is_missing(item) else plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return write_value(value)
+
+
+def _is_missing(value: Any) -> bool:
+    return not isinstance(value, str) and pd.api.types.is_scalar(value) and bool(pd.isna(value))
+
+
+def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, metadata_spec: Mapping[str, Any]) -> None:
+    """Reject a declaration that contradicts the metadata on type or date format."""
+    # Numbers with text codes may be categorical in the metadata.
+    if isinstance(spec, Attribute):
+        spec = {
+            "sdtype": sdtype_of(spec),
+            "datetime_format": spec.datetime_format,
+            "special_values": spec.texts,
+        }
+    metadata_spec = (
+        {**metadata_spec, "sdtype": "numerical"} if _is_mixed(spec, metadata_spec) else metadata_spec
+    )
+    for key in ("sdtype", "datetime_format"):
+        declared, in_metadata = spec.get(key), metadata_spec.get(key)
+        if declared is not None and in_metadata is not None and _kind(declared) != _kind(in_metadata):
+            raise Refused.saying(
+                key,
+                f"column {name!r}: the domain says {key} {declared!r}, the metadata {in_metadata!r}; say the "
+                "same in both, or leave it out of the domain",
+            )
+
+
+def _is_mixed(spec: Mapping[str, Any], metadata_spec: Mapping[str, Any]) -> bool:
+    """Whether numbers with text codes are declared, which detection calls categorical."""
+    has_texts = any(isinstance(value, str) for value in spec.get("special_values") or ())
+    return has_texts and spec.get("sdtype") == "numerical" and metadata_spec.get("sdtype") == "categorical"
+
+
+def gets_placeholders(spec: Mapping[str, Any], is_key: bool = False) -> bool:
+    """Whether a column gets placeholder values instead of a model: keys, ids and personal data."""
+    sdtype = spec.get("sdtype")
+    return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
+
+
+def sdtype_of(attribute: Attribute) -> str:
+    """SDV's semantic type of an attribute."""
+    if set(map(type, attribute.values)) == {bool}:
+        return "boolean"
+    return {"integer": "numerical", "float": "numerical"}.get(attribute.kind, attribute.kind)
+
+
+def _kind(key: str) -> str:
+    return "categorical" if key in CATEGORIES else key
+
 
 SINGLES = 2  # ranges of up to this many times max_bins values get one bin per value
 _STATED = {"range_min", "range_max", "decimal_places", "special_values", "range_is_nullable"}
@@ -35,7 +209,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     """Attribute of a declaration; None if it has neither a range nor values."""
     spec = read_spec(name, spec)
     sdtype = spec.get("sdtype")
-    common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
+    common: dict[str, Any] = {"name": name, "nullable": allows_missing(spec)}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in CATEGORIES:
@@ -45,7 +219,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
 
 
-def says_missing(spec: Mapping[str, Any]) -> bool:
+def allows_missing(spec: Mapping[str, Any]) -> bool:
     """Whether a declaration allows missing values; the default is no."""
     declared, values = spec.get("range_is_nullable"), spec.get("range_values")
     return bool(declared) if declared is not None else any(map(pd.isna, values if values is not None else ()))
@@ -93,7 +267,9 @@ def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
         try:
             if date_format is None:
                 raise ValueError("no format")
-            dt.datetime.strptime(in_figures(text, date_format), figures_format(date_format) or date_format)
+            dt.datetime.strptime(
+                names_to_digits(text, date_format), digits_format(date_format) or date_format
+            )
         except (ValueError, TypeError):
             raise Refused.saying(
                 "special_values",
@@ -207,7 +383,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     check_keys(name, spec)
     declaration = read_spec(name, spec)
     given_sdtype = declaration.get("sdtype") or sdtype
-    sdtype = given_sdtype or told_sdtype(declaration)
+    sdtype = given_sdtype or implied_sdtype(declaration)
     if sdtype is None:
         raise Refused.saying(
             "range_values",
@@ -230,7 +406,7 @@ def _hint(sdtype: str) -> str:
     return "" if sdtype in MODELLED_SDTYPES else suggestion(sdtype, MODELLED_SDTYPES)
 
 
-def stated_of(
+def partial_declaration_of(
     name: str, spec: Mapping[str, Any], metadata_spec: Mapping[str, Any] | None = None
 ) -> PartialDeclaration | None:
     """The partial declaration of a column; None if there is none, or a value set is declared."""
@@ -239,7 +415,7 @@ def stated_of(
     declaration = read_spec(
         name, {**defaults, **{key: value for key, value in spec.items() if value is not None}}
     )
-    sdtype = declaration.get("sdtype") or told_sdtype(declaration)
+    sdtype = declaration.get("sdtype") or implied_sdtype(declaration)
     declaration["sdtype"] = sdtype
     value_keys = {key for key in read_spec(name, spec) if key in _STATED}
     other_keys = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
@@ -266,14 +442,14 @@ def stated_of(
     )
 
 
-def origin_of(spec: Any) -> Provenance | None:
+def declared_provenance(spec: Any) -> Provenance | None:
     """Provenance of a declaration that uses the rows, or None."""
     if not isinstance(spec, Mapping):
         return None
     return "inferred" if spec.get("detected") else spec.get("provenance")
 
 
-def told_sdtype(spec: Mapping[str, Any]) -> str | None:
+def implied_sdtype(spec: Mapping[str, Any]) -> str | None:
     """The sdtype that a declaration's other keys imply, or None."""
     if spec.get("range_values") is not None:
         return "categorical"
@@ -310,7 +486,7 @@ def date_ends(name: str, low: Any, high: Any, date_format: str | None) -> tuple[
 
 def _as_stamp(value: Any, date_format: str | None) -> int:
     if date_format is not None:
-        value, date_format = in_figures(value, date_format), figures_format(date_format)
+        value, date_format = names_to_digits(value, date_format), digits_format(date_format)
     stamp = pd.to_datetime(value, format=date_format)
     if pd.isna(stamp) or (date_format is None and isinstance(value, (int, float, np.number))):
         raise ValueError("not a date")

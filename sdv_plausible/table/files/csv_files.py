@@ -9,7 +9,9 @@ from __future__ import annotations
 import codecs
 import csv
 import itertools
+import math
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,23 +21,102 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.table.cells.dates import FORMATS
 from sdv_plausible.table.columns.cell_reader import (
-    CODE,
+    CODE_KIND,
     FALSE_VALUES,
-    PHONE,
-    PLAIN,
+    PHONE_KIND,
+    PLAIN_SPELLING,
     TRUE_VALUES,
     CellReader,
     ColumnType,
     Spelling,
-    kind_of,
+    cell_kind,
 )
-from sdv_plausible.table.files.csv_header import begin, check_names, check_no_record
-from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
+from sdv_plausible.table.files.text_files import CSV_OPTIONS, DAMAGE_ERRORS, Files, csv_reader, open_text
+
+SEPARATORS = (",", ";", "\t", "|")  # detectable in a header line
+_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # in all spellings
+PathLike = str | os.PathLike[str]
+
+
+def detect_separator(path: PathLike, lines: Iterator[str], quote: str) -> tuple[list[str], str]:
+    """Lines up to the header line, and its most frequent separator.
+
+    Separators inside quotation marks are ignored. Raises ValueError if two are equally frequent, or if a
+    quoted name does not end in the line, so that only the rows could decide.
+    """
+    lines_read: list[str] = []
+    while not (lines_read and lines_read[-1].strip("\r\n")) and (line := next(lines, None)) is not None:
+        lines_read.append(line)
+    candidates, quote_ = [mark for mark in SEPARATORS if mark != quote], re.escape(quote)
+    name = re.compile(f"(^|[{''.join(candidates)}]){quote_}(?:[^{quote_}]|{quote_}{quote_})*({quote_}|\\Z)")
+    header = "".join(lines_read[-1:]).removeprefix("\ufeff")
+    is_whole = all(ends for _, ends in name.findall(header))
+    counts = dict(zip(candidates, map(name.sub(r"\1", header).count, candidates), strict=True))
+    best = [mark for mark, count in counts.items() if count == max(counts.values())]
+    if is_whole and (len(best) == 1 or not counts[best[0]]):
+        return lines_read, best[0]
+    why = (
+        f"{' and '.join(map(repr, best))} stand in it equally often" if is_whole else f"{quote} is left open"
+    )
+    raise ValueError(f"{path}: the header line does not tell the separator, as {why}: give it (separator)")
+
+
+def check_names(
+    path: PathLike, header: list[str] | None, declared: Collection[str], known: Collection[str] = ()
+) -> list[str]:
+    """Names in a header line, which must include the declared ones; ``known`` names are accepted, too."""
+    if header is None:
+        raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
+    header[0] = header[0].removeprefix("\ufeff")
+    place = {name: i for i, name in reversed(list(enumerate(header, start=1)))}
+    for i, name in enumerate(header, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"{path}: column {i} of the header line has no name: give it one, or leave the column out"
+            )
+        if place[name] != i:
+            raise ValueError(
+                f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one"
+            )
+    if len(header) == 1 and header[0] not in {*declared, *known}:
+        _check_single(path, header[0])
+    if absent := [name for name in declared if name not in header]:  # the others may be a record's cells
+        raise ValueError(f"{path}: the header line lacks the declared columns {absent}")
+    return header
+
+
+def _check_single(path: PathLike, name: str) -> None:
+    """Raise ValueError for a single undeclared column: the file is probably not CSV."""
+    if name.lstrip().startswith(("{", "[", "<", "%PDF")):
+        raise ValueError(f"{path} is no table of lines and cells: save the table as CSV or Parquet")
+    if held := [mark for mark in SEPARATORS if mark in name]:
+        raise ValueError(
+            f"{path}: the header line names one column, with {held[0]!r} in its name: if that stands between "
+            "cells, give it (separator), and have no quotation marks around whole lines; if the column is "
+            "called so, declare it (domain)"
+        )
+
+
+def check_no_record(path: PathLike, header: Sequence[str]) -> None:
+    """Raise ValueError for a number or a date in a header line, split by any separator."""
+    for i, name in enumerate(header, start=1):
+        if any(_is_value(part) for part in (name, *re.split("[;\t|]", name))):
+            raise ValueError(
+                f"{path}: column {i} of the header line is a number or a date, as in a record: the first "
+                "line must name the columns: put such a line first; or, if columns are called so, declare "
+                "one that the line names (domain)"
+            )
+
+
+def _is_value(text: str) -> bool:
+    is_number = any(not math.isnan(spelling.number(text)) for spelling in _NUMBERS)
+    return is_number or cell_kind(text, Spelling()) in FORMATS
+
 
 BLOCK = 2_000  # records held as text at a time
 _NO_TEXT = ["\0"]
-PathLike = str | os.PathLike[str]
 
 
 def read_csv(
@@ -120,12 +201,12 @@ def csv_texts(
     quote: str = '"',
 ) -> Iterator[dict[str, list[Sequence[str]]]]:
     """Texts of the declared columns of a CSV file, in batches of about ``rows`` records."""
-    readers, blocks = _open_columns(path, types, PLAIN, encoding, separator, quote)
+    readers, blocks = _open_columns(path, types, PLAIN_SPELLING, encoding, separator, quote)
     while batch := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
         yield dict(zip(readers, map(list, zip(*batch, strict=True)), strict=True))
 
 
-def frame_of_texts(
+def parse_texts(
     texts: Mapping[str, Sequence[Sequence[str]]], types: Mapping[str, ColumnType], spelling: Spelling
 ) -> pd.DataFrame:
     """Parse columns of texts, in blocks, like :func:`read_csv`."""
@@ -148,7 +229,7 @@ def check_csv(
 def csv_separator(path: PathLike, encoding: str = "utf-8", quote: str = '"') -> str:
     """Return the separator in the header line of a CSV file."""
     with open_text(path, _encoding(encoding)) as file:
-        return begin(path, file, quote)[1]
+        return detect_separator(path, file, quote)[1]
 
 
 def count_unreadable(
@@ -189,9 +270,9 @@ def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
     counts = Counter[str]()
     for reader, texts in _reader_blocks(path, types, None, options):
         if reader.column.sdtype == "numerical" and reader.column.number_format is None:
-            cells, codes = Counter(texts), (CODE, PHONE)
+            cells, codes = Counter(texts), (CODE_KIND, PHONE_KIND)
             counts[reader.column.name] += sum(
-                cells[text] for text in cells if kind_of(text, reader.spelling) in codes
+                cells[text] for text in cells if cell_kind(text, reader.spelling) in codes
             )
     return dict(+counts)
 
@@ -202,7 +283,7 @@ def _reader_blocks(
     """Pairs of a declared column's reader and a block of its texts."""
     from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
 
-    marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
+    marks = {key: options.pop(key, getattr(Files, key)) for key in CSV_OPTIONS}
     readers, blocks = _open_columns(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
         yield from zip(readers.values(), block, strict=True)
@@ -281,12 +362,14 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
         while True:
             try:
                 if reader is None:
-                    first, separator = ([], separator) if separator is not None else begin(path, lines, quote)
+                    first, separator = (
+                        ([], separator) if separator is not None else detect_separator(path, lines, quote)
+                    )
                     reader = csv_reader(itertools.chain(first, lines), separator, quote)
                 record = next(reader, None)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
-            except DAMAGED as error:
+            except DAMAGE_ERRORS as error:
                 raise ValueError(
                     f"{path}: after line {_line(reader)} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.parameter_checks import all_there
-from sdv_plausible.table.cells.canonical_forms import canonical
-from sdv_plausible.table.cells.dates import of_arrow, within_years
-from sdv_plausible.table.cells.distinct import as_objects
+from sdv_plausible.privacy.parameter_checks import require_columns
+from sdv_plausible.table.cells.canonical_forms import as_objects, canonical
+from sdv_plausible.table.cells.dates import arrow_to_numpy, mask_out_of_range
 from sdv_plausible.table.columns.cell_reader import (
     FALSE_VALUES,
     TRUE_VALUES,
@@ -23,9 +22,9 @@ from sdv_plausible.table.columns.cell_reader import (
     ColumnType,
     Spelling,
 )
-from sdv_plausible.table.columns.stored_types import with_storage
+from sdv_plausible.table.columns.output_types import record_storage
 from sdv_plausible.table.files.csv_files import PathLike, check_declared
-from sdv_plausible.table.files.storage_types import refused_storage
+from sdv_plausible.table.files.storage_types import storage_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,16 +74,16 @@ def read_parquet(
     types = column_types(domain, metadata)
     check_declared(types)
     header = parquet_columns(path)
-    all_there(f"{path}: the file", types, header)
+    require_columns(f"{path}: the file", types, header)
     names = [name for name in header if name in types]
     try:
         table = _parquet().read_table(path, columns=names)
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
-    return with_storage(frame_of(with_short_floats(table), types, spelling), table.schema)
+    return record_storage(parse_arrow_table(shorten_floats(table), types, spelling), table.schema)
 
 
-def with_short_floats(table: pa.Table) -> pa.Table:
+def shorten_floats(table: pa.Table) -> pa.Table:
     """Replace 32-bit floats by the doubles of fewest digits that equal them."""
     from pyarrow import array, float32
 
@@ -106,7 +105,7 @@ def _shortest_doubles(numbers: np.ndarray) -> np.ndarray:
     return doubles
 
 
-def frame_of(
+def parse_arrow_table(
     table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
 ) -> pd.DataFrame:
     """Parse the cells of an Arrow table, each by its column's declaration alone."""
@@ -173,11 +172,11 @@ def _parse_column(
     if column.sdtype == "numerical" and number:
         return _to_doubles(cells, is_read_only=categories)
     if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
-        return within_years(of_arrow(cells))
+        return mask_out_of_range(arrow_to_numpy(cells))
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
-        raise refused_storage(column.name, kind, column.sdtype)
+        raise storage_error(column.name, kind, column.sdtype)
     # Arrow lacks empty dictionaries of some types, and pyarrow <= 25 dictionaries of half floats.
     if is_.is_null(kind) or is_.is_float16(kind) or not single or not len(cells):
         return _parse_as_text(as_objects(cells), column, spelling)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.distinct import as_objects, is_arrow
-from sdv_plausible.table.declared.spec_words import CATEGORIES
+from sdv_plausible.table.cells.canonical_forms import as_objects, is_arrow
+from sdv_plausible.table.declared.specifications import CATEGORIES
 
-PERSON = "id"  # sdtype of the column that identifies the person of a row
+PERSON_SDTYPE = "id"  # sdtype of the column that identifies the person of a row
 _TYPE_NAMES = {  # names of numpy, pandas and Arrow types; all others are unreadable
     "booleans": r"bool(ean)?",
     "numbers": r"u?int(8|16|32|64)|float(32|64)?|double|decimal(128|256)\(.*\)",
@@ -31,7 +31,7 @@ _ANY = {"booleans", "numbers", "unusual floats", "half floats", "dates", "texts"
 _READABLE = {
     "numerical": {"booleans", "numbers", "unusual floats", "unfactorisable numbers", "texts"},
     "datetime": {"booleans", "numbers", "dates", "texts"},
-    PERSON: _ANY | {"unfactorisable numbers", "others"},
+    PERSON_SDTYPE: _ANY | {"unfactorisable numbers", "others"},
     **dict.fromkeys(CATEGORIES, _ANY),
 }
 _LISTS = r"(list|list_view|struct|map|large_list|fixed_size_list)<.*"
@@ -51,12 +51,12 @@ def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str], *, sees_cells
     for name, sdtype in sdtypes.items():
         stored = _type_name(table[name].dtype)
         if _type_kind(stored) in _READABLE[sdtype]:
-            inspects_cells = sees_cells and stored == "object" and sdtype != PERSON
+            inspects_cells = sees_cells and stored == "object" and sdtype != PERSON_SDTYPE
             unread_class = _unreadable_class(table[name]) if inspects_cells else None
             if unread_class is None:
                 continue
             stored = unread_class
-        raise refused_storage(name, stored, sdtype)
+        raise storage_error(name, stored, sdtype)
 
 
 def _type_kind(stored: str) -> str | None:
@@ -79,7 +79,7 @@ def _unreadable_class(column: pd.Series[Any]) -> str | None:
     return next((name for class_, name in _UNREADABLE.items() if cell_class is class_), None)
 
 
-def refused_storage(name: str, stored: Any, sdtype: str) -> ValueError:
+def storage_error(name: str, stored: Any, sdtype: str) -> ValueError:
     """Error for a column whose storage type is unreadable or does not match its declaration."""
     stored = str(stored)
     if re.match(_LISTS, stored) or stored in ("list", "dict", "set", "ndarray"):
@@ -109,19 +109,19 @@ def _type_name(dtype: Any) -> str:
     return str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary<") else kind)
 
 
-def with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+def mask_invalid_utf8(frame: pd.DataFrame) -> pd.DataFrame:
     """Frame with Arrow texts that are not UTF-8 set to missing: they could end a fit and appear in errors."""
     # Columns keep their types. Every input frame passes through here.
     cleaned = frame
     for place, (_, column) in enumerate(frame.items()):
         is_arrow_backed = is_arrow(column) or getattr(column.dtype, "storage", "") == "pyarrow"
-        if is_arrow_backed and holds_no_text(cells := column.array.__arrow_array__()):
+        if is_arrow_backed and has_invalid_utf8(cells := column.array.__arrow_array__()):
             cleaned = frame.copy(deep=False) if cleaned is frame else cleaned
             cleaned.isetitem(place, pd.Series(as_objects(cells), index=frame.index, dtype=column.dtype))
     return cleaned
 
 
-def holds_no_text(cells: Any) -> bool:
+def has_invalid_utf8(cells: Any) -> bool:
     """Whether Arrow cells are texts of which one is invalid UTF-8."""
     kind = str(getattr(cells.type, "value_type", cells.type))
     if kind not in ("string", "large_string", "string_view"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -11,8 +12,11 @@ from sdv_plausible.table.files.csv_files import count_codes, count_unreadable, c
 from sdv_plausible.table.files.parquet_files import parquet_columns, read_parquet
 from sdv_plausible.table.files.text_files import Files, is_parquet
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def columns_of(file: Files, known: Collection[str] = ()) -> list[str]:
+
+def file_columns(file: Files, known: Collection[str] = ()) -> list[str]:
     """Column names, from the header alone; errors as for :func:`read_file`."""
     # ``known``: declared names, which may contain another separator.
     if _is_parquet(file):
@@ -27,12 +31,12 @@ def read_file(file: Files, types: Any) -> pd.DataFrame:
     return read_csv(file.path, types, **file.csv, **file.cells)
 
 
-def unreadable(file: Files, types: Any) -> dict[str, int]:
+def count_unreadable_cells(file: Files, types: Any) -> dict[str, int]:
     """Number of cells per column that do not match their declaration; empty for Parquet files."""
     return {} if _is_parquet(file) else count_unreadable(file.path, types, **file.csv, **file.cells)
 
 
-def written_as_codes(file: Files, types: Any) -> dict[str, int]:
+def count_code_cells(file: Files, types: Any) -> dict[str, int]:
     """Number of cells per numeric column that are written as codes, such as 007; empty for Parquet files."""
     return {} if _is_parquet(file) else count_codes(file.path, types, **file.csv, **file.cells)
 
@@ -42,3 +46,39 @@ def _is_parquet(file: Files) -> bool:
     if parquet := is_parquet(file.path):
         file.check_parquet()
     return parquet
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write rows as CSV or Parquet. In Parquet, columns with values of several types become text."""
+    if is_parquet(path):
+        _with_single_types(table).to_parquet(path, index=False)
+    else:
+        _with_integers(table).to_csv(path, index=False)
+
+
+def cells_as_text(column: pd.Series[Any]) -> list[str | None]:
+    """Cells as texts, for a file whose columns have one type each."""
+    return [None if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+
+
+def _with_single_types(table: pd.DataFrame) -> pd.DataFrame:
+    import pyarrow as pa
+
+    table = table.copy(deep=False)
+    for name in table.select_dtypes(["object", "category"]):
+        try:
+            pa.array(table[name], from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            table[name] = cells_as_text(table[name])
+    return table
+
+
+def _with_integers(table: pd.DataFrame) -> pd.DataFrame:
+    """Table with columns of whole floats as integers: 24 is written, not 24.0."""
+    floats = table.select_dtypes("float")
+    whole = [
+        name
+        for name in floats
+        if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()
+    ]
+    return table.astype(dict.fromkeys(whole, "Int64"))

@@ -17,12 +17,21 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.columns.cell_reader import FALSE_VALUES, TRUE_VALUES, Spelling
 
 UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, compressed or not
-NO_TEXT = (".xlsx", ".xls", ".ods", ".zip", ".sav", ".dta", ".feather", ".parquet")  # common, but not text
-MARKS = ("encoding", "separator", "quote")  # options of CSV files, as opposed to their cells
-LARGE = 1 << 28  # bytes above which a file is read in parts automatically
+TEXT_EXTENSIONS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, compressed or not
+BINARY_EXTENSIONS = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".zip",
+    ".sav",
+    ".dta",
+    ".feather",
+    ".parquet",
+)  # common, but not text
+CSV_OPTIONS = ("encoding", "separator", "quote")  # options of CSV files, as opposed to their cells
+LARGE_FILE_BYTES = 1 << 28  # bytes above which a file is read in parts automatically
 LONGEST_CELL = 2**31 - 1  # characters
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of damaged files
+DAMAGE_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of damaged files
 
 
 @dataclass(frozen=True)
@@ -69,11 +78,11 @@ class Files:
     @property
     def csv(self) -> dict[str, Any]:
         """The options for CSV files."""
-        return {name: getattr(self, name) for name in MARKS}
+        return {name: getattr(self, name) for name in CSV_OPTIONS}
 
     def check_parquet(self) -> None:
         """Raise ValueError if a CSV option is set."""
-        for name in MARKS:
+        for name in CSV_OPTIONS:
             if (mark := getattr(self, name)) != getattr(Files, name):
                 raise Refused(name, mark, "is of CSV files, and plays no part in Parquet", "leave it out")
 
@@ -85,10 +94,10 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 def is_large(path: Path) -> bool:
     """Whether a file is read in parts automatically: as a table it may exceed memory."""
-    return path.stat().st_size > LARGE
+    return path.stat().st_size > LARGE_FILE_BYTES
 
 
-def is_in_parts(data: Any) -> bool:
+def reads_in_parts(data: Any) -> bool:
     """Whether data is read in parts automatically: as a table it may exceed memory."""
     is_cluster_frame = type(data).__module__.split(".")[0] in ("dask", "pyspark")
     return isinstance(data, (str, os.PathLike, Files)) or callable(data) or is_cluster_frame
@@ -96,11 +105,11 @@ def is_in_parts(data: Any) -> bool:
 
 def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
     """Open a text file with its line ends unchanged."""
-    # ``.gz``, ``.bz2`` and ``.xz`` are decompressed while reading, which raises one of :data:`DAMAGED` for
-    # a damaged file.
+    # ``.gz``, ``.bz2`` and ``.xz`` are decompressed while reading. A damaged file raises one of
+    # :data:`DAMAGE_ERRORS`.
     path = Path(path)
     ending = path.suffix.lower()
-    if ending in NO_TEXT:
+    if ending in BINARY_EXTENSIONS:
         raise ValueError(f"{path} is no text file, by its ending: save the table as CSV (UTF-8) or Parquet")
     if unpack := UNPACKERS.get(ending):
         return unpack(path, "rt", encoding=encoding, newline="")

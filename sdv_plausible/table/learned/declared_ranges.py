@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.table.cells.dates import bins_from_clocks, on_clocks
+from sdv_plausible.table.cells.dates import bins_to_utc, utc_to_local
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.value_grid import Run, ValueGrid, date_grid
+from sdv_plausible.table.learned.value_grid import GridRuns, Run, ValueGrid, date_grid
 
 FEW_POINTS = 2**15  # larger ranges use partition selection to find frequent values
 PARTS = 64  # equal parts of a range counted first, besides powers of two or calendar years
@@ -28,7 +28,7 @@ class DeclaredRange:
     low: float
     high: float
     special: tuple[float, ...] = ()  # single-value bins, inside or outside the range
-    may_have_digits: bool = False  # integer ends, and decimal_places undeclared
+    may_have_decimals: bool = False  # integer ends, and decimal_places undeclared
     rounding: tuple[int, ...] = ()  # steps of rounding, increasing from 1. Empty: the default steps
 
     @property
@@ -113,7 +113,7 @@ class DeclaredRange:
     ) -> Attribute:
         """Attribute of learned bins; of equal bins if the range has no point of this precision."""
         if not bins:
-            return replace(in_zone(self.plain, style), nullable=nullable, provenance="private")
+            return replace(in_time_zone(self.plain, style), nullable=nullable, provenance="private")
         lower, upper = ends_of(bins, grid, style)
         return replace(
             self.plain, kind=grid.kind, nullable=nullable, provenance="private", lower=lower, upper=upper,
@@ -134,7 +134,7 @@ class DeclaredRange:
         dtype = np.int64 if kind == "datetime" else np.float64
         zone = attribute.time_zone
         first, last = (
-            grid.index(on_clocks(np.array(ends, dtype=dtype), zone))
+            grid.index(utc_to_local(np.array(ends, dtype=dtype), zone))
             for ends in (attribute.lower, attribute.upper)
         )
         return (
@@ -145,7 +145,7 @@ class DeclaredRange:
         )
 
 
-def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
+def declared_range_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
     """Range of a declaration; whatever it leaves open is learned."""
     nullable = spec.get("range_is_nullable")
     has_resolution = plain.datetime_format is not None or spec.get("resolution") is not None
@@ -160,7 +160,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> DeclaredRange:
         special=special,
         resolution=plain.unit if plain.kind == "datetime" and has_resolution else None,
         nullable=None if nullable is None else bool(nullable),
-        may_have_digits=plain.kind == "integer" and spec.get("decimal_places") is None,
+        may_have_decimals=plain.kind == "integer" and spec.get("decimal_places") is None,
         rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
     )
 
@@ -182,12 +182,12 @@ def ends_of(
             low, high = ends[-1][0], max(ends.pop()[1], high)
         ends.append((low, high))
     lower, upper = [low for low, _ in ends], [high for _, high in ends]
-    return bins_from_clocks(lower, upper, style.get("time_zone"))
+    return bins_to_utc(lower, upper, style.get("time_zone"))
 
 
-def in_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
+def in_time_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
     """A declared column of dates with the ends of its range in the time zone of its cells."""
-    lower, upper = bins_from_clocks(declared.lower, declared.upper, style.get("time_zone"))
+    lower, upper = bins_to_utc(declared.lower, declared.upper, style.get("time_zone"))
     return replace(declared, lower=lower, upper=upper, **style)
 
 
@@ -196,3 +196,63 @@ def is_wide(plain: Attribute) -> bool:
     if plain.kind == "float":
         return any(low < high for low, high in zip(plain.lower, plain.upper, strict=True))
     return any(high - low >= plain.unit for low, high in zip(plain.lower, plain.upper, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialDeclaration:
+    """A declaration that fixes no value set: the rest is learned and must agree with it."""
+
+    nullable: bool | None = None  # whether cells may be missing. None: learned
+    decimals: int | None = None  # decimal places of numbers. None: learned
+    low: float | None = None  # numbers, or nanoseconds since 1970 UTC
+    high: float | None = None
+    special: tuple[float, ...] = ()  # single-value bins, inside or outside the range
+    texts: tuple[str, ...] = ()  # codes in text
+
+    @property
+    def grid(self) -> ValueGrid | None:
+        """The value grid, if the decimal places are declared."""
+        if self.decimals is None:
+            return None
+        return ValueGrid(kind="float", decimals=self.decimals) if self.decimals else ValueGrid(kind="integer")
+
+    def apply_to(self, attribute: Attribute) -> Attribute:
+        """Apply the declaration to a learned attribute (post-processing)."""
+        lower, upper = attribute.lower, attribute.upper
+        if attribute.kind in ("integer", "float", "datetime"):
+            texts = dict.fromkeys([*self.texts, *map(str, attribute.values)])
+            attribute = replace(attribute, values=tuple(texts))
+            if (self.low, self.high, self.special) != (None, None, ()):
+                grid = grid_of(attribute)
+                runs = self._runs(grid, _grid_points(grid, lower), _grid_points(grid, upper))
+                lower = tuple(grid.value(first) for first, _ in runs)
+                upper = tuple(grid.last(last) for _, last in runs)
+        nullable = attribute.nullable if self.nullable is None else self.nullable
+        is_empty = not (lower or attribute.values)
+        return replace(attribute, lower=lower, upper=upper, nullable=nullable or is_empty)
+
+    def _runs(self, grid: ValueGrid, first: np.ndarray, last: np.ndarray) -> list[Run]:
+        """Runs of points inside the declared ends; every special value is a run."""
+        if self.low is not None:
+            (low_point,) = _grid_points(grid, [self.low])
+            first = np.maximum(first, low_point + (grid.value(int(low_point)) < self.low))
+        if self.high is not None:
+            (high_point,) = _grid_points(grid, [self.high])
+            last = np.minimum(last, high_point - (grid.value(int(high_point)) > self.high))
+        is_inside, no_counts = first <= last, np.zeros(int((first <= last).sum()))
+        special_points = sorted({int(point) for point in _grid_points(grid, self.special)})
+        inside = GridRuns(first[is_inside], last[is_inside], no_counts, no_counts).cut_at(special_points)
+        runs = zip(inside.first.tolist(), inside.last.tolist(), strict=True)
+        return sorted([*runs, *((point, point) for point in special_points)])
+
+
+def grid_of(attribute: Attribute) -> ValueGrid:
+    """Value grid of a column of numbers or dates."""
+    if attribute.kind == "datetime":
+        return date_grid(attribute.unit, attribute.datetime_format)
+    return ValueGrid(kind="float" if attribute.kind == "float" else "integer", decimals=attribute.decimals)
+
+
+def _grid_points(grid: ValueGrid, values: Sequence[float]) -> np.ndarray:
+    dtype = np.int64 if grid.kind == "datetime" else np.float64
+    return grid.index(np.array(values, dtype=dtype))

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.cell_series import without_odd
-from sdv_plausible.table.cells.date_texts import far_dates
-from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
+from sdv_plausible.table.cells.cell_series import mask_invalid
+from sdv_plausible.table.cells.dates import (
+    NANOSECONDS,
+    as_nanoseconds,
+    date_style,
+    is_date_column,
+    sentinel_texts,
+)
 from sdv_plausible.table.columns.column_document import Kind
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 
@@ -28,7 +33,7 @@ def infer_attribute(
     """Infer a domain from the rows. Not private: its provenance is ``"inferred"``."""
     # There may be up to twice ``max_bins`` bins if frequent values alternate with rare ones.
     # ``spec``: ``range_values`` (the order of an ordinal) and ``datetime_format`` of the metadata.
-    spec, column = spec or {}, without_odd(column)
+    spec, column = spec or {}, mask_invalid(column)
     nullable = bool(column.isna().any())
     if sdtype == "numerical":
         numbers = _as_numbers(name, column.dropna())
@@ -40,8 +45,8 @@ def infer_attribute(
             decimals=decimals, provenance="inferred",
         )  # fmt: skip
     if sdtype == "datetime":
-        date_format = None if holds_dates(column) else spec.get("datetime_format")
-        placeholder_dates = [text for text in far_dates(date_format) if (column == text).any()]
+        date_format = None if is_date_column(column) else spec.get("datetime_format")
+        placeholder_dates = [text for text in sentinel_texts(date_format) if (column == text).any()]
         column = column[~column.isin(placeholder_dates)]
         nanoseconds = as_nanoseconds(column, spec.get("datetime_format"))
         present = nanoseconds[~np.isnat(nanoseconds.view("M8[ns]"))]

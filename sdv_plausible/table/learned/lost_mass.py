@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
-from sdv_plausible.table.cells.dates import on_clocks
+from sdv_plausible.table.cells.dates import utc_to_local
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.raw_queries import NoisyCount, PrecisionCounts, counts_points, weighted_mean
 from sdv_plausible.table.learned.value_grid import MOST_DECIMALS, TOP, Run, Shown, ValueGrid
@@ -46,7 +46,7 @@ class LostMass:
         return min(1.0, self.replaced + LIKELY * self.uncertainty)
 
 
-def masses(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[LostMass]:
+def estimate_lost_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[LostMass]:
     """Estimates for every privately learned column whose answers are available."""
     sizes = [answer for answer in answers if answer.asked.kind == "number of rows"]
     if not sizes or float(sizes[0].values.ravel()[0]) < 1:
@@ -60,8 +60,8 @@ def masses(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[LostMass]:
     return estimates
 
 
-def fault_of(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
-    """The rule that answers read by :func:`masses` break, or None."""
+def answers_fault(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
+    """The rule that answers read by :func:`estimate_lost_mass` break, or None."""
     row_counts = [answer for answer in answers if answer.asked.kind == "number of rows"]
     if any(answer.values.size != 1 for answer in row_counts):
         return "must have one number as the number of rows"
@@ -127,7 +127,7 @@ def columns_frame(
     ``others``: upper limit of the share of cells of another kind, for columns with an inferred type.
     """
     other_kind = others or {}
-    estimates = {mass.column: mass for mass in masses(domain, answers)}
+    estimates = {mass.column: mass for mass in estimate_lost_mass(domain, answers)}
     shares = ("exact", "merged", "replaced", "uncertainty", "missing")
     rows = [
         {
@@ -145,9 +145,9 @@ def columns_frame(
     )
 
 
-def of_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
+def lost_mass_warnings(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
     """Warning that names the columns whose possible loss exceeds ``NAMED``."""
-    lossy = [mass for mass in masses(domain, answers) if mass.most > NAMED]
+    lossy = [mass for mass in estimate_lost_mass(domain, answers) if mass.most > NAMED]
     if not lossy:
         return []
     names = [f"{mass.column} (up to {mass.most:.0%})" for mass in lossy]
@@ -260,7 +260,7 @@ class _RunTree:
         )  # fmt: skip
         dtype = np.int64 if grid.kind == "datetime" else np.float64
         ends = [
-            grid.index(on_clocks(np.array(end, dtype=dtype), attribute.time_zone))
+            grid.index(utc_to_local(np.array(end, dtype=dtype), attribute.time_zone))
             for end in (attribute.lower, attribute.upper)
         ]
         counts: dict[int, NoisyCount] = {}

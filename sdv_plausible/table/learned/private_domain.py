@@ -14,8 +14,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 from sdv_plausible.table.learned.value_grid import SURE
 
 DOMAIN_SHARE = 0.35  # share of mu**2 for the domain if every column is learned; the model gets the rest
@@ -192,7 +191,7 @@ class DomainPlan:
         return _categories(self.columns)
 
     @property
-    def looks_twice(self) -> bool:
+    def has_two_rounds(self) -> bool:
         """Whether categories are learned in two rounds, the second allocated by the first."""
         return self.is_private and bool(_two_round_columns(self.columns))
 
@@ -203,7 +202,7 @@ class DomainPlan:
             return 0
         if not self.is_private:
             return self.neighbours.rows_of(LEAST_HOLDERS)
-        share = self.share(self.categories[0]) * (1 - FIRST if self.looks_twice else 1)
+        share = self.share(self.categories[0]) * (1 - FIRST if self.has_two_rounds else 1)
         sigma = QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
         return threshold(sigma, self.failure, self.neighbours)
 

@@ -15,20 +15,17 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.queries.count_queries import HoldsRows, QueryRecord
-from sdv_plausible.table.cells.canonical_forms import ODD, has_form
-from sdv_plausible.table.cells.cell_series import as_doubles, which_text
-from sdv_plausible.table.cells.date_texts import far_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds, on_clocks
-from sdv_plausible.table.cells.distinct import distinct_values
-from sdv_plausible.table.cells.rounding import SIZES, classes, sizes
-from sdv_plausible.table.learned.patterns import CLASSES, class_of
-from sdv_plausible.table.learned.value_grid import DATE_UNITS, MOST_DECIMALS, ValueGrid
+from sdv_plausible.queries.count_queries import QueryRecord, UnpicklableRows
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, distinct_values, is_storable
+from sdv_plausible.table.cells.cell_series import as_doubles, text_indices
+from sdv_plausible.table.cells.dates import as_nanoseconds, sentinel_texts, utc_to_local
+from sdv_plausible.table.cells.rounding import SIZES, size_classes, step_classes
+from sdv_plausible.table.learned.value_grid import CLASSES, DATE_UNITS, MOST_DECIMALS, ValueGrid, class_of
 
 WHOLE = 2.0**63
 PRESENT = 2.5  # standard deviations of noise from which a column counts as having missing cells
 STANDS_OUT = 4.0  # standard deviations of noise that a count of texts or unreadable cells needs
-Flagged = tuple[bool, Hashable]
+TypedValue = tuple[bool, Hashable]
 """Whether a value is a boolean, and the value: 1 equals 1.0, but True is another value."""
 NoisyCount = tuple[float, float]
 """A noisy count, and the variance of its noise."""
@@ -53,7 +50,7 @@ class NumberReading:
     @property
     def beside(self) -> tuple[str, ...]:
         """Texts with a count of their own: the declared ones, and common placeholder dates for "never"."""
-        far = far_dates(self.datetime_format) if self.sdtype == "datetime" else ()
+        far = sentinel_texts(self.datetime_format) if self.sdtype == "datetime" else ()
         return tuple(dict.fromkeys([*self.texts, *far]))
 
 
@@ -63,7 +60,7 @@ class ExactColumns(Protocol):
     def num_rows(self) -> int:
         """Return the number of rows."""
 
-    def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
+    def value_counts(self, name: str) -> tuple[list[TypedValue], np.ndarray, int]:
         """Values that occur, in a public order, their counts, and the number of missing cells."""
 
     def precision_counts(self, reading: NumberReading) -> np.ndarray:
@@ -74,7 +71,7 @@ class ExactColumns(Protocol):
         """Grid points that occur, increasing, and their counts."""
 
 
-class FrameColumns(HoldsRows):
+class FrameColumns(UnpicklableRows):
     """Exact counts of the columns of a pandas DataFrame in memory."""
 
     def __init__(self, table: pd.DataFrame) -> None:
@@ -85,7 +82,7 @@ class FrameColumns(HoldsRows):
         """Return the number of rows."""
         return len(self._table)
 
-    def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
+    def value_counts(self, name: str) -> tuple[list[TypedValue], np.ndarray, int]:
         """Values that occur, in a public order, their counts, and the number of missing cells."""
         counts, missing = value_counts(self._table[name])
         order = in_public_order(counts)
@@ -237,7 +234,7 @@ class RoundingCounts:
         """One count per size and step, in row-major order."""
         points, counts = rows.point_counts(self.reading, self.grid)
         counts = np.where(np.isin(points, (*self.without, 0)), 0, counts)
-        cells = sizes(points) * len(self.steps) + classes(points, self.steps)
+        cells = size_classes(points) * len(self.steps) + step_classes(points, self.steps)
         table = np.zeros(SIZES * len(self.steps), dtype=np.int64)
         np.add.at(table, cells, counts)
         return table
@@ -288,7 +285,7 @@ class FrequentValues:
         """Record of this query."""
         return QueryRecord(kind="frequent values", columns=(self.name,), details={"public": ("missing",)})
 
-    def occurring(self, rows: ExactColumns) -> tuple[Sequence[Flagged], np.ndarray, np.ndarray]:
+    def occurring(self, rows: ExactColumns) -> tuple[Sequence[TypedValue], np.ndarray, np.ndarray]:
         """Values, their counts, and the number of missing cells, shape (1,)."""
         values, counts, missing = rows.value_counts(self.name)
         return values, counts, np.array([missing], dtype=np.int64)
@@ -333,27 +330,27 @@ def weighted_mean(first: NoisyCount, second: NoisyCount) -> NoisyCount:
     return (first[0] * w1 + second[0] * w2) / (w1 + w2), 1 / (w1 + w2)
 
 
-def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
+def value_counts(column: pd.Series[Any]) -> tuple[dict[TypedValue, int], int]:
     """Counts of each value, by (is a boolean, value), and the number of missing cells."""
     # The form of a value does not depend on the column's type: 1.0 becomes 1, but True stays True.
     index, forms = distinct_values(column)
     occurrences = np.bincount(index[index >= 0], minlength=len(forms)).tolist()
-    counts: dict[Flagged, int] = {}
+    counts: dict[TypedValue, int] = {}
     for form, count in zip(forms, occurrences, strict=True):
-        if count and has_form(form):  # a value that no file can hold counts as missing
+        if count and is_storable(form):  # a value that no file can hold counts as missing
             key = (type(form) is bool, form)
             counts[key] = counts.get(key, 0) + count
     return counts, len(column) - sum(counts.values())
 
 
-def in_public_order(values: Iterable[Flagged]) -> list[Flagged]:
+def in_public_order(values: Iterable[TypedValue]) -> list[TypedValue]:
     """Sort values in an order that does not depend on the rows."""
     return sorted(
         values, key=lambda key: (_type_order(key), key[1] if _type_order(key) != "~" else str(key[1]))
     )
 
 
-def _type_order(key: Flagged) -> str:
+def _type_order(key: TypedValue) -> str:
     if key[0]:
         return "bool"
     for kind in (str, int, float):
@@ -371,7 +368,7 @@ def _missing_mask(cells: pd.Series[Any], sdtype: str) -> np.ndarray:
         cells = cells.astype(object)
     if cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype):
         index, forms = distinct_values(cells)
-        is_missing = [sdtype == "datetime" and form is ODD for form in forms]
+        is_missing = [sdtype == "datetime" and form is NOT_A_VALUE for form in forms]
         return np.array([*is_missing, True], dtype=bool)[index]
     return np.isnan(as_doubles(cells)) if cells.dtype.kind in "iuf" else cells.isna().to_numpy()
 
@@ -389,13 +386,13 @@ class _Numbers:
 
     @classmethod
     def read(cls, column: pd.Series[Any], reading: NumberReading) -> _Numbers:
-        texts = which_text(column, reading.beside)
+        texts = text_indices(column, reading.beside)
         text_counts = np.bincount(texts[texts >= 0], minlength=len(reading.beside))
         column = column[texts < 0]
         if reading.sdtype == "datetime":
             numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
             is_number = numbers != np.iinfo(np.int64).min
-            present = on_clocks(numbers[is_number], reading.time_zone)
+            present = utc_to_local(numbers[is_number], reading.time_zone)
         else:
             numbers = as_doubles(column)
             is_number = np.isfinite(numbers)

@@ -29,17 +29,17 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.partition_selection import FrequentValueCounts
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer
-from sdv_plausible.table.cells.date_texts import BROADER, DIGITS, FORMATS, main_form
+from sdv_plausible.table.cells.dates import BROADER, DIGIT_FORMATS, FORMATS, main_date_format
 from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
 from sdv_plausible.table.columns.cell_reader import (
-    CODE,
-    FINER,
-    PHONE,
-    UPPER,
+    CODE_KIND,
+    FRACTION_KINDS,
+    PHONE_KIND,
+    UPPER_BOOLEAN_KIND,
     Spelling,
-    kind_of,
-    plain_numbers,
-    spelling_of_numbers,
+    cell_kind,
+    detect_number_format,
+    plain_number_kinds,
 )
 from sdv_plausible.table.learned.raw_queries import ExactColumns, FrequentValues
 
@@ -51,8 +51,8 @@ CountedBy = Literal[
     "length",
     "bucket of a hash",
 ]
-NUMBERS = (*NUMBER_KINDS, *FINER)
-TRUTHS = ("truth", UPPER)
+NUMBERS = (*NUMBER_KINDS, *FRACTION_KINDS)
+TRUTHS = ("truth", UPPER_BOOLEAN_KIND)
 FAMILIES = ("missing", "truth", "text", "code", "number", "spelled", "digits", "date")
 """Families of kinds. "spelled": numbers in another spelling. "digits": both dates and numbers."""
 UNKNOWN_LENGTHS = (1, 16)  # range of lengths if noise hides all of them
@@ -124,16 +124,16 @@ class CellKindCounts:
         return neighbours.histogram_l2
 
     def _entry(self, text: str) -> str:
-        kind = kind_of(text, self.spelling)
+        kind = cell_kind(text, self.spelling)
         if self.by == "length":
-            return f"{'+' if kind == PHONE else ''}{min(len(text), LONGEST)}"
+            return f"{'+' if kind == PHONE_KIND else ''}{min(len(text), LONGEST)}"
         if self.by == "bucket of a hash":
             return kind if kind == "missing" else str(zlib.crc32(text.encode()) % BUCKETS)
         return family_of(kind, self.spelling) if self.by == "family" else kind
 
 
 @dataclass(frozen=True)
-class VoteRowCount:
+class InferenceRowCount:
     """Number of rows."""
 
     proof = f"{_PROOF}, Lemma 1"
@@ -153,20 +153,20 @@ class VoteRowCount:
 
 def family_of(kind: str, spelling: Spelling) -> str:
     """Family of a kind."""
-    if kind in (CODE, PHONE):
+    if kind in (CODE_KIND, PHONE_KIND):
         return "code"
     if kind in TRUTHS:
         return "truth"
-    if kind in DIGITS:
+    if kind in DIGIT_FORMATS:
         return "digits"
     if kind in _POSITIONS["format of dates"]:
         return "date"
-    if kind in plain_numbers(spelling):
+    if kind in plain_number_kinds(spelling):
         return "number"
     return "spelled" if kind in _POSITIONS["spelling of numbers"] else kind
 
 
-def vote_types(
+def infer_types(
     rows: Queryable, names: Sequence[str], spelling: Spelling, failure: float
 ) -> dict[str, Declaration]:
     """Infer the types of text columns, as declarations of a domain file."""
@@ -174,7 +174,7 @@ def vote_types(
     # the failure probability charged for thresholds.
     if not names:
         return {}
-    answer = rows.ask(VoteRowCount(), ROWS_SHARE)
+    answer = rows.ask(InferenceRowCount(), ROWS_SHARE)
     total, budget = (float(answer.values[0]), answer.sigma**2), COLUMNS_SHARE
     declarations = {}
     for i, name in enumerate(names):  # unspent budget goes to the later columns
@@ -184,15 +184,15 @@ def vote_types(
     return declarations
 
 
-def vote_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
+def type_inference_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
     """The charge for inferring the types of ``columns`` columns; reads no rows."""
-    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), vote_failure(delta)
+    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), threshold_failure(delta)
     losses = (*gaussian_noise(mu), ApproxDP(epsilon=0.0, delta=failure))
     mechanism = f"a vote over the cells of {columns} undeclared columns"
     return LedgerEntry(name="types", mechanism=mechanism, losses=losses, scope="the types", parts=("domain",))
 
 
-def vote_failure(delta: float) -> float:
+def threshold_failure(delta: float) -> float:
     """Part of delta that covers the thresholds."""
     return delta * FAILURE_SHARE
 
@@ -305,7 +305,7 @@ def _numbers(
     families: FamilyCounts, values: np.ndarray, sigma: float, spelling: Spelling
 ) -> tuple[Declaration, NoisyShare]:
     counts = significant_counts("spelling of numbers", values, sigma)
-    number_format, readable = spelling_of_numbers(counts, spelling)
+    number_format, readable = detect_number_format(counts, spelling)
     if number_format is None or not families.shows_spelled:
         return {"sdtype": "numerical"}, families.others(PLAIN_NUMBERS)
     significant = [count for count in counts.values() if count]
@@ -321,11 +321,11 @@ def _numbers(
 
 def _dates(families: FamilyCounts, values: np.ndarray, sigma: float) -> tuple[Declaration, NoisyShare]:
     counts = significant_counts("format of dates", values, sigma)
-    date_format = main_form(counts, families.present)
+    date_format = main_date_format(counts, families.present)
     if not counts[date_format]:
         return {}, NoisyShare(1.0, 0.0)
     unread = [n for kind, n in counts.items() if n and date_format not in (kind, BROADER.get(kind))]
-    own = ("digits",) if date_format in DIGITS else ("date",)
+    own = ("digits",) if date_format in DIGIT_FORMATS else ("date",)
     others = families.others(own, sum(unread), len(unread) * sigma**2)
     return {"sdtype": "datetime", "datetime_format": date_format}, others
 
@@ -358,7 +358,9 @@ def declaration_of(
     return _numbers(families, values, sigma, spelling)
 
 
-def others_of(answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, tuple[bool, NoisyShare]]:
+def other_kind_shares(
+    answers: Sequence[NoisyAnswer], spelling: Spelling
+) -> dict[str, tuple[bool, NoisyShare]]:
     """Per column with an inferred type: whether it was decided, and the share of cells of other kinds.
 
     Computed from the released answers. The share refers to the likeliest type if none was decided. Columns of
@@ -458,7 +460,7 @@ def _mixes_fraction_digits(values: np.ndarray, sigma: float, present: float) -> 
     """Whether fractions with one digit and with trailing zeros occur (1.9 and 1.10), as in versions."""
     counts = dict(zip(NUMBERS, values.tolist(), strict=True))
     threshold = max(DOUBT * sigma, CODES * present)
-    return counts[FINER[0]] > threshold and counts["1234.5"] > threshold
+    return counts[FRACTION_KINDS[0]] > threshold and counts["1234.5"] > threshold
 
 
 def id_format(families: FamilyCounts, lengths: np.ndarray, sigma: float) -> str:

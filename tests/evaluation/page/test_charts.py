@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.evaluation.page import charts
-from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, vertical_bars
-from sdv_plausible.evaluation.page.network_plot import network_graph
+from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, network_graph, vertical_bars
 from sdv_plausible.evaluation.page.svg import WIDTH
 
 HOSTILE = '<script>alert("1")</script> & co'
@@ -68,13 +67,13 @@ def test_bars_are_escaped_and_inside_their_picture(shares):
 def test_the_scale_is_logarithmic_where_one_bar_holds_most():
     scale = ShareScale.of([("a", (0.97, 0.02, 0.01, 0.0), "#000"), ("b", (0.9, 0.06, 0.035, 0.005), "#000")])
     assert (scale.logarithmic, scale.low) == (True, 0.001)
-    placed = [scale.place(share) for share in (0.0, 0.0001, 0.001, 0.1, 1.0)]
+    placed = [scale.position(share) for share in (0.0, 0.0001, 0.001, 0.1, 1.0)]
     assert placed == pytest.approx([0, 0, 0, 2 / 3, 1])
     assert scale.ticks() == pytest.approx([0.001, 0.01, 0.1, 1.0])
     for even in ((0.5, 0.3, 0.1, 0.1), (0.98, 0.02)):  # few bars need no logarithm
         scale = ShareScale.of([("a", even, "#000")])
         assert not scale.logarithmic
-        assert scale.place(max(even)) == pytest.approx(1 / 1.05)
+        assert scale.position(max(even)) == pytest.approx(1 / 1.05)
     for name in ("vertical", "horizontal"):
         assert "log scale" in bars((0.97, 0.02, 0.01, 0.0))[name]
         assert "log scale" not in bars((0.4, 0.2, 0.2, 0.2))[name]

@@ -5,14 +5,14 @@ import json
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
+from sdv_plausible.evaluation.page.sections import NO_GUARANTEE, GuaranteeSection
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
 
 def test_no_ledger_is_no_guarantee():
-    guarantee = Guarantee.of(None)
+    guarantee = GuaranteeSection.of(None)
     assert guarantee.words.first == NO_GUARANTEE
     assert not guarantee.claimed
     assert not guarantee.covers_structure
@@ -43,7 +43,7 @@ def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it():
         ([("structure", float("inf"), "charged", ["structure"])], False, False),
         ([], False, False),
     ):
-        guarantee = Guarantee.of(document(*entries))
+        guarantee = GuaranteeSection.of(document(*entries))
         assert (guarantee.claimed, guarantee.covers_structure) == (claimed, covers), entries
         assert guarantee.words.first == "The total."
 
@@ -62,22 +62,26 @@ def ledger_of(**changes):
 
 
 def test_an_entry_merely_named_structure_does_not_publish_the_network():
-    assert Guarantee.of(ledger_of(parts=("structure",))).covers_structure
+    assert GuaranteeSection.of(ledger_of(parts=("structure",))).covers_structure
     for name in ("structure", "network", "model"):
-        named = Guarantee.of(ledger_of(name=name))
+        named = GuaranteeSection.of(ledger_of(name=name))
         assert named.claimed
         assert not named.covers_structure
-    assert not Guarantee.of(ledger_of(parts=("structure",), losses=(InfiniteLoss(),))).covers_structure
+    assert not GuaranteeSection.of(ledger_of(parts=("structure",), losses=(InfiniteLoss(),))).covers_structure
 
 
 def test_a_ledger_says_the_same_as_its_plain_form_and_its_json():
     for parts in ((), ("structure",), ("domain", "parameters", "seeds")):
         ledger = ledger_of(parts=parts, note="a note")
-        guarantee = Guarantee.of(ledger)
+        guarantee = GuaranteeSection.of(ledger)
         assert guarantee.words == ledger.words
         assert guarantee.covers_structure == ("structure" in parts)
         assert guarantee.not_covered
-        assert Guarantee.of(ledger.to_dict()) == Guarantee.of(json.loads(ledger.to_json())) == guarantee
+        assert (
+            GuaranteeSection.of(ledger.to_dict())
+            == GuaranteeSection.of(json.loads(ledger.to_json()))
+            == guarantee
+        )
 
 
 def test_the_ledger_itself_is_asked():
@@ -86,13 +90,13 @@ def test_the_ledger_itself_is_asked():
             return False
 
     ledger = charged(Reluctant(delta=1e-9), parts=("structure",))
-    assert not Guarantee.of(ledger).covers_structure
+    assert not GuaranteeSection.of(ledger).covers_structure
 
 
 def test_what_is_no_ledger_is_an_error():
     for wrong in ("ledger.json", {"epsilon": 1}, [], pd.DataFrame({"headline": [1]})):
         with pytest.raises(ValueError, match=r"must be a PrivacyLedger, or a dict as read from its JSON"):
-            Guarantee.of(wrong)
+            GuaranteeSection.of(wrong)
 
 
 def test_entries_within_an_envelope_are_paid_for():
@@ -104,7 +108,7 @@ def test_entries_within_an_envelope_are_paid_for():
     assert [one["provenance"] for one in ledger.to_dict()["entries"]].count("within another") == 1
     forms = (lambda ledger: ledger, PrivacyLedger.to_dict, lambda one: json.loads(one.to_json()))
     for form in forms:
-        guarantee = Guarantee.of(form(ledger))
+        guarantee = GuaranteeSection.of(form(ledger))
         assert (guarantee.claimed, guarantee.covers_structure) == (True, True)
     charged(ledger, name="seen", losses=(InfiniteLoss(),))
-    assert [Guarantee.of(form(ledger)).claimed for form in forms] == [False] * 3
+    assert [GuaranteeSection.of(form(ledger)).claimed for form in forms] == [False] * 3

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from sdv_plausible.evaluation.page.heatmaps import heatmap, shade
+from sdv_plausible.evaluation.page.charts import heatmap, shade
 
 HOSTILE = '<script>alert("1")</script> & co'
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.histograms import clock_histogram, histogram, pictures_of
+from sdv_plausible.evaluation.page.summary import clock_histogram, column_histograms, histogram
 
 
 def test_histograms_by_hand():
@@ -65,9 +65,9 @@ def test_bins_grow_where_one_would_hold_most():
 def test_times_of_day_have_a_picture_and_dates_have_none():
     days = pd.Series(pd.date_range("2020-01-01", periods=50))
     assert clock_histogram("day", "datetime", [days]) is None
-    assert len(pictures_of({"day": "datetime"}, [days.to_frame("day")], {})) == 1
+    assert len(column_histograms({"day": "datetime"}, [days.to_frame("day")], {})) == 1
     stamps = days + pd.to_timedelta([9] * 49 + [17], unit="h")
-    two = pictures_of({"at": "datetime"}, [stamps.to_frame("at"), days.to_frame("at")], {})
+    two = column_histograms({"at": "datetime"}, [stamps.to_frame("at"), days.to_frame("at")], {})
     assert [one.part for one in two] == ["", "time of day"]
     assert two[1].labels[9] == "09:00 to 09:59"
     assert (two[1].shares[0][9], two[1].shares[0][17], two[1].shares[1][0]) == (0.98, 0.02, 1.0)

@@ -4,8 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.inspection import Rows, correlations, divergence, inspection_page, tree
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.page.inspection import (
+    RowSection,
+    correlations,
+    divergence,
+    inspection_page,
+    tree,
+)
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 NUMBER = {"sdtype": "numerical"}
 WORDS = {"columns": {"x": NUMBER, "y": NUMBER, "c": {"sdtype": "categorical"}}}
@@ -17,7 +23,7 @@ def table(n: int = 200, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": -2 * x, "c": np.where(x > 0, "<b>high</b>", "low")})
 
 
-PAIR = prepare(table(), table(seed=1), WORDS)
+PAIR = prepare_pair(table(), table(seed=1), WORDS)
 
 
 def test_divergence_by_definition():
@@ -36,7 +42,7 @@ def test_coefficients_suit_the_types():
     assert (found == found.T).all()
     twice = pd.DataFrame({"c": PAIR.real["c"], "d": PAIR.real["c"], "e": "one"})
     words = {"columns": {name: {"sdtype": "categorical"} for name in "cde"}}
-    strengths = correlations(twice, prepare(twice, twice, words))
+    strengths = correlations(twice, prepare_pair(twice, twice, words))
     assert strengths[0, 1] == pytest.approx(1)
     assert strengths[0, 2] == 0
 
@@ -47,10 +53,10 @@ def test_the_tree_takes_the_strongest_links():
 
 
 def test_five_rows_from_either_end_and_fewer_of_few():
-    shown = Rows.of(PAIR)
+    shown = RowSection.of(PAIR)
     assert [len(rows) for _, rows in shown.tables] == [10, 10]
-    few = prepare(table(7), table(3, 1), WORDS)
-    assert [len(rows) for _, rows in Rows.of(few).tables] == [7, 3]
+    few = prepare_pair(table(7), table(3, 1), WORDS)
+    assert [len(rows) for _, rows in RowSection.of(few).tables] == [7, 3]
 
 
 def test_cells_are_escaped_and_whole_numbers_look_alike_however_they_are_stored():
@@ -58,6 +64,6 @@ def test_cells_are_escaped_and_whole_numbers_look_alike_however_they_are_stored(
     assert "<b>high" not in page
     assert "NOT private" in page
     whole = pd.DataFrame({"x": [1, 2, 3], "y": [0.5, 1.0, 2.0], "c": ["a", "b", None]})
-    shown = Rows.of(prepare(whole.astype({"x": float}), whole, WORDS))
+    shown = RowSection.of(prepare_pair(whole.astype({"x": float}), whole, WORDS))
     first, second = (rows for _, rows in shown.tables)
     assert first == second == (("1", "0.5", "a"), ("2", "1", "b"), ("3", "2", ""))

@@ -7,15 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.evaluation.page.report_page import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
-    Classifiers,
-    Distances,
-    Game,
-    NotComputed,
+    NO_GUARANTEE,
+    ClassifierSection,
+    DistanceSection,
+    GameSection,
+    GuaranteeSection,
+    NotComputedSection,
     SeedDiagnostics,
-    Seeds,
+    SeedSection,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 from sdv_plausible.evaluation.page.svg import WIDTH
@@ -55,29 +56,31 @@ def compared():
 
 
 def test_distances_list_the_worst_pairs_first():
-    found = Distances.of(COLUMNS, pairs(20), compared())
+    found = DistanceSection.of(COLUMNS, pairs(20), compared())
     assert (found.num_real, found.num_synthetic, found.num_compared) == (1500, 20, 10)
     assert (len(found.figures), len(found.worst_pairs), found.pairs_error) == (2, 8, "")
     assert found.worst_pairs[0] == ("a19, b19", 1.0, 0.5, 0.25)
 
 
 def test_what_failed_is_said_in_its_place():
-    assert Distances.of(FAILED, pairs(2), compared()) == NotComputed(title="Distances", error="it <broke>")
-    assert Classifiers.of(FAILED, None) == NotComputed(title="Classifiers", error="it <broke>")
-    assert Game.of(FAILED) == NotComputed(title="Distinguishing game", error="it <broke>")
-    half = Distances.of(COLUMNS, FAILED, compared())
+    assert DistanceSection.of(FAILED, pairs(2), compared()) == NotComputedSection(
+        title="Distances", error="it <broke>"
+    )
+    assert ClassifierSection.of(FAILED, None) == NotComputedSection(title="Classifiers", error="it <broke>")
+    assert GameSection.of(FAILED) == NotComputedSection(title="Distinguishing game", error="it <broke>")
+    half = DistanceSection.of(COLUMNS, FAILED, compared())
     assert (half.pairs_error, half.worst_pairs, len(half.figures)) == ("it <broke>", (), 1)
     other = COLUMNS.assign(Error=None)  # SDMetrics gives all tables the column if one has an error
-    assert not isinstance(Distances.of(other, pairs(2), compared()), NotComputed)
+    assert not isinstance(DistanceSection.of(other, pairs(2), compared()), NotComputedSection)
 
 
 def test_classifiers_in_words_and_shares_and_which_real_rows_played_the_game():
-    found = Classifiers.of(classifiers(), 0.4)
+    found = ClassifierSection.of(classifiers(), 0.4)
     assert found.head == ("classifier", "trained on real", "trained on synthetic", "agreement")
     assert found.rows == (("linear SVM", (0.8, 0.7, 0.9)), ("AdaBoost", (0.8, 0.7, 0.9)))
     assert (found.target, found.majority, found.num_train, found.num_test) == ("c", 0.4, 70, 30)
     for held, words in ((True, "held-out real rows"), (False, "the real rows")):
-        found = Game.of(game(**{"Held-out Real Rows": held}))
+        found = GameSection.of(game(**{"Held-out Real Rows": held}))
         assert (found.real_rows, found.rows) == (words, (("random forest", (0.6,)),))
 
 
@@ -86,7 +89,7 @@ def test_the_axis_starts_below_every_interval(value, low):
     """Nothing is cut off at the left end, 118; of one run there is no interval."""
     ends = {f"{kind} Low": low for kind in ("Real", "Synthetic", "Agreement")}
     scores = dict.fromkeys(("Real Accuracy", "Synthetic Accuracy", "Score"), value)
-    (figure,) = Classifiers.of(classifiers(**ends, **scores), 0.4).figures
+    (figure,) = ClassifierSection.of(classifiers(**ends, **scores), 0.4).figures
     dots = re.findall(r'cx="([\d.]+)"', figure.picture)
     lines = re.findall(r'x1="([\d.]+)"[^>]*stroke-width="2"', figure.picture)
     assert len(dots) == 6
@@ -95,14 +98,14 @@ def test_the_axis_starts_below_every_interval(value, low):
 
 
 def test_what_there_is_not_has_no_section():
-    assert Seeds.of(None) == ()
-    assert Seeds.of(SeedDiagnostics.of({}))[0].figures == ()
+    assert SeedSection.of(None) == ()
+    assert SeedSection.of(SeedDiagnostics.of({}))[0].figures == ()
     both = SeedDiagnostics.of({"plausible_seeds": [1, 2], "pass_rates": {5: {1: 0.5}}})
-    assert len(Seeds.of(both)[0].figures) == 2
+    assert len(SeedSection.of(both)[0].figures) == 2
 
 
 def test_pages_have_their_parts_in_order_and_say_what_they_lack():
-    guarantee = Guarantee.of(None)
+    guarantee = GuaranteeSection.of(None)
     public = public_page("today", guarantee, {"<b>": None}, {})
     private = private_page("today", guarantee, [], {}, None, {"<b>": FAILED})
     for words, page in (

@@ -10,13 +10,13 @@ import pytest
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     RelativeScore,
-    Scores,
+    ScoreSection,
     overall,
     relative_scores,
     summarise_comparison,
     summarise_release,
 )
-from sdv_plausible.evaluation.table_pair import prepare
+from sdv_plausible.evaluation.table_pair import prepare_pair
 
 
 def test_a_release_summary_takes_no_real_row():
@@ -31,7 +31,7 @@ def test_a_release_summary_takes_no_real_row():
 
 def test_the_reference_of_a_comparison_is_halves_or_held_out_rows():
     frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["x", "y"] * 50})
-    pair = prepare(frame, frame)
+    pair = prepare_pair(frame, frame)
     options = {"num_bins": 20, "max_rows": None, "random_state": 0}
     halves = summarise_comparison(pair, None, holdout=None, **options)
     assert halves.reference == "two halves of the real rows"
@@ -40,7 +40,7 @@ def test_the_reference_of_a_comparison_is_halves_or_held_out_rows():
     held = summarise_comparison(pair, None, holdout=pd.DataFrame({"a": ["z"], "b": ["z"]}), **options)
     assert held.reference == "real rows against held-out ones"
     assert held.reference_columns.tolist() == [1, 1]
-    single = prepare(frame.iloc[:1], frame)
+    single = prepare_pair(frame.iloc[:1], frame)
     assert summarise_comparison(single, None, holdout=None, **options).reference_pairs.size == 0
 
 
@@ -60,7 +60,7 @@ def test_a_score_at_the_ceiling_is_no_loss_and_overall_is_the_mean_of_what_there
     found = [score(*both).relative for both in ((0.9, 0.8), (0.0, 0.0), (0.898, 0.899))]
     assert found == pytest.approx([1.0, 1.0, 0.9989], abs=1e-4)
     assert math.isnan(score(0.9, math.nan).relative)
-    scores = Scores.of([score(0.4, 0.8), score(1.0, 1.0), score(math.nan, 1.0)])
+    scores = ScoreSection.of([score(0.4, 0.8), score(1.0, 1.0), score(math.nan, 1.0)])
     assert (scores.overall, scores.scores[0]) == (0.75, ("x", 0.5, 0.4, 0.8))
     assert math.isnan(overall([]))
 

@@ -19,7 +19,7 @@ from report_cases import (
 )
 from sentences import total
 
-from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE
+from sdv_plausible.evaluation.page.sections import NO_GUARANTEE
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.utils import html_templates

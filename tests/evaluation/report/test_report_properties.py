@@ -9,10 +9,10 @@ import pytest
 from sdv_plausible.datasets import census_like
 from sdv_plausible.evaluation import metrics, table_codes
 from sdv_plausible.evaluation.report.report_properties import (
-    ClassifierAgreement,
-    ColumnDistances,
-    DistinguishingGame,
-    PairDistances,
+    ClassifierAgreementProperty,
+    ColumnDistanceProperty,
+    DistinguishingGameProperty,
+    PairDistanceProperty,
     ReportOptions,
     ReportProperty,
 )
@@ -22,7 +22,7 @@ OPTIONS = ReportOptions(
     num_bins=table_codes.DEFAULT_NUM_BINS, random_state=0,
 )  # fmt: skip
 RUNS = {"classifiers": ("tree",), "num_runs": 2, "max_rows": 200}
-ALL = (ColumnDistances, PairDistances, ClassifierAgreement, DistinguishingGame)
+ALL = (ColumnDistanceProperty, PairDistanceProperty, ClassifierAgreementProperty, DistinguishingGameProperty)
 
 
 class Bar:
@@ -71,7 +71,7 @@ def test_details_by_hand():
     real, synthetic = (pd.DataFrame({"a": list(cells), "b": list(cells)}) for cells in ("xxyy", "xx"))
     column = {"Column": "a", "Distance": 0.5, "Score": 0.5, "Real Rows": 4, "Synthetic Rows": 2}
     pair = {"Column 1": "a", "Column 2": "b", "Distance": 0.5, "Score": 0.5, "Real Dependence": 1.0}
-    for kind, row in ((ColumnDistances, column), (PairDistances, pair)):
+    for kind, row in ((ColumnDistanceProperty, column), (PairDistanceProperty, pair)):
         details = scored(kind, real, synthetic, described("a", "b"))[0].get_details("t").iloc[0]
         assert {name: details[name] for name in row} == row
 
@@ -84,8 +84,8 @@ def test_the_progress_bar_ends_full_and_no_held_out_rows_are_kept(kind):
     assert bar.ticks == made._get_num_iterations(described("a", "b", "n"))
     assert made.of_table("t").holdout is None
     details = made.get_details("t")  # but they are used
-    assert kind is not DistinguishingGame or details["Held-out Real Rows"].tolist() == [True]
-    assert kind is not ClassifierAgreement or details["Test Rows"].tolist() == [60]
+    assert kind is not DistinguishingGameProperty or details["Held-out Real Rows"].tolist() == [True]
+    assert kind is not ClassifierAgreementProperty or details["Test Rows"].tolist() == [60]
 
 
 def test_what_cannot_be_computed_has_an_error_and_a_figure():
@@ -96,29 +96,32 @@ def test_what_cannot_be_computed_has_an_error_and_a_figure():
         assert made.get_details("t")["Error"].tolist() == [said]
         assert len(made.get_visualization("t").data) == 0
         assert made.of_table("t").holdout is None
-    for kind, words in ((PairDistances, "pairs need two"), (ClassifierAgreement, "the only column")):
+    for kind, words in (
+        (PairDistanceProperty, "pairs need two"),
+        (ClassifierAgreementProperty, "the only column"),
+    ):
         made, score = scored(kind, table(0)[["a"]], table(1)[["a"]], described("a"))
         assert np.isnan(score)
         assert words in made.get_details("t")["Error"].iloc[0]
 
 
 def test_the_game_scores_guessing_as_ideal_and_copies_no_better():
-    made, score = scored(DistinguishingGame, table(0), table(0))
+    made, score = scored(DistinguishingGameProperty, table(0), table(0))
     assert made.get_details("t")["Accuracy"].iloc[0] < 0.5
     assert score == 1.0
     apart = table(1).assign(n=1e6)
-    assert scored(DistinguishingGame, table(0), apart)[1] == 0.0
+    assert scored(DistinguishingGameProperty, table(0), apart)[1] == 0.0
 
 
 def test_classifiers_train_on_as_many_rows_of_each_table_as_the_game():
     real, synthetic = table(0, 2_000), table(1, 2_000)
     sizes = [
         scored(kind, real, synthetic)[0].of_table("t").details["Training Rows"].iloc[0]
-        for kind in (ClassifierAgreement, DistinguishingGame)
+        for kind in (ClassifierAgreementProperty, DistinguishingGameProperty)
     ]
     assert sizes == [100, 200]  # of the game they are those of both tables
     everything = replace(OPTIONS, max_rows=None)
-    made = scored(ClassifierAgreement, real, synthetic, options=everything)[0]
+    made = scored(ClassifierAgreementProperty, real, synthetic, options=everything)[0]
     assert made.of_table("t").details["Training Rows"].iloc[0] == 700  # beside 600 that test, two of a kind
 
 
@@ -132,7 +135,7 @@ def test_few_training_rows_tell_what_many_do():
     shares = []
     for max_rows in (10_000, 20_000, 200):
         options = replace(OPTIONS, num_runs=10, max_rows=max_rows)
-        made, score = scored(ClassifierAgreement, real, mixed, metadata, options=options)
+        made, score = scored(ClassifierAgreementProperty, real, mixed, metadata, options=options)
         shares.append(score / made.of_table("t").details["Ceiling"].mean())
     assert abs(shares[0] - shares[1]) < 0.02
     assert abs(shares[2] - shares[1]) > 0.02  # control: a hundred rows do not

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from sdv_plausible.extensions.app.forms import (
     FIELDS,
     LEFT_OUT,
-    WHOLE,
+    NO_FIELD,
+    field_of_error,
     field_texts,
-    filled_in,
     meaning,
-    place_of,
+    read_column_form,
     read_numbers,
     read_scalar,
     refusals,
     scalar_text,
-    sdtypes_to_choose,
-    without_field,
+    selectable_sdtypes,
+    words_without_field,
 )
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.table.declared.specifications import date_ends
@@ -57,7 +57,7 @@ WORDS = [
 def test_what_is_not_edited_stays_as_it_is():
     for words in WORDS:
         as_sent = {word: text.replace("\n", "\r\n") for word, text in field_texts(words).items()}
-        assert filled_in("x", words, as_sent).words == words
+        assert read_column_form("x", words, as_sent).words == words
 
 
 def test_numbers_and_what_is_none_is_refused_with_the_rule():
@@ -80,13 +80,13 @@ def test_numbers_and_what_is_none_is_refused_with_the_rule():
 
 def test_a_refusal_stands_beside_its_field_if_there_is_one():
     rows, k = Refused("num_rows", 0, "must be more"), Refused("k", 0, "must be more")
-    assert place_of(rows, {"rows": "", "k": ""}) == "rows"
-    assert place_of(k, {"rows": "", "k": ""}) == "k"
-    assert place_of(k, {"rows": ""}) == place_of(ValueError("k"), {"k": ""}) == ""
+    assert field_of_error(rows, {"rows": "", "k": ""}) == "rows"
+    assert field_of_error(k, {"rows": "", "k": ""}) == "k"
+    assert field_of_error(k, {"rows": ""}) == field_of_error(ValueError("k"), {"k": ""}) == ""
 
 
 def fill(**texts):
-    return filled_in("x", {"sdtype": None}, texts)
+    return read_column_form("x", {"sdtype": None}, texts)
 
 
 def test_what_is_filled_in():
@@ -107,9 +107,9 @@ def test_what_is_filled_in():
 def test_what_is_cleared_is_gone():
     words = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "bins": 3}
     texts = {**field_texts(words), "bins": "", "range_min": " "}
-    assert filled_in("x", words, texts).words == {"sdtype": "numerical", "range_max": 9}
-    assert filled_in("x", words, {**texts, "sdtype": ""}).words["sdtype"] is None
-    assert filled_in("x", words, {**texts, "sdtype": LEFT_OUT}).words is None
+    assert read_column_form("x", words, texts).words == {"sdtype": "numerical", "range_max": 9}
+    assert read_column_form("x", words, {**texts, "sdtype": ""}).words["sdtype"] is None
+    assert read_column_form("x", words, {**texts, "sdtype": LEFT_OUT}).words is None
 
 
 def test_refusals_stand_beside_their_field():
@@ -162,7 +162,7 @@ def places(name, words):
         ({"sdtype": "datetime", "range_min": "2021-01-01", "range_max": "2020-01-01"}, "range_min"),
         ({"sdtype": "categorical", "groups": 1}, "range_values"),
         ({"sdtype": "categorical", "range_values": ["a"], "groups": {"g": ["b"]}}, "range_values"),
-        ({"sdtype": "categorical", "range_values": ["a"], "groups": {"g": ["a"], "h": ["a"]}}, WHOLE),
+        ({"sdtype": "categorical", "range_values": ["a"], "groups": {"g": ["a"], "h": ["a"]}}, NO_FIELD),
     ],
 )
 def test_no_sentence_is_read_to_place_a_refusal(words, place, monkeypatch):
@@ -174,8 +174,8 @@ def test_no_sentence_is_read_to_place_a_refusal(words, place, monkeypatch):
 def test_a_refusal_is_of_one_column_alone():
     """Named like a word, it does not mislead; a word without a field is refused for the whole column."""
     assert places("bins", {"sdtype": "numerical", "range_min": 5, "range_max": 1}) == {"range_min"}
-    assert places("x", {"sdtype": "id", "colour": "red"}) == {WHOLE}
-    assert without_field({"sdtype": "id", "pii": True, "order": None}) == {"pii": True}
+    assert places("x", {"sdtype": "id", "colour": "red"}) == {NO_FIELD}
+    assert words_without_field({"sdtype": "id", "pii": True, "order": None}) == {"pii": True}
     with pytest.raises(Refused, match="must be dates") as refused:
         date_ends("x", "May", "2020-01-01", None)
     assert (refused.value.field, refused.value.__cause__) == ("range_min", None)  # it holds no other error
@@ -189,5 +189,5 @@ def test_what_the_words_come_to():
     assert "wide range" in meaning("x", {"range_min": 0, "range_max": 10**6})
     assert meaning("x", {"range_min": 0, "range_max": 10**6, "bins": 10}) == "10 values and bins"
     assert "pays for it" in meaning("x", {"kind": "categorical", "provenance": "private"})
-    assert "phone_number" in sdtypes_to_choose({})
-    assert sdtypes_to_choose({"sdtype": "ssn"})[-1] == "ssn"  # a type of its own can be kept
+    assert "phone_number" in selectable_sdtypes({})
+    assert selectable_sdtypes({"sdtype": "ssn"})[-1] == "ssn"  # a type of its own can be kept

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.audit.attacks.white_box import ObservedQueryable
-from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, hears_or_refuses
+from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, rejects_unrecorded_queries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -43,10 +43,10 @@ def test_every_way_to_ask_is_heard_or_refused(kind, monkeypatch):
     monkeypatch.setattr(Queryable, "whisper", lambda self: self._rows.num_rows(), raising=False)
     assert "whisper" in asking_methods()
     with pytest.raises(NotImplementedError, match="not whisper"):
-        hears_or_refuses(type("Later", (kind,), {})).whisper(None)
+        rejects_unrecorded_queries(type("Later", (kind,), {})).whisper(None)
 
 
 def test_who_listens_hears_the_parts_too():
     rows = listening()
     rows.part("structure").ask(CountTable([Axis.of_codes(0, 2)]), 1.0)
-    assert len(rows.heard) == 1
+    assert len(rows.recorded) == 1

@@ -20,12 +20,12 @@ from test_spark_source import CHANGES, turned
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.extensions.clusters import cluster_source, dask_source
-from sdv_plausible.extensions.clusters.cluster_source import ADDED_AT_ONCE, side_by_side, together
+from sdv_plausible.extensions.clusters.cluster_source import MERGE_FAN_IN, group_by_worker, group_small_parts
 from sdv_plausible.extensions.clusters.dask_source import DaskParts, DaskSource
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import source_counts
-from sdv_plausible.sources.encoded_cache import EncodeTask, keep_codes
+from sdv_plausible.sources.encoded_cache import EncodeTask, cache_codes
 from sdv_plausible.sources.fingerprints import Fingerprints, fingerprint
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.sources.source_columns import RowCountTask, SourceColumns
@@ -83,7 +83,7 @@ def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
         Client(cluster) as client,
     ):
         workers, seen = [int(pid) for pid in client.run(os.getpid).values()], []
-        total, kept, killed = DaskParts.total, DaskSource.kept, threading.Event()
+        total, kept, killed = DaskParts.total, DaskSource.persist, threading.Event()
 
         def kill():
             os.kill(workers[0], signal.SIGKILL)
@@ -101,7 +101,7 @@ def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
             return kept(self, work, names)
 
         monkeypatch.setattr(DaskParts, "total", counting)
-        monkeypatch.setattr(DaskSource, "kept", keeping)
+        monkeypatch.setattr(DaskSource, "persist", keeping)
         found = fitted(partitions(40), epsilon=1000)
         assert killed.is_set()
     assert same(found, expected)
@@ -174,10 +174,10 @@ def test_equal_fingerprints_are_of_equal_codes():
         rng, part = np.random.default_rng(seed), STRANGE.iloc[:40]
         other = part.iloc[rng.permutation(40)] if seed % 2 else part.assign(age=rng.integers(0, 2, 40))
         one, two, third = (encode.count(rows.reset_index(drop=True), 3) for rows in (part, other, part))
-        assert (one.told == third.told).all()
+        assert (one.digest == third.digest).all()
         assert (one.rows == third.rows).all()
-        missed += bool((one.told == two.told).all()) and bool((one.rows != two.rows).any())
-        assert (one.told != two.told).any()
+        missed += bool((one.digest == two.digest).all()) and bool((one.rows != two.rows).any())
+        assert (one.digest != two.digest).any()
     assert missed == 0
 
 
@@ -214,27 +214,27 @@ def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
 
 
 def test_small_parts_are_counted_together_and_a_task_sums_up_what_one_worker_has(monkeypatch):
-    assert list(together([3, 4, 9])) == [[0, 1, 2]]
+    assert list(group_small_parts([3, 4, 9])) == [[0, 1, 2]]
     monkeypatch.setattr(cluster_source, "PART_ROWS", 7)
-    assert list(together([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
-    assert list(together([0])) == [[0]]
-    assert list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2})) == [[0, 2], [3, 4], [1]]
-    assert list(side_by_side(["a"], {"a": 4})) == [[0]]
+    assert list(group_small_parts([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
+    assert list(group_small_parts([0])) == [[0]]
+    assert list(group_by_worker(["a", "b", "a", "a", "a"], {"a": 2})) == [[0, 2], [3, 4], [1]]
+    assert list(group_by_worker(["a"], {"a": 4})) == [[0]]
     for number in (1, 8, 9, 100):
-        tasks = list(side_by_side(["a"] * number, {}))
+        tasks = list(group_by_worker(["a"] * number, {}))
         assert [i for some in tasks for i in some] == list(range(number))
-        assert len(tasks) == -(-number // ADDED_AT_ONCE)  # a worker need not hold all of its codes at once
+        assert len(tasks) == -(-number // MERGE_FAN_IN)  # a worker need not hold all of its codes at once
 
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
     """Planted: tasks that send the larger ones."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(counting, "ROWS_PER_CELL", 1)
+    monkeypatch.setattr(counting, "MIN_ROWS_PER_CELL", 1)
     monkeypatch.setattr(cluster_source, "PART_ROWS", 300)
     if planted:
-        monkeypatch.setattr(dask_source, "packed", lambda _, counts: counts)
-    counts = keep_codes(
+        monkeypatch.setattr(dask_source, "compact", lambda _, counts: counts)
+    counts = cache_codes(
         DaskSource(partitions(20)), PartEncoder(DOMAIN, RuleSet(), KeyedRNG.from_seed(1)), NAMES, None
     )
     assert counts.num_rows() == len(FRAME)

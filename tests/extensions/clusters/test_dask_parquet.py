@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sdv_plausible.extensions.clusters.cluster_source import as_read
+from sdv_plausible.extensions.clusters.cluster_source import normalise_part
 from sdv_plausible.extensions.clusters.dask_source import DaskSource
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
@@ -36,7 +36,7 @@ def test_cells_and_partitions_are_those_that_dask_reads(groups, tmp_path):
         ours, theirs = one.read(names), other.compute(scheduler="synchronous")
         assert list(ours.columns) == names
         met |= {name for name in names if ours[name].dtype == "category"}
-        cells = [as_read(part, table[names].dtypes).astype(object) for part in (ours, theirs)]
+        cells = [normalise_part(part, table[names].dtypes).astype(object) for part in (ours, theirs)]
         pd.testing.assert_frame_equal(*[part.where(part.notna(), None) for part in cells])
     assert {"few", "many"} <= met
 
@@ -61,7 +61,7 @@ def test_an_index_is_no_column_unless_dask_has_it_as_one(tmp_path):
 
 
 def test_planted_texts_that_are_none_end_the_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "holds_no_text", lambda _: False)
+    monkeypatch.setattr(parquet, "has_invalid_utf8", lambda _: False)
     with pytest.raises((UnicodeDecodeError, pa.ArrowException)):
         parquet.partitions_of(dd.read_parquet(files(tmp_path)))[0].read(["broken"])
 
@@ -103,5 +103,5 @@ def test_a_dask_that_plans_otherwise_or_has_other_parameters_reads_by_itself(tmp
             found = DaskSource(table)
         assert found._files is None
         assert list(found.names) == list(honest.names)
-    monkeypatch.setitem(parquet.READ_AS_USUAL, "another", None)
+    monkeypatch.setitem(parquet.DEFAULT_OPERANDS, "another", None)
     assert DaskSource(table)._files is None

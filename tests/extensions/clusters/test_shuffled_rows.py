@@ -25,9 +25,9 @@ from test_bounded_rows import chosen as used
 from sdv_plausible import Person, fit_source
 from sdv_plausible.extensions.clusters import shuffled_rows
 from sdv_plausible.extensions.clusters.dask_source import DaskSource
-from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice, chosen, contents
+from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice, hash_rows, select_rows
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.contribution_bounding import choose_rows, name_hash, smallest
+from sdv_plausible.table.contribution_bounding import choose_rows, name_hash, select_smallest
 
 PEOPLE = 3_000
 Chooses = Callable[[np.ndarray, np.ndarray, int, bytes], np.ndarray]
@@ -37,7 +37,7 @@ def of_four(kinds):
     """Four rows of each person: whose, their contents, and which of the four kinds; in no order."""
     whose, kind = np.repeat(np.arange(PEOPLE), 4), np.tile(kinds, PEOPLE)
     order = np.random.default_rng(1).permutation(len(whose))
-    return whose[order], contents(pd.DataFrame({"whose": whose, "kind": kind}))[order], kind[order]
+    return whose[order], hash_rows(pd.DataFrame({"whose": whose, "kind": kind}))[order], kind[order]
 
 
 def pairs(choose, kinds, key):
@@ -57,18 +57,18 @@ def p_of(found, kinds):
 
 def without_ranks(whose, content, most, key):
     """The planted bug: equal rows have one number."""
-    return smallest(whose, content, most)
+    return select_smallest(whose, content, most)
 
 
 def first_ones(whose, content, most, key):
     """The planted bug: numbers by place."""
-    return smallest(whose, np.arange(len(content)), most)
+    return select_smallest(whose, np.arange(len(content)), most)
 
 
 def test_every_choice_of_a_persons_rows_is_equally_likely():
     """Also of equal rows. With keys of the system's entropy a false alarm has a chance below 1e-9. Planted: one number."""
     for kinds in ((0, 1, 2, 3), (0, 0, 1, 2), (0, 0, 0, 1)):
-        assert p_of(pairs(chosen, kinds, os.urandom(32)), kinds) > ALARM
+        assert p_of(pairs(select_rows, kinds, os.urandom(32)), kinds) > ALARM
     assert p_of(pairs(without_ranks, (0, 0, 1, 2), b""), (0, 0, 1, 2)) < ALARM
 
 
@@ -82,8 +82,8 @@ def agreeing(choose):
 
 def test_the_key_decides():
     """A sixth agrees by chance: between .1 and .25 but for a chance below 1e-20. Planted: a hash without a key."""
-    assert 0.1 < agreeing(chosen) < 0.25
-    assert agreeing(lambda whose, content, most, _: chosen(whose, content, most, b"public")) == 1
+    assert 0.1 < agreeing(select_rows) < 0.25
+    assert agreeing(lambda whose, content, most, _: select_rows(whose, content, most, b"public")) == 1
 
 
 def multiset(choose, order, key):
@@ -97,14 +97,14 @@ def test_the_order_of_the_rows_is_no_matter():
     """Planted: numbers by place."""
     key, rng = os.urandom(32), np.random.default_rng(0)
     orders = [np.arange(4 * PEOPLE), *(rng.permutation(4 * PEOPLE) for _ in range(3))]
-    assert len({frozenset(multiset(chosen, order, key).items()) for order in orders}) == 1
+    assert len({frozenset(multiset(select_rows, order, key).items()) for order in orders}) == 1
     assert len({frozenset(multiset(first_ones, order, key).items()) for order in orders}) == len(orders)
 
 
 def test_other_people_are_no_matter():
     whose, content, kind = of_four((0, 0, 1, 2))
     key, some = os.urandom(32), whose % 3 == 0
-    rows, alone = chosen(whose, content, 2, key), chosen(whose[some], content[some], 2, key)
+    rows, alone = select_rows(whose, content, 2, key), select_rows(whose[some], content[some], 2, key)
     among, by_themselves = rows[whose[rows] % 3 == 0], np.flatnonzero(some)[alone]
     used = (Counter(zip(whose[these], kind[these], strict=True)) for these in (among, by_themselves))
     assert next(used) == next(used)
@@ -112,8 +112,8 @@ def test_other_people_are_no_matter():
 
 def test_nobody_and_those_with_room_for_all():
     whose, content = np.array([-1, 0, 0, 1, -1, 1, 1]), np.zeros(7, dtype=np.uint64)
-    assert sorted(whose[chosen(whose, content, 2, b"")]) == [0, 0, 1, 1]
-    assert chosen(whose[:0], content[:0], 2, b"").size == 0
+    assert sorted(whose[select_rows(whose, content, 2, b"")]) == [0, 0, 1, 1]
+    assert select_rows(whose[:0], content[:0], 2, b"").size == 0
 
 
 CELLS = [
@@ -123,14 +123,14 @@ CELLS = [
 
 def test_a_cell_is_read_by_itself():
     """What else its column holds changes no number: it would make a person's choice another one's business."""
-    together = contents(pd.DataFrame({"cell": pd.Series(CELLS, dtype=object)}))
-    alone = [int(contents(pd.DataFrame({"cell": pd.Series([cell], dtype=object)}))[0]) for cell in CELLS]
+    together = hash_rows(pd.DataFrame({"cell": pd.Series(CELLS, dtype=object)}))
+    alone = [int(hash_rows(pd.DataFrame({"cell": pd.Series([cell], dtype=object)}))[0]) for cell in CELLS]
     assert together.tolist() == alone
     assert len(set(alone)) == len(CELLS)
     texts = pd.Series(["x", "y", None, "x"], dtype="category")
-    one, other = (contents(pd.DataFrame({"cell": column})) for column in (texts, texts.iloc[::-1]))
+    one, other = (hash_rows(pd.DataFrame({"cell": column})) for column in (texts, texts.iloc[::-1]))
     assert one.tolist() == other[::-1].tolist()
-    assert one[0] == contents(pd.DataFrame({"cell": pd.Series(["x"], dtype="category")}))[0]
+    assert one[0] == hash_rows(pd.DataFrame({"cell": pd.Series(["x"], dtype="category")}))[0]
 
 
 def test_equal_names_share_a_number_in_every_process():
@@ -172,7 +172,7 @@ def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit():
     frame = held("dask", FRAME, Path())
     with keeping_nothing(), pytest.MonkeyPatch.context() as patch:
         assert fit_source(frame, COLUMNS, DECLARED, person=Person("key", rows=1)).ledger.claims_privacy
-        patch.setattr(shuffled_rows, "chosen", lambda *given: chosen(*given[:3], os.urandom(32)))
+        patch.setattr(shuffled_rows, "select_rows", lambda *given: select_rows(*given[:3], os.urandom(32)))
         with pytest.raises(RuntimeError, match="than in an earlier pass"):
             fit_source(frame, COLUMNS, DECLARED, person=Person("key", rows=1))
 
@@ -201,8 +201,8 @@ def test_no_cell_changes_however_pieces_store_it():
     assert "secret" not in repr(choice)
     parts = [pd.DataFrame({"key": key[: len(one)], "cell": one}) for one in stored]
     for some in (parts, parts[:1] + parts[5:], parts[3:4], parts[6:]):
-        dealt = [rows for part in some for _, rows in choice.dealt(part, 4)]
-        found = choice.chosen(dealt, parts[6]).rows
+        dealt = [rows for part in some for _, rows in choice.distribute(part, 4)]
+        found = choice.select(dealt, parts[6]).rows
 
         def told(rows):
             return Counter(f"{who!r} {cell!r}".replace("None", "nan") for part in rows for who, cell in zip(part["key"], part["cell"], strict=True))  # fmt: skip

@@ -77,8 +77,8 @@ def test_a_partition_that_counts_twice_is_seen(spark):
     """Planted: a source that adds one of its partitions again."""
 
     class Twice(SparkSource):
-        def _chosen(self, names):
-            chosen = super()._chosen(names)
+        def _columns(self, names):
+            chosen = super()._columns(names)
             return chosen.union(chosen.limit(100).coalesce(1))
 
     source = partitions(spark, FRAME)
@@ -244,7 +244,7 @@ def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark):
 
     def chosen(number, key):
         source = SparkSource(partitions(spark, VISITS.sample(frac=1, random_state=number), number), TYPES)
-        found = source.chosen(RowChoice("key", 2, key), ["key", "age", "city"])
+        found = source.select(RowChoice("key", 2, key), ["key", "age", "city"])
         rows = found.total(Cells(), ["key", "age", "city"])
         people = found.total(Cells(), ["key"])
         source.close()

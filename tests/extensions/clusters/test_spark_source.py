@@ -27,7 +27,7 @@ def fitted(source, **more):
 @pytest.mark.parametrize("at_once", [2, 8])
 def test_sums_come_together_once(partitions, at_once, monkeypatch):
     """Also in a tree of several levels, whose widths are known of what is kept, and guessed before."""
-    monkeypatch.setattr(spark_source, "ADDED_AT_ONCE", at_once)
+    monkeypatch.setattr(spark_source, "MERGE_FAN_IN", at_once)
     assert fitted(LikeSpark.of(FRAME, partitions)) == fitted(LikeSpark.of(FRAME, partitions))
     assert SparkSource(LikeSpark.of(FRAME, partitions), TYPES).total(RowCountTask(), ["age"]) == len(FRAME)
 
@@ -123,7 +123,7 @@ def test_another_table_stops_the_fit(change):
 
 def test_codes_are_of_the_rows_that_were_looked_at_before():
     """Values of a column are learned of the rows chosen, which change before codes are made of them."""
-    one, kept = Remade(of_a_cell, 99), SparkParts.kept
+    one, kept = Remade(of_a_cell, 99), SparkParts.persist
 
     def changed(self, work, names):
         one.after = one.times
@@ -131,7 +131,7 @@ def test_codes_are_of_the_rows_that_were_looked_at_before():
 
     declared = {name: words for name, words in DECLARED.items() if name != "city"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SparkParts, "kept", changed)
+        patch.setattr(SparkParts, "persist", changed)
         patch.setattr(LikeSpark, "persist", lambda self: self)
         patch.setattr(LikeSpark, "unpersist", lambda self: None)
         with pytest.raises(RuntimeError, match="than in an earlier pass"):

@@ -3,7 +3,7 @@
 import pytest
 
 from sdv_plausible.extensions.codebooks.c45_names import read_c45_names
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.codebook import read_codebook
 
 NAMES = """| A made-up table. Unknown values are "?".
 | Ages: of 1990

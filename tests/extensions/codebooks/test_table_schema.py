@@ -3,7 +3,7 @@
 import pytest
 
 from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.codebook import read_codebook
 
 FIELDS = [
     {"name": "age", "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": 110}},

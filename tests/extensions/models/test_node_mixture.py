@@ -49,7 +49,7 @@ def test_nodes_have_mean_0_and_covariance_1_and_even_numbers_are_one_in_each_str
 def test_no_weight_is_above_its_bound():
     """Where nothing is kept the bound is the weight, so that every try is accepted."""
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32)
-    known, most = {1: codes[:, 1]}, Halves().most_given
+    known, most = {1: codes[:, 1]}, Halves().max_log_weight
     weights = [
         Halves().complete_given(codes.copy(), kept, known, KeyedRNG.from_seed(0))[1] for kept in (0, 1)
     ]

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
@@ -21,7 +21,7 @@ def test_every_row_is_equally_likely_whatever_the_rows():
     ledger = PrivacyLedger(delta=1e-6)
     rows = np.zeros((50, 3), dtype=np.int32)
     budget = ModelBudget(epsilon=1.0, delta=1e-6)
-    net = learn(Uniform(), rows, domain_of(CARDS), budget, ledger, KeyedRNG.from_seed(0))
+    net = learn(Uniform(), rows, categorical_domain(CARDS), budget, ledger, KeyedRNG.from_seed(0))
     for y in oracles.universe(CARDS):
         assert float(oracles.likelihood(net.tables, y, y, 3)) == pytest.approx(1 / 24)
     drawn = np.ravel_multi_index(tuple(net.sample(20_000, KeyedRNG.from_seed(1)).T), CARDS)

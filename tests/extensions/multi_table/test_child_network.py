@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.multi_table.child_network import ChildNetwork
-from sdv_plausible.models.adaptive import conditioning_columns as module
-from sdv_plausible.models.adaptive.conditioning_columns import LIGHT, ConditioningColumns
+from sdv_plausible.models.adaptive import measurements as module
+from sdv_plausible.models.adaptive.measurements import LIGHT, ConditioningColumns
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

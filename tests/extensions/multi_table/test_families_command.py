@@ -151,7 +151,7 @@ def test_what_was_paid_for_is_kept_or_said_where_the_disk_is_full(here, capsys, 
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_plausible.extensions.multi_table.families_command.write", full)
+        patch.setattr("sdv_plausible.extensions.multi_table.families_command.write_output", full)
         assert main.main([*TOLD, "-o", "f.release"]) == 2
     assert "the fit is kept in" in capsys.readouterr().err
     (kept,) = here.glob("sdv-plausible-*/f.release")

@@ -100,7 +100,7 @@ def _few_simulated(monkeypatch):
     """Laws are fitted under fewer simulated rows than usual: a hundred columns take seconds, not minutes."""
     for module in (adaptive_network, child_network, simulation):
         monkeypatch.setattr(module, "NUM_SIMULATED", 200)
-    monkeypatch.setattr(simulation, "MOST_SIMULATED", 800)
+    monkeypatch.setattr(simulation, "MAX_SIMULATED", 800)
 
 
 @pytest.mark.timeout(900)  # a hundred columns
@@ -140,7 +140,7 @@ def test_all_kinds_at_once_are_fitted_sampled_saved_and_checked(places, kept, tm
     for table in columns:
         for one in (read, wanted):
             one[table].pop("number with words", None)  # values that are learned anew
-        assert [*again._told.specs(table)] == [*synth._told.specs(table)]
+        assert [*again._specs.specs(table)] == [*synth._specs.specs(table)]
     assert read == wanted
     if places[0] in (ROOT, "child"):  # elsewhere fewer rows have so little noise
         table = PLACES[places[0]][0]
@@ -189,9 +189,9 @@ def fails(*_: Any, **__: Any) -> Any:
 # What a fit does after the draw: a fault in any of them is met before it.
 AFTER_THE_DRAW: dict[str, tuple[Any, str]] = {
     "cells are read": (related_fit.OwnColumns, "read"),
-    "rows with a role are looked for": (related_fit.MultiTableSpecs, "standing"),
-    "rows are brought together": (multi_table_synthesizer, "brought_together"),
-    "a parent is simulated": (related_fit, "simulated_parents"),
+    "rows with a role are looked for": (related_fit.MultiTableSpecs, "first_candidates"),
+    "rows are brought together": (multi_table_synthesizer, "join_families"),
+    "a parent is simulated": (related_fit, "simulate_parents"),
     "a table is fitted": (related_fit.TableFit, "run"),
     "the release is written": (FamilyRelease, "to_bytes"),
     "the release is read": (FamilyRelease, "from_bytes"),
@@ -213,7 +213,7 @@ def test_a_fault_after_the_draw_is_met_before_it(tmp_path, monkeypatch):
         assert budget.charged()["epsilon"] == 0, what
     with monkeypatch.context() as patch:
         patch.setattr(multi_table_synthesizer, "_rehearse", lambda *_: None)
-        patch.setattr(related_fit, "simulated_parents", fails)
+        patch.setattr(related_fit, "simulate_parents", fails)
         with pytest.raises(KeyError):
             synth.fit(tables)
     assert budget.charged()["epsilon"] > 0.9

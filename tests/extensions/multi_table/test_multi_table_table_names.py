@@ -20,7 +20,7 @@ from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT, OutputFile
 from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.declared.spec_words import check_table_name, check_table_names
+from sdv_plausible.table.declared.specifications import check_table_name, check_table_names
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 OLD = "people_of_homes"  # which nothing else in a file is called

@@ -9,7 +9,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.extensions.multi_table.related_checks import check_keys
-from sdv_plausible.extensions.multi_table.related_rows import brought_together
+from sdv_plausible.extensions.multi_table.related_rows import join_families
 from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.models import forecast
@@ -78,7 +78,7 @@ def test_what_is_counted_is_what_a_fit_leaves_out():
     persons = Relationship(parent="households", child="persons", primary_key=HOME, foreign_key=HOME, most=2)
     tables, tree = {"households": homes, "persons": people}, TableTree(links=(persons,))
     told = [one for one in check_keys(tables, tree) if not one.problem.startswith("of these")]
-    used = brought_together(tables, tree, KeyedRNG.from_os_entropy()).tables
+    used = join_families(tables, tree, KeyedRNG.from_os_entropy()).tables
     for name, rows in tables.items():
         counted = sum(one.cells for one in told if one.column.startswith(f"{name}."))
         assert counted == len(rows) - len(used[name]) > 0
@@ -87,7 +87,7 @@ def test_what_is_counted_is_what_a_fit_leaves_out():
     homes, trips = pd.DataFrame({"home": ["a", "b", "c", "c"]}), pd.DataFrame({"by": [1]})
     tables, tree = {"homes": homes, "people": people, "trips": trips}, TableTree(links=(PEOPLE, TRIPS))
     assert [one.cells for one in check_keys(tables, tree) if one.column == "homes.home"] == [1, 1]
-    assert len(brought_together(tables, tree, KeyedRNG.from_os_entropy()).tables["homes"]) == 2
+    assert len(join_families(tables, tree, KeyedRNG.from_os_entropy()).tables["homes"]) == 2
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(t
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
+        patch.setattr("sdv_plausible.table.declared.domain_file.write_atomically", refuse)
         with pytest.raises(OSError, match="Read-only"):
             synthesizer(domain=paths).check(tables, lines.append)
     assert not lines

@@ -21,7 +21,7 @@ from sdv_plausible.extensions.multi_table import multi_table_synthesizer, relate
 from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
     PlausibleDeniabilityMultiTableSynthesizer,
 )
-from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, brought_together
+from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, join_families
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
 MARK = "only-in-the-rows"
@@ -150,7 +150,7 @@ def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case):
     check(case, other_tables(), *([no_tables()] if case == "declared" else []))
 
 
-honest = related_fit.fit_families
+honest = related_fit.fit_tables
 
 
 def _key_kept(told: Any, families: JoinedTables, *others: Any) -> Any:
@@ -165,9 +165,9 @@ def _parents_from_the_rows(told: Any, families: JoinedTables, *others: Any) -> A
         tenure = homes["tenure"].value_counts().index[0]
         return found(*given).assign(tenure=tenure, rooms=len(homes) % 9 + 1)
 
-    found = simulation.simulated_rows
+    found = simulation.simulate_rows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "simulated_rows", simulated)
+        patch.setattr(simulation, "simulate_rows", simulated)
         return honest(told, families, *others)
 
 
@@ -185,7 +185,7 @@ SIDE_DOORS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("planted", SIDE_DOORS)
 def test_planted_side_doors_are_seen(planted, monkeypatch):
-    monkeypatch.setattr(multi_table_synthesizer, "fit_families", SIDE_DOORS[planted])
+    monkeypatch.setattr(multi_table_synthesizer, "fit_tables", SIDE_DOORS[planted])
     with pytest.raises(AssertionError, match=r"depend|asked of other rows|should be|differ"):
         check("declared", other_tables())
 
@@ -198,7 +198,7 @@ def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_fi
             synth.fit(wrong)
     assert synth.release() is first
     with monkeypatch.context() as patch:
-        patch.setattr(multi_table_synthesizer, "fit_families", lambda *_: 1 / 0)
+        patch.setattr(multi_table_synthesizer, "fit_tables", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             synth.fit(other_tables())
     assert synth.release() is first
@@ -235,7 +235,7 @@ def test_no_two_tables_draw_from_one_stream(monkeypatch):
 
 
 def fails_of_rows(tables: dict[str, pd.DataFrame], *more: Any) -> Any:
-    return brought_together(tables, *more) if tables["homes"].empty else 1 / 0
+    return join_families(tables, *more) if tables["homes"].empty else 1 / 0
 
 
 def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path, monkeypatch):
@@ -246,7 +246,7 @@ def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path, monkeypatch):
     assert budget.covers(synth.privacy_ledger())
     assert "one family" in Budget(2.5, 1e-5, tmp_path / "budget").sentence()
     with monkeypatch.context() as patch:
-        patch.setattr(multi_table_synthesizer, "brought_together", fails_of_rows)
+        patch.setattr(multi_table_synthesizer, "join_families", fails_of_rows)
         with pytest.raises(ZeroDivisionError):
             synth.fit(first_tables())
     assert 1.9 < budget.charged()["epsilon"] <= 2

@@ -19,8 +19,8 @@ from miss_rates import chi_square
 from scipy import stats
 
 from sdv_plausible.extensions.multi_table import related_rows
-from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, chosen_rows, siblings
-from sdv_plausible.extensions.multi_table.related_rows import brought_together as of_tables
+from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, select_children, siblings
+from sdv_plausible.extensions.multi_table.related_rows import join_families as of_tables
 from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
@@ -33,7 +33,7 @@ TRIPS = Relationship(parent="people", child="trips", primary_key="person", forei
 CHAIN = TableTree(links=(PEOPLE, TRIPS))
 
 
-def brought_together(
+def join_families(
     homes: pd.DataFrame, people: pd.DataFrame, most: int, coins: KeyedRNG | None = None
 ) -> JoinedTables:
     tree = TableTree(links=(replace(PEOPLE, most=most),))
@@ -53,7 +53,7 @@ def tables_of(parents: list[Any], children: list[Any]) -> tuple[pd.DataFrame, pd
 def together(
     parents: list[Any], children: list[Any], most: int, coins: KeyedRNG | None = None
 ) -> JoinedTables:
-    return brought_together(*tables_of(parents, children), most, coins)
+    return join_families(*tables_of(parents, children), most, coins)
 
 
 def small_tables() -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -117,7 +117,7 @@ def _missing_too(column: pd.Series) -> np.ndarray:
     return identities(column.fillna("none"))
 
 
-identities, places = related_rows.identities, related_rows._KeyNumbers.places
+identities, places = related_rows.person_keys, related_rows._KeyNumbers.places
 PLANTED: dict[str, tuple[Any, ...]] = {
     "no cap": (related_rows, "smallest", _all_rows),
     "siblings of other families": (related_rows, "siblings", _next_row),
@@ -244,7 +244,7 @@ def chosen(most: int, *, backwards: bool = False) -> Counter[Any]:
     homes = pd.DataFrame({"home": range(DRAWS)})
     people = pd.DataFrame({"of": np.tile(np.arange(DRAWS), 4), "age": np.repeat(FOUR, DRAWS)})
     people = people.iloc[::-1] if backwards else people
-    found = brought_together(homes, people, most)
+    found = join_families(homes, people, most)
     lines = (
         found.tables["people"]
         .assign(beside=found.tables["people"]["age"].to_numpy()[found.siblings["people"]])
@@ -271,7 +271,7 @@ def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most):
     """Of four children of each of three parents, of whom only the first two parents have one with the role."""
     whose, can = np.repeat(np.arange(3), 4), np.tile([False, True], 6) & (np.arange(12) < 8)
     for seed in range(20):
-        used, is_first = related_rows.chosen_rows(whose, can, most, KeyedRNG.from_seed(seed))
+        used, is_first = related_rows.select_children(whose, can, most, KeyedRNG.from_seed(seed))
         assert np.bincount(whose[used], minlength=3).tolist() == [most, most, most - 1]
         assert np.bincount(whose[used[is_first]], minlength=3).tolist() == [1, 1, 0]
         assert can[used[is_first]].all()
@@ -289,16 +289,16 @@ def test_planted_choices_by_the_order_of_the_file(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(related_rows, "siblings", in_order)
         assert p_value(chosen(4), 4) < ALARM
-    smallest = related_rows.smallest
+    smallest = related_rows.select_smallest
     monkeypatch.setattr(
-        related_rows, "smallest", lambda whose, _, most: smallest(whose, np.arange(len(whose)), most)
+        related_rows, "select_smallest", lambda whose, _, most: smallest(whose, np.arange(len(whose)), most)
     )
     assert p_value(chosen(3), 3) < ALARM
 
 
 def test_of_several_parents_of_one_key_each_is_as_likely():
     homes = pd.DataFrame({"home": np.tile(np.arange(DRAWS), 3), "size": np.repeat(["p", "q", "r"], DRAWS)})
-    found = brought_together(homes, pd.DataFrame({"of": [0]}), 2)
+    found = join_families(homes, pd.DataFrame({"of": [0]}), 2)
     used = found.tables["homes"]["size"].value_counts()
     assert (used.size, used.sum()) == (3, DRAWS)
     assert stats.chisquare(used).pvalue > ALARM
@@ -375,14 +375,14 @@ def test_keys_of_every_storage_meet():
         for of_parents, of_children in itertools.product(storages, storages):
             parents = pd.DataFrame({"home": pd.Series([3, 7, 11]).astype(kind).astype(of_parents)})
             children = pd.DataFrame({"of": pd.Series([7, 7, 3, 5]).astype(kind).astype(of_children)})
-            found = brought_together(parents, children, 8).tables["homes"]["number of people"]
+            found = join_families(parents, children, 8).tables["homes"]["number of people"]
             assert found.tolist() == [1, 2, 0], (of_parents, of_children)
 
 
 def test_labels_of_rows_play_no_part():
     homes, people = tables_of(["x", "y"], ["x", "x", "y"])
     for index in ([0, 0, 0], [9, 5, 2], pd.MultiIndex.from_tuples([(1, 1)] * 3)):
-        found = brought_together(homes.set_axis([7, 7]), people.set_axis(index), 2)
+        found = join_families(homes.set_axis([7, 7]), people.set_axis(index), 2)
         assert found.tables["homes"]["number of people"].tolist() == [2, 1]
         assert found.tables["people"].index.equals(pd.RangeIndex(3))
 
@@ -402,7 +402,7 @@ def test_whoever_stands_in_the_line_is_one_of_at_most_so_many_and_nobody_is_lost
         whose = np.zeros(size, dtype=int)
         for mask in itertools.product([False, True], repeat=size):
             can = np.array(mask, dtype=bool)
-            used, first = chosen_rows(whose, can, most, KeyedRNG.from_seed(size))
+            used, first = select_children(whose, can, most, KeyedRNG.from_seed(size))
             wanted = min(size, most) if can.any() else min(size, most - 1)
             assert len({*used.tolist()}) == len(used) == wanted, (mask, most)
             assert first.sum() == can.any()

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.extensions.multi_table import roles as roles_module
+from sdv_plausible.extensions.multi_table import relationships as roles_module
 from sdv_plausible.extensions.multi_table.related_sampling import ChildSampler
-from sdv_plausible.extensions.multi_table.relationships import Relationship
-from sdv_plausible.extensions.multi_table.roles import Role, read_roles
+from sdv_plausible.extensions.multi_table.relationships import Relationship, Role, read_roles
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -92,7 +91,7 @@ def test_planted_children_that_do_not_know_whose_they_are_are_seen(monkeypatch):
     """Neither a sibling, then no parent."""
     encoded = ChildSampler._encoded
     for name, fault in (
-        ("_given", ChildSampler._first),
+        ("_draw_given", ChildSampler._draw_first),
         ("_encoded", lambda *a: {j: np.zeros_like(codes) for j, codes in encoded(*a).items()}),
     ):
         with monkeypatch.context() as patch:
@@ -146,13 +145,13 @@ def test_as_many_families_have_a_role_as_if_nobody_gave_way(monkeypatch):
     chance, 5 of 6 each, is below 1e-39.
     """
     assert spouses_of_four(monkeypatch) == 1
-    seats = ChildSampler._seats
+    available_roles = ChildSampler._available_roles
 
     def blind(*given):
-        found = seats(*given)
-        return found and replace(found, unseen=0 * found.unseen)
+        roles = available_roles(*given)
+        return roles and replace(roles, unseen=0 * roles.unseen)
 
-    monkeypatch.setattr(ChildSampler, "_seats", blind)
+    monkeypatch.setattr(ChildSampler, "_available_roles", blind)
     assert spouses_of_four(monkeypatch) < 1
 
 

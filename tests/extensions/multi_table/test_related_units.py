@@ -34,9 +34,9 @@ from sdv_plausible.extensions.multi_table import related_release as releases
 from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
     PlausibleDeniabilityMultiTableSynthesizer,
 )
-from sdv_plausible.extensions.multi_table.related_fit import MultiTableSpecs, fit_families
-from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, brought_together
-from sdv_plausible.extensions.multi_table.roles import lines as most_lines
+from sdv_plausible.extensions.multi_table.related_fit import MultiTableSpecs, fit_tables
+from sdv_plausible.extensions.multi_table.related_rows import JoinedTables, join_families
+from sdv_plausible.extensions.multi_table.relationships import max_rows_per_family as most_lines
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
@@ -74,7 +74,7 @@ def told(**options: Any) -> MultiTableSpecs:
     """What a fit with these options is told: planned once, and never changed."""
     options = {"domain": DOMAIN, "epsilon": 4.0, "delta": 1e-6, "max_children": MOST, **options}
     if (asked_for := repr(options)) not in TOLD:
-        TOLD[asked_for] = PlausibleDeniabilityMultiTableSynthesizer(METADATA, **options)._told
+        TOLD[asked_for] = PlausibleDeniabilityMultiTableSynthesizer(METADATA, **options)._specs
     return TOLD[asked_for]
 
 
@@ -118,10 +118,10 @@ def together(tables: Tables, tell: MultiTableSpecs | None = None) -> JoinedTable
         for name, rows in tables.items()
     }
     coins: Any = CoinsOfRows(names)
-    standing = {} if tell is None else tell.standing(frames, KeyedRNG.from_seed(3))
-    used = brought_together(frames, TREE, coins, standing).tables
+    standing = {} if tell is None else tell.first_candidates(frames, KeyedRNG.from_seed(3))
+    used = join_families(frames, TREE, coins, standing).tables
     coins.names = names | {f"{name}/siblings": [names[name][i] for i in used[name]["row"]] for name in used}
-    return brought_together(frames, TREE, coins, standing)
+    return join_families(frames, TREE, coins, standing)
 
 
 def lines(found: JoinedTables) -> dict[str, Counter[Any]]:
@@ -220,7 +220,7 @@ def test_a_family_brings_so_many_lines_at_most_and_touches_no_other(base):
 
 def _to_the_next(parents: pd.DataFrame, children: pd.DataFrame, whose: np.ndarray) -> pd.DataFrame:
     """Planted: whoever should stand in a parent's line stands in the next one's."""
-    return put_beside(parents, children, (whose + 1) % max(len(parents), 1))
+    return attach_first_children(parents, children, (whose + 1) % max(len(parents), 1))
 
 
 def _as_well(*given: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -245,11 +245,11 @@ def _of_orphans(names: Any, link: Any, used: np.ndarray) -> np.ndarray:
     return np.where((found < 0) & (len(used) > 0), 0, found)
 
 
-put_beside, chosen = related_rows.put_beside, related_rows.chosen_rows
-smallest, places = related_rows.smallest, related_rows._KeyNumbers.places
+attach_first_children, chosen = related_rows.attach_first_children, related_rows.select_children
+smallest, places = related_rows.select_smallest, related_rows._KeyNumbers.places
 MOVING: dict[str, tuple[Any, ...]] = {
-    "who stands elsewhere": (related_rows, "put_beside", _to_the_next),
-    "who counts twice": (related_rows, "chosen_rows", _as_well),
+    "who stands elsewhere": (related_rows, "attach_first_children", _to_the_next),
+    "who counts twice": (related_rows, "select_children", _as_well),
     "siblings": (related_rows, "siblings", _others), "no cap": (related_rows, "smallest", _no_cap),
     "orphans": (related_rows._KeyNumbers, "places", _of_orphans),
     "a family is a key of the root": (related_rows._KeyNumbers, "family", lambda names: names.own["homes"]),
@@ -298,7 +298,7 @@ def asked(
     tell: MultiTableSpecs, found: JoinedTables, answers: list[Any] | None = None
 ) -> tuple[list[spies.Asked], Any]:
     with spies.watched(answers) as seen:
-        made = fit_families(tell, found, KeyedRNG.from_seed(5), HolderDiagnostics())
+        made = fit_tables(tell, found, KeyedRNG.from_seed(5), HolderDiagnostics())
     return seen, made
 
 
@@ -377,7 +377,7 @@ def test_planted_totals_and_noise_are_seen():
 def test_planted_a_fit_of_children_for_one_row_is_no_release(monkeypatch):
     monkeypatch.setattr(related_fit, "Person", lambda column, _: Person(column, 1))
     with pytest.raises(ValueError, match="protect no one family"):
-        fit_families(told(), together(BASES[3]), KeyedRNG.from_seed(5), HolderDiagnostics())
+        fit_tables(told(), together(BASES[3]), KeyedRNG.from_seed(5), HolderDiagnostics())
 
 
 def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(monkeypatch):
@@ -405,7 +405,7 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(monkeypat
         return run
 
     monkeypatch.setattr(KeyedRNG, "_draw", noted)
-    for step in ("brought_together", "fit_families"):
+    for step in ("join_families", "fit_tables"):
         monkeypatch.setattr(multi_table_synthesizer, step, new_part(getattr(multi_table_synthesizer, step)))
     rows = {**BASES[2], "homes": [("a", "squat"), ("b", "rent")]}
     synth.fit({names[name]: pd.DataFrame(one, columns=COLUMNS[name]) for name, one in rows.items()})
@@ -419,7 +419,7 @@ def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(monkey
     tell = told()
     monkeypatch.setitem(tell.planned, "trips", PrivacyLedger(delta=1e-6))
     with pytest.raises(BudgetExceededError, match="did not say"):
-        fit_families(tell, together(BASES[3]), KeyedRNG.from_seed(5), HolderDiagnostics())
+        fit_tables(tell, together(BASES[3]), KeyedRNG.from_seed(5), HolderDiagnostics())
 
 
 @pytest.mark.parametrize(
@@ -430,25 +430,25 @@ def test_simulated_parents_stand_beside_as_many_lines_as_they_have(roles, lines_
     tell = told(roles=roles)
     link = next(link for link in tell.tree.links if link.child == "people")
     homes = pd.DataFrame({link.count: [0, 1, 2]})
-    made = simulation.lines_of_children(link, homes, "people" in tell.firsts).sort_values(
+    made = simulation.parent_row_per_child(link, homes, "people" in tell.first_columns).sort_values(
         link.of_parent(link.count)
     )
     assert made[link.of_parent(link.count)].tolist() == lines_of_people
-    learner = tell.of_child(link, Domain((related_fit.up_to(link.count, 2),)), made).fit.learner
+    learner = tell.child_fit(link, Domain((related_fit.count_attribute(link.count, 2),)), made).fit.learner
     assert learner.alone.tolist() == alone
 
 
 def test_simulated_lines_are_the_first_of_all_in_a_public_order(monkeypatch):
     """However few are sorted at a time: files of earlier versions, which sorted all, are verified still."""
     monkeypatch.setattr(simulation, "NUM_SIMULATED", 50)
-    monkeypatch.setattr(simulation, "SORTED_TOGETHER", 64)
+    monkeypatch.setattr(simulation, "SORT_BLOCK", 64)
     link = next(link for link in told().tree.links if link.child == "people")
     for sizes in ([0, 1, 2], [0, 0], [3] * 40, [0, 7, 1] * 300):
         homes = pd.DataFrame({"home": range(len(sizes)), link.count: sizes})
         every = homes.loc[homes.index.repeat(homes[link.count])]
         order = KeyedRNG.from_seed(simulation.SIMULATION_SEED).spawn("order").uniform(len(every)).argsort()
         wanted = every.iloc[order[:50]].reset_index(drop=True).rename(columns=link.of_parent)
-        pd.testing.assert_frame_equal(simulation.lines_of_children(link, homes, has_first=False), wanted)
+        pd.testing.assert_frame_equal(simulation.parent_row_per_child(link, homes, has_first=False), wanted)
 
 
 def test_as_many_children_as_may_be_take_no_more_memory():
@@ -457,7 +457,7 @@ def test_as_many_children_as_may_be_take_no_more_memory():
     homes = pd.DataFrame({link.count: [1000] * 4000})
     tracemalloc.start()
     try:
-        made = simulation.lines_of_children(link, homes, has_first=False)
+        made = simulation.parent_row_per_child(link, homes, has_first=False)
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()

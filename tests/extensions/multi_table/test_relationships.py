@@ -20,7 +20,7 @@ from sdv_plausible.extensions.multi_table.relationships import (
     TableTree,
     read_tree,
 )
-from sdv_plausible.privacy.neighbours import Neighbours, OneFamily, neighbours_of
+from sdv_plausible.privacy.neighbours import Neighbours, RelatedTablesUnit, neighbours_from_fields
 from sdv_plausible.privacy.parameter_checks import Refused
 
 KEY, CATEGORY = {"sdtype": "id"}, {"sdtype": "categorical"}
@@ -212,13 +212,13 @@ def test_the_link_that_is_there():
 def test_the_unit_is_the_same_after_a_file():
     family = read_tree(METADATA, 8)[0].family
     words = json.loads(json.dumps(asdict(family)))
-    assert neighbours_of(words) == family != neighbours_of({"rows": 8, "person": "of"})
-    assert type(neighbours_of({"rows": 8})) is Neighbours
+    assert neighbours_from_fields(words) == family != neighbours_from_fields({"rows": 8, "person": "of"})
+    assert type(neighbours_from_fields({"rows": 8})) is Neighbours
     assert (
         "one family (a row of homes with all rows of people that name it in of, of which at most 8 are used)"
         in (family.unit)
     )
-    assert isinstance(family, OneFamily)
+    assert isinstance(family, RelatedTablesUnit)
 
 
 DECLARED = {

@@ -12,10 +12,14 @@ from sdv_plausible.extensions.multi_table import related_rows
 from sdv_plausible.extensions.multi_table.multi_table_synthesizer import (
     PlausibleDeniabilityMultiTableSynthesizer,
 )
-from sdv_plausible.extensions.multi_table.related_fit import fit_families
-from sdv_plausible.extensions.multi_table.related_rows import brought_together
-from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
-from sdv_plausible.extensions.multi_table.roles import Role, lines
+from sdv_plausible.extensions.multi_table.related_fit import fit_tables
+from sdv_plausible.extensions.multi_table.related_rows import join_families
+from sdv_plausible.extensions.multi_table.relationships import (
+    Relationship,
+    Role,
+    TableTree,
+    max_rows_per_family,
+)
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
@@ -34,8 +38,8 @@ ONE, SOME = ((Role(column="x", code=0, often=often),) for often in ("exactly one
 def test_lines_of_a_family_but_for_those_that_stand_elsewhere(roles, most):
     """There is noise for one line where all stand elsewhere."""
     tree = TableTree(links=(PEOPLE, TRIPS))
-    assert tuple(lines(tree, roles, name) for name in ("homes", "people", "trips")) == most
-    assert lines(TableTree(links=(replace(PEOPLE, most=1),)), {"people": ONE}, "people") == 1
+    assert tuple(max_rows_per_family(tree, roles, name) for name in ("homes", "people", "trips")) == most
+    assert max_rows_per_family(TableTree(links=(replace(PEOPLE, most=1),)), {"people": ONE}, "people") == 1
 
 
 METADATA = metadata_of(
@@ -60,18 +64,18 @@ def of_one_vote() -> float:
     """Share of others who vote as their head does, without noise, where all of a home vote alike."""
     tell = PlausibleDeniabilityMultiTableSynthesizer(
         METADATA, epsilon=math.inf, max_children=3, domain=DOMAIN, roles=ROLES
-    )._told
+    )._specs
     home = np.arange(HOMES)
     of = np.repeat(home, home % 4)
     role = np.where(pd.Series(of).duplicated(), "other", "head")
     people = pd.DataFrame({"of": of, "role": role, "vote": np.array(["a", "b", "c"])[of // 4 % 3]})
     tables = {"homes": pd.DataFrame({"home": home, "tenure": "own"}), "people": people.iloc[::-1]}
     coins = KeyedRNG.from_seed(1)
-    found = brought_together(tables, tell.tree, coins, tell.standing(tables, coins.spawn("roles")))
-    release = fit_families(tell, found, coins.spawn("fit"), HolderDiagnostics())
-    parents = release.tables["homes"].drawn_by_model(HOMES, coins.spawn("homes"))
+    found = join_families(tables, tell.tree, coins, tell.first_candidates(tables, coins.spawn("roles")))
+    release = fit_tables(tell, found, coins.spawn("fit"), HolderDiagnostics())
+    parents = release.tables["homes"].sample_modelled(HOMES, coins.spawn("homes"))
     sizes = parents["number of people"].to_numpy(dtype=int)
-    drawn = release._drawings["people"].children(parents, sizes, coins.spawn("people"))
+    drawn = release._samplers["people"].children(parents, sizes, coins.spawn("people"))
     whose = np.repeat(np.arange(HOMES), sizes)
     heads = drawn["role"] == "head"
     assert np.array_equal(whose[heads], np.flatnonzero(sizes))
@@ -82,8 +86,10 @@ def of_one_vote() -> float:
 def test_others_are_drawn_given_whoever_stands_in_their_parents_line(monkeypatch):
     """Without noise: only the rows and draws of a fixed seed are left to chance. Planted: other homes' heads."""
     assert of_one_vote() > 0.95
-    put = related_rows.put_beside
+    put = related_rows.attach_first_children
     monkeypatch.setattr(
-        related_rows, "put_beside", lambda parents, cells, whose: put(parents, cells, np.roll(whose, 3))
+        related_rows,
+        "attach_first_children",
+        lambda parents, cells, whose: put(parents, cells, np.roll(whose, 3)),
     )
     assert of_one_vote() < 0.8

@@ -13,7 +13,7 @@ from sentences import NO_CLAIM
 
 from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source, verify
 from sdv_plausible.extensions.standards.registry import to_registry
-from sdv_plausible.models.adaptive import reconciliation
+from sdv_plausible.models.adaptive import refitting
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.rules import Forbidden, Sum
 
@@ -105,8 +105,8 @@ def test_weights_are_those_of_the_noise(monkeypatch):
     wrong = StatedCounts(table=rolled(), scale=300.0)
     given = [stated("job", scale=1.0), wrong, stated("sex"), stated("age")]
     assert far(fit_answers(given, DOMAIN), "job") < 0.01
-    equal = lambda a, b: reconciliation.replace(a, counts=(a.counts + b.counts) / 2)  # noqa: E731
-    monkeypatch.setattr(reconciliation, "_mean", equal)
+    equal = lambda a, b: refitting.replace(a, counts=(a.counts + b.counts) / 2)  # noqa: E731
+    monkeypatch.setattr(refitting, "_mean", equal)
     assert far(fit_answers(given, DOMAIN), "job") > 0.02
 
 

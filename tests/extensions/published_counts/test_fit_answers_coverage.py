@@ -19,7 +19,7 @@ from scipy.special import erfc
 from scipy.stats import binom
 
 from sdv_plausible import StatedCounts, fit_answers
-from sdv_plausible.release.intervals import half_widths, margins
+from sdv_plausible.release.intervals import confidence_limits, margins
 
 pytestmark = pytest.mark.slow
 SIDE, MISS, BAND = 120, 0.05, 0.01
@@ -73,13 +73,13 @@ def test_coverage():
 
 def gaussian(sigma, told):
     """Mean probability of a miss: of noise beyond the interval for what is told, rounded to whole counts."""
-    half = half_widths.half_widths("discrete gaussian", told, MISS)
+    half = confidence_limits.half_widths("discrete gaussian", told, MISS)
     return float(erfc((half + 0.5) / sigma / 2**0.5).mean())
 
 
 def test_a_false_alarm_is_rare():
     """Misses of unequal probabilities vary less than equal ones of their mean (Hoeffding 1956)."""
-    laplace = float(half_widths.half_widths("discrete laplace", SIGMA, MISS))
+    laplace = float(confidence_limits.half_widths("discrete laplace", SIGMA, MISS))
     rare = {
         "gaussian": gaussian(SIGMA, SIGMA),
         "laplace": math.exp(-(laplace + 0.5) / SIGMA),
@@ -95,7 +95,7 @@ def test_a_false_alarm_is_rare():
 
 def test_intervals_that_ignore_the_scale_are_caught(monkeypatch):
     """Planted: every interval is that of a tenth of its noise."""
-    right = half_widths.half_widths
+    right = confidence_limits.half_widths
     tenth = lambda noise, scales, miss: right(noise, np.asarray(scales) / 10, miss)  # noqa: E731
     monkeypatch.setattr(margins, "half_widths", tenth)
     assert [case for case in CASES if is_right(misses(case))] == []
@@ -104,7 +104,7 @@ def test_intervals_that_ignore_the_scale_are_caught(monkeypatch):
 
 def test_one_law_for_another_is_caught(monkeypatch):
     """Planted: Laplace noise with the Gaussian quantile of the same parameter is missed in one of seven."""
-    right = half_widths.half_widths
+    right = confidence_limits.half_widths
     other = lambda _, scales, miss: right("discrete gaussian", scales, miss)  # noqa: E731
     monkeypatch.setattr(margins, "half_widths", other)
     assert not is_right(misses("laplace"))

@@ -34,7 +34,7 @@ def test_cells_find_their_codes_in_any_order():
         np.testing.assert_array_equal(answer.values, [[10, -2], [30, 40]])
         assert (answer.scale, answer.scales, answer.noise) == (2.0, 2.0, "discrete gaussian")
         assert [axis.column for axis in answer.asked.tables[0]] == [0, 1]
-        assert answer.is_stated
+        assert answer.is_published
 
 
 def test_values_of_one_bin_are_added_up_with_their_noise():

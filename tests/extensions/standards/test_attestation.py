@@ -16,8 +16,15 @@ from sdv_plausible import Budget, Release
 from sdv_plausible.cli.main import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.extensions.standards import attestation
-from sdv_plausible.extensions.standards.attestation import PREDICATE, SAID, attest, check_attestation
-from sdv_plausible.extensions.standards.signing import new_key, sealed, secret_key
+from sdv_plausible.extensions.standards.attestation import (
+    PREDICATE,
+    PREDICATE_FIELDS,
+    attest,
+    check_attestation,
+    new_key,
+    secret_key,
+    sign_envelope,
+)
 from sdv_plausible.release.file.settings_section import KNOWN
 from tests.digests import others
 
@@ -61,12 +68,12 @@ def test_a_statement_read_by_hand(signed):
     digest = hashlib.sha256((signed / "out.release").read_bytes()).hexdigest()
     assert found["subject"] == [{"name": "release", "digest": {"sha256": digest}}]
     said = found["predicate"]
-    assert sorted(said) == sorted(SAID)
+    assert sorted(said) == sorted(PREDICATE_FIELDS)
     assert said["total"] == {"epsilon": release.ledger.total(), "delta": 1e-9}
     assert said["draw"] == Budget(1, 1e-8, signed / "b").charged()
     assert said["options"]["epsilon"] == 0.5
     assert said["versions"] == release.versions
-    assert set(said["options"]) == set(release.settings) - {*attestation.LEFT_OUT}
+    assert set(said["options"]) == set(release.settings) - {*attestation.OMITTED_SETTINGS}
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
 
 
@@ -138,7 +145,7 @@ def test_nothing_of_rows_files_or_paths(signed):
     """Options that holders write in their words are left out. Control: the file has them."""
     assert betrayed(signed, statement_of(signed)) == []
     assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
-    assert set(attestation.LEFT_OUT) < set(KNOWN)
+    assert set(attestation.OMITTED_SETTINGS) < set(KNOWN)
 
 
 def digest_of(path: Path) -> str:
@@ -207,7 +214,7 @@ def signed_with(line: str, key, **entries) -> str:
         place = statement if name in statement else statement["predicate"]
         place.pop(name, None)
         place |= {} if value is None else {name: value}
-    return sealed(attestation.PAYLOAD, json.dumps(statement).encode(), key)
+    return sign_envelope(attestation.PAYLOAD, json.dumps(statement).encode(), key)
 
 
 LIES = {
@@ -218,8 +225,8 @@ LIES = {
     "no JSON": (lambda line, key: line[:-9], "no signed statement"),
     "a list": (lambda line, key: "[]", "no signed statement"),
     "a payload that is no base64": (lambda line, key: json.dumps(json.loads(line) | {"payload": "é"}), "no signed statement"),
-    "signed, of another kind": (lambda line, key: sealed(attestation.PAYLOAD, b'{"_type": 1}', key), "no statement of a fit"),
-    "signed, no object": (lambda line, key: sealed(attestation.PAYLOAD, b"[1]", key), "no statement of a fit"),
+    "signed, of another kind": (lambda line, key: sign_envelope(attestation.PAYLOAD, b'{"_type": 1}', key), "no statement of a fit"),
+    "signed, no object": (lambda line, key: sign_envelope(attestation.PAYLOAD, b"[1]", key), "no statement of a fit"),
     "signed, of no file": (lambda line, key: signed_with(line, key, subject=[]), "no statement of a fit"),
     "signed, with an entry more": (lambda line, key: signed_with(line, key, certified="by the office"), "no statement of a fit"),
     "signed, with an entry less": (lambda line, key: signed_with(line, key, code=None), "no statement of a fit"),
@@ -245,8 +252,8 @@ def test_every_digit_of_a_digest_counts(tmp_path):
     digest, form = digest_of(file), {"_type": attestation.STATEMENT, "predicateType": PREDICATE}
     for other in [*others(digest), digest]:
         subject = [{"name": "release", "digest": {"sha256": other}}]
-        statement = {**form, "predicate": dict.fromkeys(SAID), "subject": subject}
-        said.write_text(sealed(attestation.PAYLOAD, json.dumps(statement).encode(), secret_key(key)))
+        statement = {**form, "predicate": dict.fromkeys(PREDICATE_FIELDS), "subject": subject}
+        said.write_text(sign_envelope(attestation.PAYLOAD, json.dumps(statement).encode(), secret_key(key)))
         if other == digest:
             check_attestation(said, file, f"{key}.pub")
         else:
@@ -271,7 +278,7 @@ def test_refused_before_anything_is_read_or_drawn(signed, tmp_path, capsys, monk
     mode = {name: stat.S_IMODE((signed / name).stat().st_mode) for name in ("key.pem", "key.pem.pub")}
     assert mode["key.pem"] == 0o600
     assert mode["key.pem.pub"] & 0o444 == 0o444
-    monkeypatch.setattr("sdv_plausible.cli.files.read", None)  # would fail if it were called
+    monkeypatch.setattr("sdv_plausible.cli.files.read_table", None)  # would fail if it were called
     for number, (prepare, words) in enumerate((
         (lambda f: (f / "k").chmod(0o640), "others may read"),
         (lambda f: (f / "k").chmod(0o602), "others may read"),

@@ -105,7 +105,7 @@ def test_a_description_by_a_standard(holder, tmp_path, capsys):
         ]
         assert card(holder, output, *more, "--json") == 0
         said = json.loads(capsys.readouterr().out)
-        assert said["not_said"] == [name for name in described.asks if name not in told]
+        assert said["not_said"] == [name for name in described.facts if name not in told]
         expected = to_standard(release, standard, rows=rows, file="people.release", **told)
         assert output.read_text(encoding="utf-8") == expected
         assert card(holder, output, *more) == 2  # it exists

@@ -19,14 +19,14 @@ import releases
 
 from sdv_plausible import fit_source, to_standard
 from sdv_plausible.extensions.codebooks.table_schema import read_table_schema
-from sdv_plausible.extensions.standards import croissant, dcat, sdv_metadata, table_schema
-from sdv_plausible.extensions.standards.release_description import KNOWN, described
+from sdv_plausible.extensions.standards import croissant, dcat, standards
+from sdv_plausible.extensions.standards.release_description import KNOWN, describe_release
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.sdv.sdv_versions import TAKES_DICT
-from sdv_plausible.table.cells.dates import on_clocks
+from sdv_plausible.table.cells.dates import utc_to_local
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of rdflib, and of who uses it
 CASES = ("declared", "mixed", "private", "uniform")
@@ -85,7 +85,7 @@ def tool(name: str) -> Any:
 def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standard):
     release, rows = declared
     text = to_standard(release, standard, rows=rows, **FULL)
-    for name in STANDARDS[standard].asks:
+    for name in STANDARDS[standard].facts:
         said = FULL[name] if isinstance(FULL[name], list) else [FULL[name]]
         assert all(json.dumps(one, ensure_ascii=False)[1:-1] in text for one in said), name
     if standard != "sdv":
@@ -98,7 +98,7 @@ def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standar
 
 
 def test_every_field_has_a_place_in_a_standard():
-    assert {name for standard in STANDARDS.values() for name in standard.asks} == set(KNOWN) == set(FULL)
+    assert {name for standard in STANDARDS.values() for name in standard.facts} == set(KNOWN) == set(FULL)
 
 
 def test_what_no_standard_takes(declared, tmp_path):
@@ -175,7 +175,7 @@ def test_planted_faults_are_seen_by_it(declared, tmp_path):
 def test_table_schema_by_its_own_tool(case):
     frictionless, (release, rows) = tool("frictionless"), case
     document = made(release, "frictionless", **FULL)
-    assert document["$schema"] == frictionless.Schema.metadata_v2_profile == table_schema.PROFILE
+    assert document["$schema"] == frictionless.Schema.metadata_v2_profile == standards.PROFILE
     assert list(frictionless.Schema.metadata_validate(document)) == []
     assert cell_errors(frictionless, document, rows) == []
 
@@ -214,7 +214,7 @@ def test_a_table_schema_is_a_declaration_again(case, tmp_path):
         assert (found.kind, found.nullable) == (attribute.kind, attribute.nullable)
         assert list(map(str, found.values)) == list(map(str, attribute.values))
         ends = attribute.lower[:1], attribute.upper[-1:]
-        shown = [on_clocks(np.array(end), attribute.time_zone).tolist() for end in ends]
+        shown = [utc_to_local(np.array(end), attribute.time_zone).tolist() for end in ends]
         assert [list(found.lower[:1]), list(found.upper[-1:])] == shown  # the standard has no zone
 
 
@@ -226,7 +226,7 @@ def test_sdv_takes_its_metadata(case):
     release, _ = case
     found = Metadata.load_from_dict(made(release, "sdv"))
     found.validate()
-    for sdtype, words in sdv_metadata.WORDS.items():
+    for sdtype, words in standards.FIELDS.items():
         assert set(words) <= set(_SingleTableMetadata._SDTYPE_KWARGS[sdtype])
     columns = found.to_dict()["tables"][release.schema.table]["columns"]
     for attribute in release.rules.whole(release.domain):
@@ -304,9 +304,11 @@ def test_digests_are_of_what_is_described(declared):
 
 def test_every_value_is_told_of_somewhere(declared):
     """Fields of the shared reading that no standard uses would be dead."""
-    modules = (croissant, dcat, sdv_metadata, table_schema)
+    modules = (croissant, dcat, standards, standards)
     sources = "".join(Path(module.__file__).read_text() for module in modules)
-    unused = {f.name for f in fields(described(declared[0], {})) if f"found.{f.name}" not in sources}
+    unused = {
+        f.name for f in fields(describe_release(declared[0], {})) if f"description.{f.name}" not in sources
+    }
     assert unused <= {"record", "file", "made_with"}
 
 

@@ -12,7 +12,7 @@ import pytest
 from sdv_plausible import Release, fit_source
 from sdv_plausible.extensions.verify.domain_replay import replay_domain
 from sdv_plausible.extensions.verify.independent.all_checks import check
-from sdv_plausible.extensions.verify.independent.grid_points import value_of
+from sdv_plausible.extensions.verify.independent.content_checks import value_of
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError, UncheckableError
 from sdv_plausible.table.learned.value_grid import ValueGrid
 

@@ -17,12 +17,12 @@ from sdv_plausible.extensions.verify.model_replay import (
     ROUNDING,
     RecordedAnswers,
     check_charges,
+    check_public,
     replay_model,
 )
-from sdv_plausible.extensions.verify.public_replay import check_public
 from sdv_plausible.extensions.verify.verification import verify
 from sdv_plausible.fitting.public_table import codes_digest, with_public
-from sdv_plausible.models import learner_of
+from sdv_plausible.models import learner_from_config
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
@@ -33,7 +33,7 @@ from tests import ruled
 from tests.digests import others
 from tests.releases import CASES, shared
 
-STORED = Path(__file__).parents[1] / "release/file/stored"
+STORED = Path(__file__).parents[2] / "release/file/stored"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,7 +73,9 @@ def test_a_model_is_the_same_up_to_the_stated_rounding():
 def test_every_digit_of_a_published_tables_digest_counts():
     """Of a release that a table was used for, which here is none: its cells have a digest all the same."""
     frame, release = pd.DataFrame({"city": ["Bern", "Chur"]}), shared("declared").release()
-    learner = with_public(learner_of(release.settings), frame, release.domain, release.rules.rule_set)
+    learner = with_public(
+        learner_from_config(release.settings), frame, release.domain, release.rules.rule_set
+    )
     digest = codes_digest(learner.public)
 
     def checked(told):

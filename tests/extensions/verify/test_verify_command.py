@@ -10,8 +10,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, PublicTable, Release, metadata_of, verify
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.standards import attestation
-from sdv_plausible.extensions.standards.attestation import attest
-from sdv_plausible.extensions.standards.signing import new_key
+from sdv_plausible.extensions.standards.attestation import attest, new_key
 from sdv_plausible.extensions.verify.independent.all_checks import CANNOT_SHOW
 
 DOMAIN: dict[str, Any] = {

@@ -11,9 +11,8 @@ from scipy.stats import binom
 from sdv_plausible.mechanism.drawing import mechanism as mechanism_module
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests import randomized
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests import row_tests
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords
 
@@ -137,14 +136,14 @@ def test_too_few_releases_nothing_and_tells_nothing():
 
 def test_every_batch_has_thresholds_of_its_own(monkeypatch):
     """64 numbers of scale 10 repeat with a chance below 1e-80. Control: a stream of a fixed name repeats them."""
-    honest, drawn = randomized.noise.discrete_laplace, []
+    honest, drawn = row_tests.noise.discrete_laplace, []
 
     def watched(values, **given):
         noisy = honest(values, **given)
         drawn.append(tuple((noisy - values).tolist()))
         return noisy
 
-    monkeypatch.setattr(randomized.noise, "discrete_laplace", watched)
+    monkeypatch.setattr(row_tests.noise, "discrete_laplace", watched)
     monkeypatch.setattr(mechanism_module, "BATCH", 64)
 
     class Named(RandomizedTest):

@@ -13,7 +13,7 @@ from sdv_plausible.mechanism.drawing import mechanism
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, parts_of, workers
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError

@@ -64,7 +64,7 @@ def test_known_values_of_each_row_give_the_exact_conditional():
         assert found.all()
         for i, one in enumerate(known):
             assert p_value(codes[which == i], exact_law(net, one)) > FALSE_ALARM
-    net.most_given = lambda known, kept: np.full(len(which), -100.0)
+    net.max_log_weight = lambda known, kept: np.full(len(which), -100.0)
     codes, _ = RELEASED.sample_each(each, net, KeyedRNG.from_seed(8))
     assert p_value(codes[which == 0], exact_law(net, first[0])) < FALSE_ALARM
 
@@ -79,7 +79,7 @@ def test_rows_that_cannot_be_are_not_found_and_no_weight_is_above_its_bound():
     known = {1: codes[:, 1], 3: codes[:, 3]}
     for kept in (0, 2, 4):
         _, weight = net.complete_given(codes.copy(), kept, known, KeyedRNG.from_seed(0))
-        assert (weight <= net.most_given(known, kept) + 1e-12).all()
+        assert (weight <= net.max_log_weight(known, kept) + 1e-12).all()
 
 
 def test_rows_of_weight_zero_are_never_chosen(monkeypatch):

@@ -11,11 +11,9 @@ from release_cases import SEEDS, network
 from sdv_plausible.mechanism.drawing import sampler as samplers
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
-from sdv_plausible.mechanism.drawing.seed_diagnostics import diagnose, seed_diagnostics
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords
 from tests.flat import bound

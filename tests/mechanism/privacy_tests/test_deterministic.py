@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.privacy.accounting.checked_rows import CheckedRows
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
+from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability
+from sdv_plausible.privacy.accounting.released_rows import CheckedRows
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from tests.flat import bound
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, RandomizedTest, ReleaseTest, metadata_of
-from sdv_plausible.mechanism.privacy_tests import parameter_search
-from sdv_plausible.mechanism.privacy_tests.parameter_search import charged_cost, cheapest
+from sdv_plausible.mechanism.privacy_tests import row_tests
+from sdv_plausible.mechanism.privacy_tests.row_tests import charged_cost, cheapest
 from sdv_plausible.privacy.neighbours import ONE_ROW
 
 WORDS = {f"c{i}": {"sdtype": "categorical", "range_values": list("abcd")} for i in range(4)}
@@ -55,7 +55,7 @@ def test_estimates_that_are_too_low_never_let_the_charge_exceed_epsilon(monkeypa
     test = RandomizedTest.within(1.0, **ASKED)
     assert charged_cost(test, 5e-10) <= 1.0
     assert test.k <= 1.06 * 286
-    monkeypatch.setattr(parameter_search, "charged_cost", lambda *_: 0.0)
+    monkeypatch.setattr(row_tests, "charged_cost", lambda *_: 0.0)
     with pytest.raises(AssertionError):
         keeps_what_was_asked(1.0, ASKED, 286)
 
@@ -104,7 +104,7 @@ def test_epsilon0_is_the_cheapest(found: RandomizedTest) -> None:
 def test_a_given_k_takes_the_fewest_candidates_without_a_seed(found: RandomizedTest) -> None:
     less = RandomizedTest.within(1.0, k=round(found.k * 0.6), **ASKED)
     assert less.seed_free_share > 0.5
-    before = parameter_search.SHARES[parameter_search.SHARES.index(less.seed_free_share) - 1]
+    before = row_tests.SHARES[row_tests.SHARES.index(less.seed_free_share) - 1]
     with pytest.raises(ValueError, match=rf"k \({less.k}\) is out of reach: 100 rows"):
         RandomizedTest.within(1.0, k=less.k, seed_free_share=before, **ASKED)
 

@@ -10,10 +10,9 @@ import pytest
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import SEED_DELTA_SHARE
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from tests.flat import bound, settings_of

@@ -15,14 +15,12 @@ from scipy.stats import binom
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests import randomized
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import SIZE_EPSILON, RandomizedTest
-from sdv_plausible.privacy.accounting import one_row
-from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
+from sdv_plausible.mechanism.privacy_tests import row_tests
+from sdv_plausible.mechanism.privacy_tests.row_tests import SIZE_EPSILON, DeterministicTest, RandomizedTest
+from sdv_plausible.privacy.accounting import released_rows
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
-from sdv_plausible.privacy.accounting.one_row import rows_loss
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1_best
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction, theorem1_best
+from sdv_plausible.privacy.accounting.released_rows import checked_rows_loss, rows_loss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -108,7 +106,7 @@ def test_rows_that_tables_of_a_replacement_have_in_common(monkeypatch):
         counted.append(given["n_lower"])
         return InfiniteLoss(), 1.0
 
-    monkeypatch.setattr(one_row, "rows_loss", loss)
+    monkeypatch.setattr(released_rows, "rows_loss", loss)
     for least_rows in (1, 2, 3):
         rebound(TEST, Neighbours(replace=True), least_rows=least_rows).charge(1.0)
     assert counted == [1, 1, 2]
@@ -169,7 +167,7 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
     others = 900 - unit if neighbours.replace else 900
     k, epsilon0 = neighbours.rows_of(50), 1.0 / unit
     common = {"num_rows": 100, "k": k, "gamma": 1.0, "epsilon0": epsilon0, "neighbours": neighbours}
-    common |= {"delta": (1 - randomized.SIZE_DELTA_SHARE) * 1e-6, "seed_free_share": 0.4}
+    common |= {"delta": (1 - row_tests.SIZE_DELTA_SHARE) * 1e-6, "seed_free_share": 0.4}
     floors = {n: floor_by_construction(0.4, k, epsilon0, n) for n in (others, 900, 900 - 2 * unit)}
     charged = {n: rows_loss(**common, n_lower=n, pass_rate_floor=floor)[0] for n, floor in floors.items()}
     assert loss == charged[others]
@@ -221,10 +219,10 @@ def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charge
 
 def test_the_size_check_without_its_margin_is_caught(monkeypatch):
     """Mutants: the noisy number itself is compared, so that a bound too high stands every other time; one too small."""
-    honest = randomized.size_lower_bound_margin
-    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
+    honest = row_tests.size_lower_bound_margin
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
     assert not confirms_safely(TEST)
-    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: 0)
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda *given: 0)
     assert not confirms_safely(TEST)
     assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
 
@@ -242,7 +240,7 @@ def test_the_check_asks_the_seeds_once_within_its_entry():
     with record_calls() as calls:
         TEST.confirm(seeds(1400))
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
-    margin = randomized.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
+    margin = row_tests.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
     said = r"least_rows \(900\) is not confirmed.*declare a lower number"
     with pytest.raises(ValueError, match=said) as refused:
         TEST.confirm(seeds(9))

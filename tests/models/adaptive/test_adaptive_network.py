@@ -11,7 +11,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -25,7 +25,9 @@ CARDS = (3, 2, 4, 12)
 
 
 ENDS = tuple(range(12))
-DOMAIN = Domain((*domain_of(CARDS[:3]), Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS)))
+DOMAIN = Domain(
+    (*categorical_domain(CARDS[:3]), Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS))
+)
 
 
 def table(n, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 
 SIZES, LEVELS = (4, 3, 2), ([0, 0, 1, 1], [0, 1, 1], [0, 1])
 JOINT = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(SIZES)

@@ -10,13 +10,13 @@ import spies
 from doors import door, learn
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.higher_marginals import (
-    SetTables,
+    HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
 )
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -56,7 +56,7 @@ def fitted(codes, epsilon):
 def tables(codes, mu, simulated=None):
     axes = [Axis.of_codes(j, c) for j, c in enumerate(CARDS)]
     model = parity(50_000, seed=9) if simulated is None else simulated
-    return SetTables(door(codes, CARDS, mu, KeyedRNG.from_seed(1)), axes, model, len(codes))
+    return HigherMarginals(door(codes, CARDS, mu, KeyedRNG.from_seed(1)), axes, model, len(codes))
 
 
 def independent(n):

@@ -8,8 +8,13 @@ import pytest
 
 from sdv_plausible.models.adaptive import maximum_entropy
 from sdv_plausible.models.adaptive.denoising import rake
-from sdv_plausible.models.adaptive.estimates import Estimates, FitPrecision
-from sdv_plausible.models.adaptive.maximum_entropy import TargetMarginal, elimination_order, fit_network
+from sdv_plausible.models.adaptive.maximum_entropy import (
+    Estimates,
+    FitPrecision,
+    TargetMarginal,
+    elimination_order,
+    fit_network,
+)
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive import denoising, measurements
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.queryable import Queryable
@@ -24,7 +24,9 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 def domain(cards=CARDS):
     ends = tuple(range(cards[-1]))
-    return Domain((*domain_of(cards[:-1]), Attribute(name="number", kind="integer", lower=ends, upper=ends)))
+    return Domain(
+        (*categorical_domain(cards[:-1]), Attribute(name="number", kind="integer", lower=ends, upper=ends))
+    )
 
 
 def table(n, seed=0):

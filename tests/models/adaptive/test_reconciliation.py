@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.reconciliation import CountsWithVariance, reconcile
+from sdv_plausible.models.adaptive.refitting import CountsWithVariance, reconcile
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import SCALES, SOURCE, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain

@@ -16,7 +16,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
-from sdv_plausible.release.multiple_synthesis import redraw
+from sdv_plausible.release.multiple_synthesis import add_noise
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROWS = 30_000
@@ -76,7 +76,7 @@ def test_the_answers_determine_the_model(fitted):
         apart = np.abs(np.exp(again.log_suffix(rows)) - np.exp(network.log_suffix(rows))).max()
         assert again.structure() == network.structure()
         assert (apart < 1e-4) == (seed == 2017)
-    again = learner.refit(redraw(answers, KeyedRNG.from_seed(1)), DOMAIN, KeyedRNG.from_seed(7))
+    again = learner.refit(add_noise(answers, KeyedRNG.from_seed(1)), DOMAIN, KeyedRNG.from_seed(7))
     assert 0.003 < distance(again, network, [0]) < 0.1
     assert distance(again, network, [2, 3, 4]) < 0.1  # the exclusive or is still there
     with pytest.raises(ValueError, match="one-way counts of each column"):
@@ -209,7 +209,7 @@ def test_inference_is_not_shrunk(monkeypatch, shrunk):
         codes = np.clip(np.round(numbers * 6 + 15), 0, 29).astype(np.int32)
         _, answers = learned(learner, codes, domain, epsilon=1.0, seed=seed)
         rows = np.column_stack([rng.permutation(column) for column in codes.T])
-        others = redraw(answers, KeyedRNG.from_seed(seed))
+        others = add_noise(answers, KeyedRNG.from_seed(seed))
         again = learner.redrawn(others, domain, rows, KeyedRNG.from_seed(100 + seed))
         found.append(np.corrcoef(again.sample(40_000, KeyedRNG.from_seed(seed)).T)[0, 1])
         truths.append(np.corrcoef(codes.T)[0, 1])

@@ -7,9 +7,8 @@ import math
 import pytest
 from theory.random_split import random_split
 
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.composition import RandomSplit, compose, split_total
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
-from sdv_plausible.privacy.accounting.random_split import RandomSplit, split_total
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 

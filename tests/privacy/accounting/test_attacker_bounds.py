@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.attacker_bounds import (
     FALSE_ALARMS,
-    Attackers,
+    AttackerBounds,
     attackers,
     true_positive_rate,
 )
@@ -90,7 +90,7 @@ def test_no_claim_nothing_and_hardly_any():
 
 
 def test_the_sentence_says_both():
-    found = Attackers(0.0724, {0.01: 0.0156, 0.001: 0.00179})
+    found = AttackerBounds(0.0724, {0.01: 0.0156, 0.001: 0.00179})
     assert found.sentence("one row is in the data") == (
         "An attacker who tries to tell from this release whether one row is in the data is right at most 53.7 % "
         "of the time (50 % is guessing)."
@@ -104,7 +104,9 @@ def test_the_sentence_says_both():
 
 def test_the_share_of_right_guesses_is_rounded_up():
     for advantage, said in ((0.0, "50"), (1e-9, "50.1"), (0.9999, "99.995"), (1.0, "100")):
-        assert f" at most {said} % of the time" in Attackers(advantage, {}).sentence("one row is in the data")
+        assert f" at most {said} % of the time" in AttackerBounds(advantage, {}).sentence(
+            "one row is in the data"
+        )
 
 
 def test_a_rate_outside_is_refused():

@@ -15,9 +15,9 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
 from sdv_plausible.extensions.audit.disclosure import exact
-from sdv_plausible.privacy.accounting import checked_rows
-from sdv_plausible.privacy.accounting.checked_rows import CheckedRows, checked_rows_loss
+from sdv_plausible.privacy.accounting import released_rows
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.released_rows import CheckedRows, checked_rows_loss
 
 A = Fraction(1, 5)  # exp(-epsilon0)
 EPSILON0 = math.log(5)
@@ -193,7 +193,7 @@ def test_the_claim_is_the_theorem_recomputed(s: int, monkeypatch: pytest.MonkeyP
     v = math.log(1 + (1 + gamma * kappa) / (n * floor * (1 - small))) - math.log(1 - eta)
     asked: list[tuple[float, float]] = []
     noted = lambda log_r, u, _: asked.append((float(log_r[0]), float(u[0])))  # noqa: E731
-    monkeypatch.setattr(checked_rows, "cover", noted)
+    monkeypatch.setattr(released_rows, "cover", noted)
     rows = CheckedRows(
         num_rows=20, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n,
         max_checked=s, max_plausible=most,

@@ -18,8 +18,12 @@ from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
-from sdv_plausible.privacy.accounting.one_row import IndependentRows, rows_loss
-from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, released_rows_loss
+from sdv_plausible.privacy.accounting.released_rows import (
+    IndependentRows,
+    ReleasedRows,
+    released_rows_loss,
+    rows_loss,
+)
 from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 5)  # exp(-epsilon0): rational, so that the enumeration is exact

@@ -9,7 +9,7 @@ import pytest
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import PureDP
-from sdv_plausible.privacy.accounting.paper_formulas import (
+from sdv_plausible.privacy.accounting.paper_theorems import (
     paper_advanced_composition,
     paper_entropy_sensitivity,
     paper_model_loss,

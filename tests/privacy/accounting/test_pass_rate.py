@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from sdv_plausible.extensions.audit.disclosure import exact
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction
 
 A = Fraction(1, 3)  # exp(-epsilon0), rational
 K, SEEDS = 5, 102

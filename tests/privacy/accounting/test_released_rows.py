@@ -11,13 +11,13 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
 from sdv_plausible.extensions.audit.disclosure import exact
+from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.accounting.released_rows import (
     ReleasedRows,
     largest_feasible_t,
     largest_mass_increase,
     released_rows_loss,
 )
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 
 A = Fraction(1, 5)  # exp(-epsilon0): rational, so that the enumeration is exact
 EPSILON0 = math.log(5)

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, gaussian_noise
-from sdv_plausible.privacy.accounting.paper_formulas import paper_sampling_amplification
+from sdv_plausible.privacy.accounting.paper_theorems import paper_sampling_amplification
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.queries.budget_tracker import QueryBudget

@@ -14,7 +14,7 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, SLACK, hockey_stick
 
 from sdv_plausible.extensions.audit.disclosure import exact
-from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability, theorem1, theorem1_best
+from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability, theorem1, theorem1_best
 
 A = Fraction(1, 5)  # exp(-epsilon0), rational
 EPSILON0 = math.log(5)

@@ -16,9 +16,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.one_row import IndependentRows, rows_loss
-from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, log_pass_probability
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction, log_pass_probability
+from sdv_plausible.privacy.accounting.released_rows import IndependentRows, ReleasedRows, rows_loss
 
 K, EPSILON0, DELTA = 3, 0.8, 1e-3
 EPSILONS = np.array([0.0, 0.05, 0.1, 0.3, 0.7, 1.5, 3.0])

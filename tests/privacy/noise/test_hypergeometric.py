@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.noise_samplers import count_among_drawn
+from sdv_plausible.privacy.noise.noise_samplers import hypergeometric_counts
 
 DRAWS = 40_000
 
@@ -27,7 +27,7 @@ def p_value(found: np.ndarray, law: np.ndarray) -> float:
 @pytest.mark.parametrize("stops", [True, False])
 def test_law(counts: int, population: int, drawn: int, stops: bool) -> None:
     stop = counts * drawn // population if stops else 1000
-    found = count_among_drawn(np.full(DRAWS, counts), population, drawn, stop, KeyedRNG.from_seed(1))
+    found = hypergeometric_counts(np.full(DRAWS, counts), population, drawn, stop, KeyedRNG.from_seed(1))
     law, binomial = (  # planted: the second, with replacement
         np.append(masses[:stop], masses[stop:].sum() if stops else [])
         for masses in (
@@ -43,4 +43,4 @@ def test_law(counts: int, population: int, drawn: int, stops: bool) -> None:
 def test_ends() -> None:
     counts = np.array([0, 5, 10])
     for drawn, stop, found in ((10, 100, [0, 5, 10]), (0, 100, [0, 0, 0]), (10, 7, [0, 5, 7])):
-        assert count_among_drawn(counts, 10, drawn, stop, KeyedRNG.from_seed(1)).tolist() == found
+        assert hypergeometric_counts(counts, 10, drawn, stop, KeyedRNG.from_seed(1)).tolist() == found

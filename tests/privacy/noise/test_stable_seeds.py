@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.stable_seeds import SECRET_BYTES, new_secret, recipient_coins
+from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, KeyedRNG, new_secret, recipient_rng
 
 SECRET = new_secret()
 
 
 def test_the_same_name_repeats_and_others_share_no_word():
     """Among 4,000 words of 64 bits two are equal by chance with probability 1e-12."""
-    first = recipient_coins(SECRET, "Ann", "digest").words(1000)
-    assert (first == recipient_coins(SECRET, "Ann", "digest").words(1000)).all()
+    first = recipient_rng(SECRET, "Ann", "digest").words(1000)
+    assert (first == recipient_rng(SECRET, "Ann", "digest").words(1000)).all()
     others = [
-        recipient_coins(*given)
+        recipient_rng(*given)
         for given in (
             (SECRET, "Bob", "digest"),
             (SECRET, "Ann", "another digest"),
@@ -37,13 +36,13 @@ def test_planted_fault_a_seed_of_the_name_alone_is_repeated_by_anybody():
         return bool((make("Ann").words(10) == planted("Ann").words(10)).all())
 
     assert guessed(planted)
-    assert not guessed(lambda name: recipient_coins(SECRET, name, "digest"))
+    assert not guessed(lambda name: recipient_rng(SECRET, name, "digest"))
 
 
 def test_a_secret_and_a_name_are_needed():
     for secret in (None, b"", b"x" * (SECRET_BYTES - 1), "x" * SECRET_BYTES):
         with pytest.raises(ValueError, match="secret must be"):
-            recipient_coins(secret, "Ann", "digest")
+            recipient_rng(secret, "Ann", "digest")
     for name in (None, "", "  "):
         with pytest.raises(ValueError, match="recipient"):
-            recipient_coins(SECRET, name, "digest")
+            recipient_rng(SECRET, name, "digest")

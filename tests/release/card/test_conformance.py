@@ -11,7 +11,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_confo
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours, OneFamily
+from sdv_plausible.privacy.neighbours import Neighbours, RelatedTablesUnit
 from sdv_plausible.release.card.conformance import ConformanceItem
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +90,7 @@ def test_answers_are_the_ledgers():
 
 
 def test_of_related_tables_it_speaks_of_families_and_their_proof():
-    family = OneFamily(rows=3, person="home", root="homes", hanging=(("people", "homes", "home", 3),))
+    family = RelatedTablesUnit(rows=3, person="home", root="homes", hanging=(("people", "homes", "home", 3),))
     ledger = PrivacyLedger(delta=1e-6, neighbours=family)
     ledger.charge(*of_people().entries)
     found = to_conformance(ledger)

@@ -11,10 +11,10 @@ from releases import CASES, fitted, shared
 from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
-from sdv_plausible.extensions.audit.results import AuditResult, StageResult
+from sdv_plausible.extensions.audit.auditing import AuditResult, StageResult
 from sdv_plausible.release.card import card_contents
 from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
-from sdv_plausible.table.learned.lost_mass import masses
+from sdv_plausible.table.learned.lost_mass import estimate_lost_mass
 
 SAID = {"name": "Visits <2026>", "holder": "Office | of Numbers", "date": "2026-01-31"}
 CLAIMS = ["declared", "partly private", "seeds"]
@@ -116,7 +116,9 @@ def test_a_card_holds_nothing_that_the_release_file_does_not(case):
     known |= {*release.card().said, *(f"{a.kind}, {a.cardinality:,} codes" for a in release.domain)}
     read = Release.from_bytes(release.to_bytes())  # shares that may be lost follow from the file's answers
     lost = "of the rows have another value than their own"
-    known |= {f"{made}; up to {mass.most:.0%} {lost}" for mass in masses(read.domain, read.answers)}
+    known |= {
+        f"{made}; up to {mass.most:.0%} {lost}" for mass in estimate_lost_mass(read.domain, read.answers)
+    }
     known |= {
         *KNOWN,
         *leaves(vars(card_contents)["PROVENANCE"]),
@@ -124,7 +126,7 @@ def test_a_card_holds_nothing_that_the_release_file_does_not(case):
         *card_contents.ERROR_BARS,
     }
     known |= {
-        card_contents.INVENTED,
+        card_contents.PLACEHOLDERS,
         card_contents.NO_ERROR_BARS,
         f"any {release.ledger.neighbours.unit}",
         "True",
@@ -248,7 +250,7 @@ def test_audits_of_public_tables_alone():
 
 def test_columns_say_where_their_values_are_from():
     values = {line["column"]: line["values"] for line in shared().release().card().columns}
-    assert values["email"] == values["key"] == card_contents.INVENTED
+    assert values["email"] == values["key"] == card_contents.PLACEHOLDERS
     assert values["city"] == "declared, without the rows"
     private = shared("private").release().card()
     assert {line["values"] for line in private.columns} >= {"learned from the rows, charged in the ledger"}

@@ -23,9 +23,9 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import CountTable, QueryRecord
 from sdv_plausible.queries.queryable import Queryable
-from sdv_plausible.queries.transcript import NoisyAnswer, Transcript, describe
+from sdv_plausible.queries.transcript import NoisyAnswer, Transcript, query_record
 from sdv_plausible.release.file.answers_section import AnswersSection
-from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.release.file.json_documents import encode
 
 ALARM = 1e-9
 
@@ -123,7 +123,7 @@ def test_a_question_without_words_is_known_by_its_class():
     class Mine:
         pass
 
-    assert describe(Mine()).kind == "Mine"
+    assert query_record(Mine()).kind == "Mine"
     transcript = Transcript()
     transcript.note(QueryRecord(kind="x"), np.ones(1), 0.0, paid_by=(), rows="all", noise="discrete gaussian")
     assert transcript.answers == (), "an exact answer is not kept"

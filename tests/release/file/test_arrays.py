@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 
 ARRAYS = [
     np.array([[0, 255]]), np.array([-1, 256]), np.array([2**40]), np.array([0.1, -0.0]), np.zeros((0, 3)),

@@ -6,22 +6,21 @@ from typing import Any
 import pytest
 from releases import CASES, shared
 
-from sdv_plausible.release.file.arrow_rows import _arrow, parquet_bytes
-from sdv_plausible.release.file.chunked_sampling import PartRequest
+from sdv_plausible.release.file.release_sampling import PartRequest, _arrow_array, parquet_bytes
 
 pa = pytest.importorskip("pyarrow")
 
 
 def by_way_of_frames(call: PartRequest, number: int) -> Any:
     frame, whole = call.part(number), call.release["rules"].whole(call.release["domain"])
-    return pa.table({str(name): _arrow(frame[name], whole) for name in frame.columns})
+    return pa.table({str(name): _arrow_array(frame[name], whole) for name in frame.columns})
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_rows_are_those_of_the_frames(case):
     import pyarrow.parquet as pq
 
-    call = PartRequest.of(shared(case).release(allow_no_claim=True)._rows_from(), 300, 200, 1)
+    call = PartRequest.of(shared(case).release(allow_no_claim=True)._sampling_arguments(), 300, 200, 1)
     for number in range(2):
         found = pq.read_table(io.BytesIO(call.parquet(number)))
         expected, domain = by_way_of_frames(call, number), call.release["domain"]

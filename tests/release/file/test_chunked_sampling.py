@@ -15,7 +15,7 @@ from sdv_plausible import Release
 from sdv_plausible.cli.main import main
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.release.file import release_sampling
-from sdv_plausible.release.file.chunked_sampling import PartRequest, made
+from sdv_plausible.release.file.release_sampling import PartRequest, make_parts
 
 
 @pytest.fixture(scope="module")
@@ -57,23 +57,24 @@ def test_parts_are_one_table(release, tmp_path):
 
 
 def test_parts_have_coins_of_their_own(release):
-    call = PartRequest.of(release._rows_from(), 200, 100, 1)
+    call = PartRequest.of(release._sampling_arguments(), 200, 100, 1)
     names = list(release.domain.names)
     one, two = call.part(0)[names], call.part(1)[names]
     assert not one.astype(str).equals(two.astype(str))
     fresh = [
-        PartRequest.of(release._rows_from(), 100, 100, None).part(0)[names].astype(str) for _ in range(2)
+        PartRequest.of(release._sampling_arguments(), 100, 100, None).part(0)[names].astype(str)
+        for _ in range(2)
     ]
     assert not fresh[0].equals(fresh[1])
 
 
 def test_a_call_is_read_once_in_a_process(release):
-    call = PartRequest.of(release._rows_from(), 200, 100, None)
+    call = PartRequest.of(release._sampling_arguments(), 200, 100, None)
     one, two = (pickle.loads(pickle.dumps(call)) for _ in range(2))
     assert one is two
     assert one is not call
     assert one.parquet(1) == call.parquet(1)
-    other = PartRequest.of(release._rows_from(), 200, 100, None)
+    other = PartRequest.of(release._sampling_arguments(), 200, 100, None)
     assert pickle.loads(pickle.dumps(other)).parquet(0) != one.parquet(0)
 
 
@@ -91,7 +92,7 @@ def test_few_parts_are_under_way():
     call = PartRequest({}, 1000, 10, KeyedRNG.from_seed(0))
 
     def taken():
-        for number in made(call, lambda _, number: number, Counting()):
+        for number in make_parts(call, lambda _, number: number, Counting()):
             Counting.open -= 1
             yield number
 
@@ -125,7 +126,7 @@ def test_a_table_that_does_not_fit_in_memory_is_refused_before_a_row_is_drawn(wa
     synth = shared()
     with pytest.raises(ValueError, match=r"num_rows \(1000000000\) needs about .* GiB .*sample_parts"):
         WHOLE_TABLES[way](synth, 10**9)  # no machine that runs this has half a terabyte
-    monkeypatch.setattr(release_sampling, "memory", lambda: 20_000)
+    monkeypatch.setattr(release_sampling, "available_memory", lambda: 20_000)
     WHOLE_TABLES[way](synth, 10)
     with pytest.raises(ValueError, match=r"num_rows \(1000\) needs about"):
         WHOLE_TABLES[way](synth, 1000)
@@ -141,12 +142,12 @@ def test_the_command_line_refuses_it_too(tmp_path, capsys):
 
 def test_no_less_memory_is_foreseen_than_the_rows_take(release, monkeypatch):
     """Texts that rows share counted once, as they are in memory."""
-    assert 2**26 < release_sampling.memory() < 2**50
+    assert 2**26 < release_sampling.available_memory() < 2**50
     rows = release.sample(2000, random_state=1)
     made_up = [name for name in rows if str(name) not in release.rules.whole(release.domain)]
     taken = int(rows.memory_usage(deep=False).sum() + rows[made_up].memory_usage(deep=True).sum())
-    monkeypatch.setattr(release_sampling, "memory", lambda: taken)
+    monkeypatch.setattr(release_sampling, "available_memory", lambda: taken)
     with pytest.raises(ValueError, match="num_rows"):
         release.check_memory(2000)
-    monkeypatch.setattr(release_sampling, "memory", lambda: 20 * taken)
+    monkeypatch.setattr(release_sampling, "available_memory", lambda: 20 * taken)
     release.check_memory(2000)

@@ -27,9 +27,9 @@ from releases import fitted
 
 from sdv_plausible import Release, to_registry
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.file import document_nodes, ledger_section, rules_section, seeds_section
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file import document_nodes, domain_section, ledger_section, model_section
 from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.json_documents import decode, encode
 from tests.schemas import RELEASE_FILE
 
 # Of damaged types, as if an older version had taken them from rows; of a damaged option of another test.
@@ -86,7 +86,7 @@ def check_rows(release: Release) -> None:
         assert not any(len(part.sizes) for part in release.seeds.parts)
         return
     except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
-        assert release.rules.rule_set.limiting
+        assert release.rules.rule_set.row_constraints
         assert "rows that the model made" in str(error)  # noqa: PT017
         return
     assert len(rows) == 20
@@ -197,7 +197,7 @@ def test_files_that_are_none():
         assert outcome(data) == "refused"
 
 
-def any_codes(part: DocumentNode, model: Any, domain: Any, honest: Any = seeds_section._read) -> Any:
+def any_codes(part: DocumentNode, model: Any, domain: Any, honest: Any = model_section._read) -> Any:
     wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
     return honest(part, model, wide)
 
@@ -213,7 +213,7 @@ def looked_at(method: str) -> Iterator[bytes]:
         places: list[str] = []
 
         def noted(part: DocumentNode, *how: Any, places: list[str] = places, **more: Any) -> Any:
-            places.append(part.place)
+            places.append(part.path)
             return honest(part, *how, **more)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -262,12 +262,17 @@ def damaged_entries() -> Iterator[bytes]:
 
 PARTS_OF = {
     "ranges of whole numbers": "whole", "finite numbers": "number", "texts": "text", "choices": "choice",
-    "flags": "flag",
+    "flags": "boolean",
 }  # fmt: skip
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
-    "what the entries add up to": (ledger_section, "_recount", lambda *document_nodes: None, damaged_entries),
-    "codes of the seeds": (seeds_section, "_read", any_codes, code_too_large),
-    "rules": (rules_section, "_check", lambda *document_nodes: None, rule_of_another_type),
+    "what the entries add up to": (
+        ledger_section,
+        "_recompute",
+        lambda *document_nodes: None,
+        damaged_entries,
+    ),
+    "codes of the seeds": (model_section, "_read", any_codes, code_too_large),
+    "rules": (domain_section, "_check_rule", lambda *document_nodes: None, rule_of_another_type),
     **{check: (DocumentNode, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 

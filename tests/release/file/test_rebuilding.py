@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the
 SECRETS = ("._sampler.coins",)  # the key of the sampling streams, drawn anew
 # What the user gave, not the rows: what was declared is in the domain, with its provenance.
 # Which columns were compared is on record whatever came out (tests/sdv/test_sdv_parameters.py).
-GIVEN = (".domain", "._known.declared", "._read_as", "._looked")
+GIVEN = (".domain", "._fit_template.declared", "._column_types", "._looked")
 TIMES = ("_synthesizer_id", "_fitted_date", "_creation_date")
 GENERATORS = (
     "random_seed",

@@ -19,7 +19,7 @@ from sentences import NO_CLAIM, total
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.release.file import json_documents
-from sdv_plausible.release.file.json_documents import loaded
+from sdv_plausible.release.file.json_documents import load_file
 from sdv_plausible.release.file.release_sampling import sample_table
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
@@ -149,7 +149,7 @@ def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path):
         Release.load(path, expect_sha256=digest)
     for other in others(digest):
         with pytest.raises(ValueError, match="not the release that was expected"):
-            loaded(path, lambda _: SimpleNamespace(digest=digest), "a release", other, 10**9)
+            load_file(path, lambda _: SimpleNamespace(digest=digest), "a release", other, 10**9)
     with pytest.raises(FileNotFoundError):
         Release.load(tmp_path / "nothing.release")
     with pytest.raises(ValueError, match="more than 100 bytes"):

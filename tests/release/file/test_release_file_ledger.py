@@ -20,11 +20,11 @@ import yaml
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli.main import main
 from sdv_plausible.datasets import census_like, census_like_metadata
-from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.sections import GuaranteeSection
 from sdv_plausible.extensions.standards.standards import STANDARDS
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.fitting.domain_learning import learned_file
-from sdv_plausible.fitting.reused_domain import earlier_losses
+from sdv_plausible.fitting.reused_domain import read_reused_domain
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -141,7 +141,7 @@ def test_a_stored_domain_is_read(monkeypatch):
     """After a rewording, too."""
     for change in (lambda _: None, reword):
         change(monkeypatch)
-        earlier = earlier_losses(KINDS["learned"]["domain"], ONE_ROW)
+        earlier = read_reused_domain(KINDS["learned"]["domain"], ONE_ROW)
         assert any(entry.losses for entry in earlier.entries)
         assert all(entry.mechanism.startswith("learned earlier at epsilon 0.2 ") for entry in earlier.entries)
 
@@ -169,7 +169,7 @@ def doors(release: Release, folder: Path) -> list[str]:
     written = [_read(path) for path in folder.iterdir() if path.suffix != ".release"]
     synth, ledger = PlausibleDeniabilitySynthesizer.from_release(release), release.ledger
     shown = [release, ledger, synth, synth.privacy_ledger(), _seen(ledger._repr_html_())]
-    plain = [ledger.to_dict(), release.card().to_dict(), asdict(Guarantee.of(ledger))]
+    plain = [ledger.to_dict(), release.card().to_dict(), asdict(GuaranteeSection.of(ledger))]
     return [*(text for texts in [*written, *map(_texts, plain)] for text in texts), *map(str, shown)]
 
 
@@ -279,9 +279,9 @@ def test_a_learned_domain_is_read_by_the_same_rule():
         changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
         if factor < 1:
             with pytest.raises(ValueError, match="must not be below what the entries add up to"):
-                earlier_losses(changed, ONE_ROW)
+                read_reused_domain(changed, ONE_ROW)
         else:
-            assert f"at epsilon {stated:.3g} " in earlier_losses(changed, ONE_ROW).entries[0].mechanism
+            assert f"at epsilon {stated:.3g} " in read_reused_domain(changed, ONE_ROW).entries[0].mechanism
 
 
 def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone():

@@ -23,11 +23,11 @@ from sdv_plausible.models import NAMES, make_learner, model_types
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.learner_checks import makes
+from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 from sdv_plausible.release.file.model_section import write_model
 from sdv_plausible.utils.entry_points import extension_names
 
@@ -99,7 +99,7 @@ def test_a_registered_model_goes_in_and_out(registry):
         release.structure()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release, model=SharesLearner())
     assert len(rebuilt.sample(20)) == 20
-    assert isinstance(rebuilt._known.learner, SharesLearner)
+    assert isinstance(rebuilt._fit_template.learner, SharesLearner)
     model_types._TYPES.clear()
     with pytest.raises(ValueError, match="register_model_type comes before Release.load"):
         Release.from_bytes(data)
@@ -134,7 +134,7 @@ def test_arrays_of_no_finite_numbers_are_refused(registry):
 def test_what_may_be_registered(registry):
     register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
     register_model_type("shares/2", Shares, Shares.to_arrays, Shares.from_arrays)
-    assert model_types.type_named("shares") is None
+    assert model_types.model_type_named("shares") is None
     with pytest.raises(ValueError, match="registered already"):
         register_model_type("shares/2", type("Other", (Shares,), {}), Shares.to_arrays, Shares.from_arrays)
     with pytest.raises(ValueError, match="registered already"):
@@ -177,20 +177,22 @@ def test_a_network_that_lacks_a_column_is_refused():
 
 def test_every_named_model_has_a_form_in_files():
     """Else a fit is paid for, and no file can be written."""
-    known = {BayesianNetwork, *(model_types.type_named(name).made for name in extension_names("model"))}
+    known = {BayesianNetwork, *(model_types.model_type_named(name).made for name in extension_names("model"))}
     for name in NAMES:
-        made = makes(make_learner(name))
+        made = model_class(make_learner(name))
         assert made in known or not issubclass(made, PrefixModel), (
             f"{name}: register {made.__name__} in models/<name>/model.py, and name it in models/model_types.py"
         )
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if makes(make_learner(n)) is not BayesianNetwork])
+@pytest.mark.parametrize("name", [n for n in NAMES if model_class(make_learner(n)) is not BayesianNetwork])
 def test_arrays_of_every_named_model_are_checked(name):
     """A file may be hostile: one array short of a number, or with one that is none. Control: as they were."""
     small = {"model_parameters": {"hidden": 8, "latent": 2}} if name == "latent" else {}
     model = fitted(model=name, **small)._sampler.model
-    kind = next(k for n in extension_names("model") if (k := model_types.type_named(n)).made is type(model))
+    kind = next(
+        k for n in extension_names("model") if (k := model_types.model_type_named(n)).made is type(model)
+    )
     arrays = {key: np.array(array, dtype=float) for key, array in kind.to_arrays(model).items()}
     kind.from_arrays(kind.to_arrays(model))
     for key, array in arrays.items():

@@ -37,7 +37,7 @@ def test_files_with_rules_are_of_the_published_schema_and_come_back():
     release = read(whole)
     assert release.to_bytes() == ruled.fitted().release().to_bytes()
     assert [str(rule) for rule in release.rules.rule_set.rules] == [
-        str(rule) for rule in ruled.fitted()._known.rules.rules
+        str(rule) for rule in ruled.fitted()._fit_template.rules.rules
     ]
 
 
@@ -141,7 +141,7 @@ def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path,
         "sdv_plausible.table.cells.cell_documents.is_text", lambda text, most=1_000: len(text) <= most
     )
     if late:
-        monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_written", lambda _: None)
+        monkeypatch.setattr("sdv_plausible.release.file.all_sections.check_writable_rules", lambda _: None)
 
     def paid_and_read():
         domain = {"age": AGE, "c": {"sdtype": "categorical"}}

@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.release.file import json_documents
 from sdv_plausible.release.file.document_nodes import DocumentNode
-from sdv_plausible.release.file.seeds_section import read_seeds, write_seeds
+from sdv_plausible.release.file.model_section import read_seeds, write_seeds
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(tuple(Attribute(name=name, kind="categorical", values=("x", "y", "z")) for name in "abc"))

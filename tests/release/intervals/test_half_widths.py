@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
+from sdv_plausible.release.intervals.confidence_limits import check_level, half_widths, sum_half_width
 
 SIGMAS = [0.2, 0.5, 1.0, 1.7, 3.0, 12.5, 80.0]
 MISSES = [0.5, 0.1, 0.05, 0.001]

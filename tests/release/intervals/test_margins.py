@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.evaluation.page.guarantee import Intervals
+from sdv_plausible.evaluation.page.sections import IntervalSection
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
@@ -205,5 +205,5 @@ def test_rows_of_one_person_are_no_sample():
                 with pytest.raises(ValueError, match=r'about \("population"|about \(\'population\''):
                     door.sample_multiple(2, 20)
                 assert len(door.sample_multiple(2, 20, about="table")) == 2
-        (shown,) = Intervals.of([found])[0].tables
+        (shown,) = IntervalSection.of([found])[0].tables
         assert all(bool(line[3]) == is_known for line in shown.lines)

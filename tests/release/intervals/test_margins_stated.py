@@ -9,9 +9,9 @@ from scipy.special import ndtri
 
 from sdv_plausible.queries.count_queries import Axis, QueryRecord
 from sdv_plausible.queries.transcript import SCALES, SOURCE, Noise, NoisyAnswer
-from sdv_plausible.release.intervals.margins import margins, rows_between
+from sdv_plausible.release.intervals.confidence_limits import binomial_limits
+from sdv_plausible.release.intervals.margins import margins, row_count_bounds
 from sdv_plausible.release.intervals.measured_counts import measured_tables
-from sdv_plausible.release.intervals.proportions import binomial_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(
@@ -86,5 +86,5 @@ def test_proportions_know_noise_and_sampling(scales):
 def test_the_number_of_rows_knows_the_longer_tails_of_laplace_noise():
     """Of one count at a small probability they are beyond any Gaussian's of that variance."""
     table = measured_tables([answer((0,), 30.0, "discrete laplace", scales=[30.0, 1e-3, 1e-3])])
-    estimate, low, high = rows_between(table, 1, 1e-6)
+    estimate, low, high = row_count_bounds(table, 1, 1e-6)
     assert min(estimate - low, high - estimate) >= 30 * math.log(1e6)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_plausible.queries.count_queries import Axis
-from sdv_plausible.release.intervals.margins import rows_between
-from sdv_plausible.release.intervals.measured_counts import MeasuredTable, estimated_rows
+from sdv_plausible.release.intervals.margins import row_count_bounds
+from sdv_plausible.release.intervals.measured_counts import MeasuredTable, estimate_row_count
 
 
 def table(column: int, sigma: float, *counts: int) -> MeasuredTable:
@@ -16,21 +16,21 @@ def table(column: int, sigma: float, *counts: int) -> MeasuredTable:
 
 def test_tables_of_all_columns_are_weighed_by_their_noise():
     tables = [table(0, 1.0, 50, 52), table(1, 2.0, 10, 20, 30, 30)]
-    estimate, deviations = estimated_rows(tables, 2)
+    estimate, deviations = estimate_row_count(tables, 2)
     assert estimate == pytest.approx((102 / 2 + 90 / 16) / (1 / 2 + 1 / 16))
     assert sum(d**2 for d in deviations) == pytest.approx(1 / (1 / 2 + 1 / 16))
-    assert estimated_rows(tables, 3)[0] == 102  # a column is missing: the first stands alone
-    assert rows_between(tables, 2, 0.05)[0] == estimate
+    assert estimate_row_count(tables, 3)[0] == 102  # a column is missing: the first stands alone
+    assert row_count_bounds(tables, 2, 0.05)[0] == estimate
 
 
 def test_bounds_are_of_what_was_counted_though_the_estimate_is_a_row_at_least():
     low = [table(0, 1.0, -50, 2)]
-    assert rows_between(low, 1, 0.05) == (1.0, 0, 1)
+    assert row_count_bounds(low, 1, 0.05) == (1.0, 0, 1)
 
 
 def test_a_table_that_others_made_tells_the_rows_where_it_is_best():
     def stated(sigma, *counts, **more):
-        return dataclasses.replace(table(0, sigma, *counts), is_stated=True, **more)
+        return dataclasses.replace(table(0, sigma, *counts), is_published=True, **more)
 
     tables = [
         table(0, 1.0, 50, 52),
@@ -38,9 +38,9 @@ def test_a_table_that_others_made_tells_the_rows_where_it_is_best():
         stated(2.0, 55, 55),
         stated(8.0, 60, 60, noise="rounded"),
     ]
-    assert estimated_rows(tables, 1)[0] == 110
-    assert estimated_rows([*tables, stated(0.5, 60, 60, noise="rounded")], 1)[0] == 120  # no error at all
-    assert rows_between([stated(0.5, 60, 60, noise="rounded")], 1, 0.05) == (120, 119, 121)
+    assert estimate_row_count(tables, 1)[0] == 110
+    assert estimate_row_count([*tables, stated(0.5, 60, 60, noise="rounded")], 1)[0] == 120  # no error at all
+    assert row_count_bounds([stated(0.5, 60, 60, noise="rounded")], 1, 0.05) == (120, 119, 121)
 
 
 def test_columns_are_turned_and_added_up():

@@ -5,7 +5,7 @@ import pytest
 from cases import fast_and_nightly
 from scipy.stats import binom, norm
 
-from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
+from sdv_plausible.release.intervals.confidence_limits import binomial_limits, proportion_limits
 
 MISS = 0.05
 

@@ -16,13 +16,13 @@ import pytest
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_columns import SourceColumns
-from sdv_plausible.table.cells import distinct
-from sdv_plausible.table.cells.canonical_forms import ODD, canonical, plain
-from sdv_plausible.table.cells.cell_series import as_doubles, holds_one_of, plain_cells
+from sdv_plausible.table.cells import canonical_forms
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical, to_builtin
+from sdv_plausible.table.cells.cell_series import as_doubles, is_any_text, normalize_cells
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.contribution_bounding import identities, numbered
+from sdv_plausible.table.contribution_bounding import person_keys, person_numbers
 from sdv_plausible.table.learned.raw_queries import FrameColumns, NumberReading, value_counts
 
 CELLS = odd_cells.cells()
@@ -101,7 +101,7 @@ def counts_add_up():
 
 def test_a_form_is_of_a_closed_set_of_types():
     for name, cell in CELLS.items():
-        for form in (plain(cell), canonical(cell)):
+        for form in (to_builtin(cell), canonical(cell)):
             assert type(form) in CLOSED, name
             hash(form)
             again = canonical(form)
@@ -109,7 +109,7 @@ def test_a_form_is_of_a_closed_set_of_types():
             inner = form if type(form) is tuple else ()
             assert all(type(entry) in CLOSED - {tuple, EllipsisType} for entry in inner), name
     for beyond in (np.datetime64("20000-01-01"), dt.datetime(9999, 12, 31, 20, tzinfo=dt.timezone(-dt.timedelta(hours=14)))):  # fmt: skip
-        assert canonical(beyond) is ODD
+        assert canonical(beyond) is NOT_A_VALUE
     assert canonical(pd.Timestamp("2020-01-01 00:00:00.000000001")).nanosecond == 1
 
 
@@ -124,7 +124,7 @@ def test_comparing_before_forms_would_be_caught(monkeypatch):
         where, values = pd.factorize(cells)
         return where, list(map(canonical, values))
 
-    monkeypatch.setattr(distinct, "distinct_objects", compared_first)
+    monkeypatch.setattr(canonical_forms, "distinct_objects", compared_first)
     with pytest.raises((AssertionError, RuntimeError, TypeError)):
         counts_add_up()
     assert counted(objects([True, 1, 1])) != {(bool, True): 1, (int, 1): 2, None: 0}
@@ -137,23 +137,23 @@ def test_codes_are_those_of_each_cell_alone(kind):
 
 def test_numbers_texts_and_dates_are_those_of_each_cell_alone():
     each_by_itself(as_doubles)
-    each_by_itself(lambda column: holds_one_of(column, ("a", "2020-01-01")))
+    each_by_itself(lambda column: is_any_text(column, ("a", "2020-01-01")))
     each_by_itself(lambda column: as_nanoseconds(column, None, row_by_row=True), ["all"])
     each_by_itself(lambda column: as_nanoseconds(column, "%Y-%m-%d", row_by_row=True), ["dates"])
 
 
 def test_equal_names_are_one_person_and_odd_ones_nobody():
-    each_by_itself(lambda column: np.array(list(map(repr, identities(column)))))
+    each_by_itself(lambda column: np.array(list(map(repr, person_keys(column)))))
     for family in FAMILIES:
-        assert numbered(identities(objects([*family, "else", [1], *family]))).max() == 1
+        assert person_numbers(person_keys(objects([*family, "else", [1], *family]))).max() == 1
     names = objects([[1], None, 2**60, 2**60 + 1, Fraction(2**60)])
-    assert numbered(identities(names)).tolist() == [-1, -1, 0, 1, 0]
+    assert person_numbers(person_keys(names)).tolist() == [-1, -1, 0, 1, 0]
 
 
 def columns_of(engine, frame, rows):
     if engine == "parts":
         return SourceColumns(FrameSource(frame, rows=rows), RuleSet(), ["c"])
-    return FrameColumns(plain_cells(frame))
+    return FrameColumns(normalize_cells(frame))
 
 
 @pytest.mark.parametrize("engine", ["frame", "parts"])
@@ -193,6 +193,6 @@ def test_moments_of_a_time_zone_are_the_same_in_every_storage():
         held = [one for one in EDGES if unit != "ns" or "1677-09-22" < one < "2262-04-11 23"]
         typed = pd.Series(np.array(held, f"M8[{unit}]")).dt.tz_localize("UTC")
         mixed = pd.concat([typed.astype(object), pd.Series(["text"])], ignore_index=True)
-        found = [value_counts(plain_cells(pd.DataFrame({"x": one}))["x"]) for one in (typed, mixed)]
+        found = [value_counts(normalize_cells(pd.DataFrame({"x": one}))["x"]) for one in (typed, mixed)]
         assert found[0][1] == found[1][1], "as many are missing"
         assert {**found[0][0], (False, "text"): 1} == found[1][0]

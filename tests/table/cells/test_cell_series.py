@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells.canonical_forms import ODD, canonical, has_form
-from sdv_plausible.table.cells.cell_series import as_doubles, plain_cells, without_odd
+from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical, distinct_values, is_storable
+from sdv_plausible.table.cells.cell_series import as_doubles, mask_invalid, normalize_cells
 from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.columns.cell_reader import Spelling
-from sdv_plausible.table.contribution_bounding import identities
+from sdv_plausible.table.contribution_bounding import person_keys
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.parquet_files import frame_of
+from sdv_plausible.table.files.parquet_files import parse_arrow_table
 from sdv_plausible.table.learned.raw_queries import value_counts
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
@@ -96,20 +95,20 @@ def test_durations_are_odd_however_they_are_stored():
     """A column of durations alone has another type than one with a word beside them."""
     one = pd.Series([dt.timedelta(days=1)] * 3)
     for column in (one, one.astype(object)):
-        assert {canonical(value) for value in column} == {ODD}
+        assert {canonical(value) for value in column} == {NOT_A_VALUE}
         assert value_counts(column) == ({}, 3)
     cell = (1,)
     for _ in range(40):
         cell = (cell, cell)
-    assert canonical(cell) is ODD  # at once
+    assert canonical(cell) is NOT_A_VALUE  # at once
 
 
 def test_what_no_file_can_hold_is_missing_where_domains_are_learned():
     for odd in (b"x", (1, 2), math.inf, 1j, dt.timedelta(1), frozenset("a"), "\ud800", HUGE, "a" * 100_001):
         column = pd.Series(["a"] * 5 + [odd] * 5 + [None], dtype=object)
         assert value_counts(column) == ({(False, "a"): 5}, 6)
-    assert has_form("a" * 100_000)
-    assert not has_form("a" * 100_001)
+    assert is_storable("a" * 100_000)
+    assert not is_storable("a" * 100_001)
 
 
 def test_moments_and_durations_are_no_numbers_however_they_are_stored():
@@ -126,12 +125,12 @@ def test_the_door_leaves_no_class_of_its_own_and_touches_no_other_column():
     frame = pd.DataFrame({"odd": odd, "same": range(6), "kept": odd.astype(str).astype("category")})
     kinds = pd.Index(["a", dt.timedelta(1)], dtype=object)
     frame["kind"] = pd.Categorical.from_codes([0, 1, 0] * 2, categories=kinds)
-    found = plain_cells(frame)
-    assert found["odd"].tolist() == [ODD, Decimal(2), "a"] * 2
-    assert found["kind"].tolist() == ["a", ODD, "a"] * 2
+    found = normalize_cells(frame)
+    assert found["odd"].tolist() == [NOT_A_VALUE, Decimal(2), "a"] * 2
+    assert found["kind"].tolist() == ["a", NOT_A_VALUE, "a"] * 2
     assert found.index.equals(frame.index)
     pd.testing.assert_frame_equal(found[["same", "kept"]], frame[["same", "kept"]])
-    assert without_odd(found["odd"]).isna().tolist() == [True, False, False] * 2
+    assert mask_invalid(found["odd"]).isna().tolist() == [True, False, False] * 2
     assert frame["odd"].iloc[0] == [1]  # the user's is as it was
 
 
@@ -142,21 +141,25 @@ def test_dictionaries_of_arrow_are_read_as_their_values(index):
 
     def counts_of(*parts):
         chunks = pa.chunked_array([pa.array(part, pa.string()).cast(kind) for part in parts])
-        frame = plain_cells(pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(chunks)}))
+        frame = normalize_cells(pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(chunks)}))
         return chunks, value_counts(frame["x"])[0]
 
     for cells in (["a", "b"], ["a", None]):
         assert counts_of(cells * 20)[1] == {(False, cell): 20 for cell in cells if cell}
     many, counts = counts_of(*([f"v{i}" for i in range(k, k + 100)] for k in (0, 100)))
     assert len(counts) == 200
-    read = frame_of(pa.table({"x": many}), column_types({"x": {"sdtype": "categorical"}}), Spelling())
+    read = parse_arrow_table(
+        pa.table({"x": many}), column_types({"x": {"sdtype": "categorical"}}), Spelling()
+    )
     assert read["x"].nunique() == 200
 
 
 def test_floats_of_few_bits_name_nobody_where_several_numbers_become_one():
     names = pa.array([7.0, 2.0**24 + 1, 2.0**24 - 1], pa.float32())
-    read = frame_of(pa.table({"whose": names}), column_types({"whose": {"sdtype": "id"}}), Spelling())
-    assert [name is None for name in identities(read["whose"])] == [False, True, False]
+    read = parse_arrow_table(
+        pa.table({"whose": names}), column_types({"whose": {"sdtype": "id"}}), Spelling()
+    )
+    assert [name is None for name in person_keys(read["whose"])] == [False, True, False]
 
 
 def test_parts_that_lie_in_arrows_memory_hold_the_cells_of_a_file_that_is_read():
@@ -165,7 +168,7 @@ def test_parts_that_lie_in_arrows_memory_hold_the_cells_of_a_file_that_is_read()
     counts = [[1.5, 2.0], [1.5, None, -0.0], [1.5, math.inf, math.nan], [2**60]]
     for texts, numbers in itertools.product(words, counts):
         table = pa.table({"t": pa.array(texts * 12, pa.string())[:12], "n": pa.array(numbers * 12)[:12]})
-        part, read = (frame_of(table, types, Spelling(), categories=yes) for yes in (True, False))
+        part, read = (parse_arrow_table(table, types, Spelling(), categories=yes) for yes in (True, False))
         assert part["n"].tolist() == pytest.approx(read["n"].tolist(), rel=0, abs=0, nan_ok=True)
         assert not np.isinf(part["n"]).any()
         assert read["n"].to_numpy().flags.writeable
@@ -185,7 +188,7 @@ def test_a_far_moment_in_a_category_is_one_cell(stored, far):
         )
     else:
         moments = moments.astype(stored)
-    column = plain_cells(pd.DataFrame({"x": moments.astype("category")}))["x"]
+    column = normalize_cells(pd.DataFrame({"x": moments.astype("category")}))["x"]
     counts, missing = value_counts(column)
     assert missing == 32 if stored.startswith("duration") else 30 in counts.values()
     assert len(distinct_values(column)[0]) == 32

@@ -10,23 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells import date_texts
-from sdv_plausible.table.cells.date_texts import (
+from sdv_plausible.table.cells import dates
+from sdv_plausible.table.cells.dates import (
     BROADER,
     FORMATS,
     MONTHS,
-    figures_format,
-    form_of,
-    has_words,
-    in_figures,
-    main_form,
+    as_nanoseconds,
+    detect_date_format,
+    digits_format,
+    has_names,
+    main_date_format,
+    names_to_digits,
     read_date,
     shows_date,
     shows_months,
+    shows_time,
     write_date,
     write_dates,
 )
-from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
 OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31))
@@ -40,7 +41,7 @@ def in_utc(moment):
 @given(moment=MOMENTS, offset=st.sampled_from(OFFSETS))
 def test_what_a_format_writes_is_read_back_by_it_alone_as_by_pandas(form, moment, offset):
     text = write_date(moment, form) + (offset if "%z" in form else "")
-    found = form_of(text)
+    found = detect_date_format(text)
     assert found is not None
     assert form in (found, BROADER.get(found))
     read = read_date(text, found)
@@ -74,7 +75,7 @@ TEXTS = {
 
 
 def test_texts_and_their_format():
-    assert {text: form_of(text) for text in TEXTS} == TEXTS
+    assert {text: detect_date_format(text) for text in TEXTS} == TEXTS
 
 
 def test_the_list_is_closed_and_each_format_stands_once():
@@ -93,7 +94,7 @@ def test_the_format_of_a_column():
         ({"%Y-%m-%dT%H:%M:%S+00:00": 6, "%Y-%m-%dT%H:%M:%S%z": 3}, "%Y-%m-%dT%H:%M:%S%z"),  # winter in London
         ({"%H:%M": 1, "%H:%M:%S": 2}, "%H:%M:%S"),
     ):
-        assert main_form(counts, 10) == form
+        assert main_date_format(counts, 10) == form
 
 
 def test_the_broader_of_two_formats_reads_what_both_read():
@@ -104,7 +105,7 @@ def test_the_broader_of_two_formats_reads_what_both_read():
              "%Y-%m-%dT%H:%M:%S+00:00": "2013-12-13T14:30:00+00:00"}  # fmt: skip
     assert cells.keys() == BROADER.keys()
     for form, text in cells.items():
-        assert form_of(text) == form
+        assert detect_date_format(text) == form
         read_date(text, BROADER[form])
 
 
@@ -122,19 +123,19 @@ def test_what_formats_show():
 def test_months_names_are_asked_of_nobody():
     """The process' locale would be: pandas and strftime are handed numbers. Control: the format as it is."""
     for form in FORMATS:
-        assert has_words(form) == ("%b" in form.lower() or "%p" in form)
-        assert not has_words(figures_format(form))
-    assert figures_format("%d %b, %%b") == "%d <b%m>, %%b"
+        assert has_names(form) == ("%b" in form.lower() or "%p" in form)
+        assert not has_names(digits_format(form))
+    assert digits_format("%d %b, %%b") == "%d <b%m>, %%b"
     days = [dt.datetime(2020, month, 1) for month in range(1, 13)]
     assert [write_date(day, "%B") for day in days] == [*MONTHS]
-    assert [in_figures(name[:3], "%b") for name in MONTHS] == [f"<b{i:02}>" for i in range(1, 13)]
-    assert in_figures(7, "%b") == 7
+    assert [names_to_digits(name[:3], "%b") for name in MONTHS] == [f"<b{i:02}>" for i in range(1, 13)]
+    assert names_to_digits(7, "%b") == 7
     assert write_dates(pd.Series([days[4], pd.NaT]), "%b")[0] == "May"
 
 
 def test_halves_of_a_day_are_asked_of_nobody():
     """Midnight is 12 AM and noon is 12 PM; every minute of a day comes back. Control: what strptime reads."""
-    assert figures_format("%m/%d/%Y %I:%M %p") == "%m/%d/%Y <I%H>:%M"
+    assert digits_format("%m/%d/%Y %I:%M %p") == "%m/%d/%Y <I%H>:%M"
     for form in ("%I:%M %p", "%I:%M:%S %p"):
         for minute in range(24 * 60):
             moment = dt.datetime(2024, 3, 26, minute // 60, minute % 60)
@@ -154,4 +155,4 @@ def test_an_english_name_is_read_where_the_locale_has_another(monkeypatch):
     monkeypatch.setattr(_strptime, "_regex_cache", {})
     with pytest.raises(ValueError, match="does not match"):
         dt.datetime.strptime("13-Dec-2013", "%d-%b-%Y")
-    assert date_texts.read_date("13-Dec-2013", "%d-%b-%Y") == dt.datetime(2013, 12, 13)
+    assert dates.read_date("13-Dec-2013", "%d-%b-%Y") == dt.datetime(2013, 12, 13)

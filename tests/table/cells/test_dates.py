@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 from dateutil.tz import gettz
 
-from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_style, format_unit, within_years
+from sdv_plausible.table.cells.dates import (
+    NANOSECONDS,
+    as_nanoseconds,
+    date_style,
+    format_unit,
+    mask_out_of_range,
+)
 
 MISSING = np.iinfo(np.int64).min
 
@@ -66,7 +72,7 @@ def test_of_moments_of_zones_those_are_kept_that_have_objects(of, zone):
     fine = ["1677-09-23", "2262-04-10"], ["2262-04-11 23:47:16", "1677-09-21 00:12:44"]
     for unit, (stay, leave) in {"s": (kept, gone), "us": (kept, gone), "ns": fine}.items():
         moments = pd.Series(np.array([*stay, *leave], dtype=f"M8[{unit}]"))
-        column = within_years(moments.dt.tz_localize("UTC").dt.tz_convert(of(zone)))
+        column = mask_out_of_range(moments.dt.tz_localize("UTC").dt.tz_convert(of(zone)))
         missing = column.isna().tolist()  # what pytest would print of a column ends the process too
         assert missing == [False] * len(stay) + [True] * len(leave)
         objects = list(column)  # which ended the process with moments before 1677, once they are let in

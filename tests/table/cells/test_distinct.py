@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.canonical_forms import canonical
+from sdv_plausible.table.cells.canonical_forms import canonical, distinct_objects, distinct_values
 from sdv_plausible.table.cells.dates import as_nanoseconds
-from sdv_plausible.table.cells.distinct import distinct_objects, distinct_values
 
 NUL = ["a\x00b", "a\x00c", "a", "a\x00b"]
 

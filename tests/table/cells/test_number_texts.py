@@ -11,7 +11,7 @@ from sdv_plausible.table.cells.number_texts import (
     is_number_format,
     main_number_format,
     number_kind,
-    plain_text,
+    plain_number_text,
     read_number,
     write_number,
 )
@@ -55,7 +55,7 @@ def test_what_a_text_shows():
         assert number_kind(text) == kind
         form, read = main_number_format({kind: 1}, 1)
         assert read == 1
-        assert plain_text(text, form) == plain
+        assert plain_number_text(text, form) == plain
 
 
 def test_what_is_no_number_of_the_list():

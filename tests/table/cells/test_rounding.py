@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from sdv_plausible.table.cells.rounding import NUMBER_STEPS, Rounding, classes, estimate, sizes
+from sdv_plausible.table.cells.rounding import (
+    NUMBER_STEPS,
+    Rounding,
+    estimate_rounding,
+    size_classes,
+    step_classes,
+)
 from sdv_plausible.table.columns.domain import read_attribute
 
 STEPS = (1, 5, 10, 50)
@@ -15,9 +21,9 @@ def slow_class(point):
 
 def test_sizes_are_digits_and_classes_the_largest_step():
     points = np.arange(-120, 121)
-    assert sizes(points).tolist() == [len(str(abs(point))) - 1 for point in points]
-    assert sizes(np.array([10**12])).tolist() == [7]
-    assert classes(points, STEPS).tolist() == [slow_class(point) for point in points.tolist()]
+    assert size_classes(points).tolist() == [len(str(abs(point))) - 1 for point in points]
+    assert size_classes(np.array([10**12])).tolist() == [7]
+    assert step_classes(points, STEPS).tolist() == [slow_class(point) for point in points.tolist()]
     assert NUMBER_STEPS[0] == 1
     assert all(b % a == 0 for a, b in zip(NUMBER_STEPS, NUMBER_STEPS[1:], strict=False))
 
@@ -46,12 +52,12 @@ def test_documents_that_are_none_are_refused():
 def test_noisy_counts_become_shares_where_they_stand_out():
     """Values rounded to 5 are multiples of 10 half the time, and of 50 every tenth time."""
     counts = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 500.0, 500.0, 3.0], [1600.0, 200.0, 4160.0, 1040.0]])
-    found = np.array(estimate(counts, 2.0, STEPS).weights)
+    found = np.array(estimate_rounding(counts, 2.0, STEPS).weights)
     np.testing.assert_allclose(found[1], [0, 1000 / 1125, 125 / 1125, 0])
     np.testing.assert_allclose(found[2], [2000 / 7000, 0.0, 5000 / 7000, 0.0])
     np.testing.assert_allclose(found[0].sum(), 1)  # too few to tell: as all numbers are
     assert found[0, 1] > 0.1
-    assert estimate(counts[:1], 2.0, STEPS).weights == ((1.0, 0.0, 0.0, 0.0),)
+    assert estimate_rounding(counts[:1], 2.0, STEPS).weights == ((1.0, 0.0, 0.0, 0.0),)
 
 
 def test_what_nobody_rounds_is_drawn_evenly():
@@ -61,7 +67,7 @@ def test_what_nobody_rounds_is_drawn_evenly():
     """
     plain = 10_000 * np.array([[0.8, 0.1, 0.08, 0.02]])
     noise = np.random.default_rng(3).normal(0, 20, plain.shape)
-    assert estimate(plain + noise, 20.0, STEPS).weights == ((1.0, 0.0, 0.0, 0.0),)
+    assert estimate_rounding(plain + noise, 20.0, STEPS).weights == ((1.0, 0.0, 0.0, 0.0),)
 
 
 def test_drawn_points_have_the_classes_that_were_counted():
@@ -73,15 +79,15 @@ def test_drawn_points_have_the_classes_that_were_counted():
     rng = np.random.default_rng(4)
     points = rng.integers(100, 1000, 40_000)
     points -= points % rng.choice([1, 10, 50], 40_000, p=[0.5, 0.3, 0.2])
-    counts = np.bincount(classes(points, STEPS), minlength=4)
+    counts = np.bincount(step_classes(points, STEPS), minlength=4)
     low, high = np.full(40_000, 100), np.full(40_000, 999)
 
     def gap(rounding):
         drawn = rounding.draw(low, high, *rng.random((2, 40_000)))
-        return float(np.abs(np.bincount(classes(drawn, STEPS), minlength=4) - counts).max())
+        return float(np.abs(np.bincount(step_classes(drawn, STEPS), minlength=4) - counts).max())
 
     most = 5 * np.sqrt(2 * 0.25 * 40_000)
-    assert gap(estimate(counts[None], 0.0, STEPS)) < most
+    assert gap(estimate_rounding(counts[None], 0.0, STEPS)) < most
     assert gap(Rounding(STEPS, (tuple(counts / counts.sum()),))) > most
 
 
@@ -118,7 +124,7 @@ def test_draws_stay_in_their_runs_and_follow_the_shares():
         multiples = [point for point in range(101, 401) if point % step == 0]
         for point in multiples:
             expected[slow_class(point)] += share / len(multiples)
-    seen = np.bincount(classes(drawn, STEPS), minlength=4) / 40_000
+    seen = np.bincount(step_classes(drawn, STEPS), minlength=4) / 40_000
     assert (np.abs(seen - expected) < 5 * np.sqrt(0.25 / 40_000)).all()
-    plain = np.bincount(classes(rng.integers(101, 401, 40_000), STEPS), minlength=4) / 40_000
+    plain = np.bincount(step_classes(rng.integers(101, 401, 40_000), STEPS), minlength=4) / 40_000
     assert not (np.abs(plain - expected) < 5 * np.sqrt(0.25 / 40_000)).all()

@@ -2,7 +2,7 @@
 
 from html import unescape
 
-from sdv_plausible.table.columns import domain_description
+from sdv_plausible.table.columns import domain
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DAY = 86_400 * 10**9
@@ -24,10 +24,10 @@ def test_each_column_in_words_and_escaped():
         ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after a look at the rows: no claim"),
         ("pay", "0 to 1,000,000,000 in 1 bin; N", "read off the rows: no claim"),
     ):
-        assert line in domain_description.lines(DOMAIN)
+        assert line in domain.description_lines(DOMAIN)
         for cell in line:
             assert cell in repr(DOMAIN)
             assert cell in unescape(DOMAIN._repr_html_())
     assert str(DOMAIN).startswith("Domain of 4 columns\n")
     assert "<b>" not in DOMAIN._repr_html_()
-    assert domain_description.title(Domain(DOMAIN.attributes[:1])) == "Domain of 1 column"
+    assert domain.description_title(Domain(DOMAIN.attributes[:1])) == "Domain of 1 column"

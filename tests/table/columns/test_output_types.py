@@ -9,17 +9,17 @@ from sdmetrics.single_table import TableStructure
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.sdv.placeholder_table import stand_in_table
+from sdv_plausible.sdv.sdv_state import make_placeholder_table
 from sdv_plausible.table.cells.dates import check_dates, date_style
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.output_types import invented_type, output_type, usual_types
+from sdv_plausible.table.columns.output_types import generated_type, output_type, to_pandas_types
 
 
 def types(table, domain):
     """The types of a table's modelled columns, and of a key and a latitude."""
     specs = {name: {"sdtype": "categorical"} for name in table}
     specs |= {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
-    invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
+    invented = make_placeholder_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
     modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
     return {name: repr(t) for name, t in {**modelled, **invented}.items()}
 
@@ -82,7 +82,7 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
         assert release.ledger.claims_privacy
         assert {a.provenance for a in release.domain} == {"private"}
         of_rows = replace(release.schema.columns[1], dtype=odd["c"].dtype)  # as files of 0.1 may have it
-        assert list(replace(release.schema, columns=(of_rows,)).taken_from_rows(release.domain)) == ["c"]
+        assert list(replace(release.schema, columns=(of_rows,)).dtypes_from_rows(release.domain)) == ["c"]
         learned = release.domain["n"]  # noise says 1 in 100 times that there are digits, or missing cells
         number = "int64" if learned.kind == "integer" and not learned.nullable else "float64"
         assert [*map(str, release.schema.dtypes)] == [number, "object"]
@@ -122,10 +122,10 @@ def test_an_invented_column_has_the_type_of_its_declaration():
         *(({"sdtype": "id", "regex_format": form}, "object") for form in TEXTS),
     ]  # fmt: skip
     for spec, expected in cases:
-        assert invented_type(spec) == np.dtype(expected)
+        assert generated_type(spec) == np.dtype(expected)
         for dtype in ("int64", "float64", "uint64", "object", "category", "Int64"):
             dtypes = pd.Series({"x": pd.Series(dtype=dtype).dtype})
-            assert stand_in_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
+            assert make_placeholder_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
 
 
 def test_dates_with_a_declared_format_are_text_however_they_are_stored():
@@ -155,8 +155,8 @@ def test_types_hang_on_the_domain_and_on_no_row(nullable):
     expected = ["O", "f", "f", "O", "O"] if nullable else ["b", "i", "f", "O", "O"]
     tables = [full, full.head(1), full.head(0), gaps] if nullable else [full, full.head(1), full.head(0)]
     for table in tables:
-        assert [t.kind for t in usual_types(table.copy(), domain).dtypes] == expected
-        masked = list(map(str, usual_types(table.copy(), domain, masked=True).dtypes))
+        assert [t.kind for t in to_pandas_types(table.copy(), domain).dtypes] == expected
+        masked = list(map(str, to_pandas_types(table.copy(), domain, masked=True).dtypes))
         assert masked[:2] == (["boolean", "Int64"] if nullable else ["bool", "int64"])
         assert masked[2:] == ["float64", "object", "object"]
 

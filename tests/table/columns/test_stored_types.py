@@ -13,7 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, 
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.columns.stored_types import in_storage, storage_of
+from sdv_plausible.table.columns.output_types import restore_storage, storage_kind
 
 N = 2000
 RANGE = {"range_min": "2023-01-01", "range_max": "2023-12-31"}
@@ -138,7 +138,7 @@ def test_which_types_come_back():
         (pa.list_(pa.int8()), None), (pa.time64("us"), None), (pa.dictionary(pa.int8(), pa.string()), "category"),
         (pa.dictionary(pa.int8(), pa.int64()), None), (pa.float16(), None),
     ):  # fmt: skip
-        assert storage_of(kind) == found
+        assert storage_kind(kind) == found
 
 
 def test_what_a_type_does_not_hold_stays_as_it_is():
@@ -151,5 +151,5 @@ def test_what_a_type_does_not_hold_stays_as_it_is():
         (beyond, "number", pd.Series([0.0, np.nan]), "Int64"),
         (written, "date", pd.Series(["1970-01-01"], dtype=object), "object"),
     ):
-        made = in_storage(pd.DataFrame({"x": cells}), {"x": stored_as}, Domain((attribute,)))
+        made = restore_storage(pd.DataFrame({"x": cells}), {"x": stored_as}, Domain((attribute,)))
         assert str(made["x"].dtype) == expected

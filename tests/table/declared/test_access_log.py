@@ -23,8 +23,8 @@ from sdv_plausible.rules.rule_files import save_rules
 from sdv_plausible.sdv.metadata import detect_metadata
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared import access_log
-from sdv_plausible.table.declared.access_log import note_look, record_look
-from sdv_plausible.table.declared.declarations import domain_document, looked_at
+from sdv_plausible.table.declared.access_log import log_access, record_access
+from sdv_plausible.table.declared.declarations import as_domain_file, with_access_record
 from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, read_domain_file
 
 COLUMNS = {
@@ -89,13 +89,13 @@ def check_command(table, domain, *options):
 
 def test_looks_at_columns_are_added_and_one_at_rules_alone_is_written_down(domain):
     """Also that there were none: one that is made afterwards may repeat what was seen. Control: no look."""
-    assert note_look(domain, []) == []
+    assert log_access(domain, []) == []
     assert read_domain_file(domain).looked_rules is None
-    assert "that there are no rules" in note_look(domain, [], [])[0]
+    assert "that there are no rules" in log_access(domain, [], [])[0]
     assert read_domain_file(domain).looked_rules == ()
-    assert record_look(domain, ["age", "unknown"]) == ("age", "unknown")  # it may be declared later
-    assert record_look(domain, ["age", "sex"]) == ("sex",)
-    assert record_look(domain, ["age"]) == ()
+    assert record_access(domain, ["age", "unknown"]) == ("age", "unknown")  # it may be declared later
+    assert record_access(domain, ["age", "sex"]) == ("sex",)
+    assert record_access(domain, ["age"]) == ()
 
 
 def test_check_records_which_columns_were_shown(table, domain, capsys):
@@ -293,11 +293,11 @@ def test_of_two_looks_at_once_both_are_written_down(bare, monkeypatch):
         found = honest(path)
         if not met:  # another command writes its look between reading and writing
             met.append(path)
-            record_look(path, ["age"])
+            record_access(path, ["age"])
         return found
 
     monkeypatch.setattr(access_log, "read_domain_file", meanwhile)
-    record_look(bare, ["sex"])
+    record_access(bare, ["sex"])
     assert set(honest(bare).looked) == {"age", "sex"}
 
 
@@ -307,7 +307,7 @@ def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(bare,
 
     def meanwhile(path):
         monkeypatch.setattr(access_log, "locked", honest)
-        record_look(bare, ["age"])
+        record_access(bare, ["age"])
         return honest(path)
 
     monkeypatch.setattr(access_log, "locked", meanwhile)
@@ -332,7 +332,7 @@ def test_a_look_is_read_and_written_under_the_files_lock(bare, monkeypatch):
     monkeypatch.setattr(
         access_log.DomainFile, "save", lambda *args: happened.append("written") or honest_save(*args)
     )
-    record_look(bare, ["sex"])
+    record_access(bare, ["sex"])
     assert happened == ["read", ("locked", bare.resolve()), "read", "written", "unlocked"]
 
 
@@ -446,7 +446,7 @@ def test_a_look_is_written_into_the_file_that_was_given_whatever_folder_is_the_c
     synth.check(read_csv(table, COLUMNS), show=lambda _: None)
     assert not read_domain_file("domain.json").looked
     assert set(read_domain_file(here / "domain.json").looked) == {"age", "sex"}
-    assert not synth._known.told.read()[1].rules  # those of the first folder
+    assert not synth._fit_template.told.read()[1].rules  # those of the first folder
     assert str(tmp_path).encode() not in pickle.dumps(synth)  # the holder's folders leave with no object
 
 
@@ -503,7 +503,7 @@ def test_the_domain_of_a_fit_holds_the_looks(kind, through, tmp_path):
 
 def test_a_record_of_before_the_fit_is_in_its_domain(tmp_path):
     path = given_as("file", tmp_path)
-    record_look(path, ["age"])
+    record_access(path, ["age"])
     write_columns(path, age={**SMALL["age"], "range_max": 89, "source": "the law"})
     synth = synthesizer(path)
     synth.fit(PEOPLE.iloc[:12].assign(age=20))
@@ -524,7 +524,7 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
     assert claims(path)
     drafted = DomainFile(columns={**SMALL, "age": {**SMALL["age"], "range_max": 89}})
-    assert access_log.with_looks(drafted, path, SMALL)[0].edited == (
+    assert access_log.with_access_records(drafted, path, SMALL)[0].edited == (
         "age",
         "sex",
     )  # as of the file it replaces
@@ -560,13 +560,15 @@ def test_what_is_read_back_is_not_edited(mixed_table, tmp_path):
     assert {*domain.names} <= {*read.looked} == {*mixed_table}
     assert read.looked == domain.looked
     for one in (domain, read, read.declared()):
-        assert domain_document(one).edited == ()
+        assert as_domain_file(one).edited == ()
     read_off = Domain(tuple(replace(a, provenance="inferred") for a in read))
-    assert domain_document(looked_at(read_off, read.names).declared()).edited == ()  # its holder's word
+    assert (
+        as_domain_file(with_access_record(read_off, read.names).declared()).edited == ()
+    )  # its holder's word
     other = replace(
         read, attributes=tuple(replace(a, buckets=tuple(range(a.cardinality))) for a in read if not a.groups)
     )
-    assert domain_document(other).edited == other.names
+    assert as_domain_file(other).edited == other.names
 
 
 def test_a_damaged_record_of_a_domain_is_refused():

@@ -48,7 +48,7 @@ def test_values_with_labels():
 
 
 def test_blanks_cite_nothing():
-    found = Codebook(columns={"a": {"sdtype": None}, "b": {"sdtype": "id"}}).citing("x.csv")
+    found = Codebook(columns={"a": {"sdtype": None}, "b": {"sdtype": "id"}}).with_source("x.csv")
     assert found.columns == {"a": {"sdtype": None}, "b": {"sdtype": "id", "source": "x.csv"}}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sdv_plausible import fit_source
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.table.declared.codebook_readers import FORMS, read_codebook
+from sdv_plausible.table.declared.codebook import CODEBOOK_FORMATS, read_codebook
 
 
 def test_by_ending_or_by_name(tmp_path):
@@ -208,7 +208,7 @@ def refusal(path, form):
     return None
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CODEBOOK_FORMATS)
 def test_a_damaged_code_book_ends_in_one_line_that_names_the_file(form, tmp_path):
     ending, text = BOOKS[form]
     path = tmp_path / f"its name{ending}"

@@ -7,7 +7,7 @@ import pytest
 
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import USUAL_SIZES, Declarations, read_declarations
-from sdv_plausible.table.declared.spec_words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 
 SPECS = {

@@ -1,7 +1,7 @@
 """Names of columns that tell who people are: by whole words."""
 
-from sdv_plausible.release.file.fake_columns import check_invented
-from sdv_plausible.table.declared.personal_names import SDTYPES, personal_sdtype
+from sdv_plausible.release.file.fake_columns import check_placeholder_types
+from sdv_plausible.table.declared.column_types import SDTYPES, personal_sdtype
 
 
 def test_by_whole_words():
@@ -12,4 +12,4 @@ def test_by_whole_words():
         ("phone_type", None), ("mobile", None), ("", None), ("x", None), ("age", None),
     ):  # fmt: skip
         assert personal_sdtype(name) == sdtype
-    check_invented(SDTYPES, ["en_US"])  # every way out can be invented
+    check_placeholder_types(SDTYPES, ["en_US"])  # every way out can be invented

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sdv.type_detection import detect_types
-from sdv_plausible.table.cells.date_texts import FORMATS
-from sdv_plausible.table.columns.cell_reader import PLAIN, kind_of, spelling_of_numbers
-from sdv_plausible.table.declared.published_values import MOST_VALUES, words_of_table
+from sdv_plausible.table.cells.dates import FORMATS
+from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, cell_kind, detect_number_format
+from sdv_plausible.table.declared.codebook import MOST_VALUES, declarations_of_table
 
 
 def words(*cells):
-    return words_of_table(pd.DataFrame({"x": pd.Series(cells, dtype=object)})).columns["x"]
+    return declarations_of_table(pd.DataFrame({"x": pd.Series(cells, dtype=object)})).columns["x"]
 
 
 def test_each_kind():
@@ -62,11 +62,13 @@ SAME = [
 @pytest.mark.filterwarnings("ignore:Parsing dates")
 @pytest.mark.parametrize("cells", SAME)
 def test_the_same_texts_are_the_same_kind_for_a_vote_for_a_detection_and_in_public(cells):
-    kinds = {kind_of(cell, PLAIN) for cell in cells}
-    spelled, read = spelling_of_numbers(Counter(map(partial(kind_of, spelling=PLAIN), cells)), PLAIN)
+    kinds = {cell_kind(cell, PLAIN_SPELLING) for cell in cells}
+    spelled, read = detect_number_format(
+        Counter(map(partial(cell_kind, spelling=PLAIN_SPELLING), cells)), PLAIN_SPELLING
+    )
     kind = "number" if read == len(cells) and not kinds & {"%Y%m%d", "%Y%m"} else next(iter(kinds))
     assert kind == "number" or len(kinds) == 1
-    detected = detect_types(pd.DataFrame({"x": [*cells] * 20}, dtype=object), PLAIN)["x"]
+    detected = detect_types(pd.DataFrame({"x": [*cells] * 20}, dtype=object), PLAIN_SPELLING)["x"]
     others = {
         "number": "numerical",
         "truth": "boolean",
@@ -91,6 +93,6 @@ def test_numbers_as_text_have_their_range_and_digits():
 
 def test_what_cannot_be_listed_is_named():
     names = pd.DataFrame({"x": [f"name {i}" for i in range(MOST_VALUES + 1)], "y": None}, dtype=object)
-    found = words_of_table(names)
+    found = declarations_of_table(names)
     assert found.columns == {"x": {"sdtype": None}, "y": {"sdtype": None}}
     assert found.lines == ["x: more than 1,000 different texts: is it an id?", "y: no value: is it an id?"]

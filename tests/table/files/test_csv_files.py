@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.table.cells.date_texts import FORMATS
+from sdv_plausible.table.cells.dates import FORMATS
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns import cell_reader
 from sdv_plausible.table.columns.cell_reader import CellReader, Spelling

@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from tables import DOUBTFUL
 
 from sdv_plausible import Files, count_unreadable, fit_source, read_csv
-from sdv_plausible.table.declared.codebook_readers import read_codebook
-from sdv_plausible.table.files import csv_header as module
-from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator
-from sdv_plausible.table.files.csv_header import SEPARATORS, begin
+from sdv_plausible.table.declared.codebook import read_codebook
+from sdv_plausible.table.files import csv_files as module
+from sdv_plausible.table.files.csv_files import (
+    SEPARATORS,
+    check_csv,
+    csv_columns,
+    csv_separator,
+    detect_separator,
+)
 
 TOLD = {
     "town,age": (",", ["town", "age"]),
@@ -88,17 +93,17 @@ NAMES = st.lists(st.text(st.sampled_from("ab,;\t|\"' "), min_size=1), min_size=2
 def test_a_line_whose_names_are_all_quoted_is_never_in_doubt(names, separator):
     line = io.StringIO()
     csv.writer(line, delimiter=separator, quoting=csv.QUOTE_ALL).writerow(names)
-    assert begin("t.csv", iter([line.getvalue()]), '"') == ([line.getvalue()], separator)
+    assert detect_separator("t.csv", iter([line.getvalue()]), '"') == ([line.getvalue()], separator)
 
 
 def test_a_separator_read_off_the_rows_would_be_seen(tmp_path, monkeypatch):
     """The control: what most of a file has is the rows'."""
-    honest = module.begin
+    honest = module.detect_separator
 
     def sniffed(path, lines, quote):
         return honest(path, iter(["".join(lines)]), quote)
 
-    monkeypatch.setattr("sdv_plausible.table.files.csv_files.begin", sniffed)
+    monkeypatch.setattr("sdv_plausible.table.files.csv_files.detect_separator", sniffed)
     with pytest.raises((AssertionError, ValueError)):
         test_the_header_line_tells_the_separator(tmp_path)
 

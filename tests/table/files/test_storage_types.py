@@ -19,15 +19,15 @@ from sdv_plausible.fitting import domain_learning
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv import fitting, frame_conversion
+from sdv_plausible.sdv import fit_input, frame_conversion
 from sdv_plausible.sdv.frame_conversion import split_input
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources import bounded_rows, source_types
 from sdv_plausible.sources.source_types import open_source
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.files.storage_types import check_storage, with_texts
+from sdv_plausible.table.files.storage_types import check_storage, mask_invalid_utf8
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # half of what is tried here is no sensible declaration
 
@@ -141,7 +141,7 @@ def spec_of(stored, sdtype):
 def taken(stored, sdtype):
     try:
         check_storage(pd.DataFrame({"c": stored}), {"c": sdtype})
-        check_storage(plain_cells(pd.DataFrame({"c": stored})), {"c": sdtype})
+        check_storage(normalize_cells(pd.DataFrame({"c": stored})), {"c": sdtype})
     except (ValueError, NotImplementedError):
         return False
     return True
@@ -193,7 +193,7 @@ def test_the_same_holds_of_the_column_of_persons(door, budget):
 @pytest.mark.parametrize("door", DOORS)
 def test_without_the_look_at_the_schema_a_budget_would_pay(door, budget, monkeypatch):
     """The control."""
-    for module in (fitting, source_types, bounded_rows, domain_learning):
+    for module in (fit_input, source_types, bounded_rows, domain_learning):
         monkeypatch.setattr(module, "check_storage", lambda *_, **__: None)
     columns = {"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
@@ -261,16 +261,16 @@ def test_texts_keep_their_type_whatever_one_of_them_holds():
     """One row does not change how the others are stored; a frame without such a text is left alone."""
     for kind in ("text", "large", "dictionary"):
         frame = in_library("pandas", no_texts(kind))
-        mended = with_texts(frame)
+        mended = mask_invalid_utf8(frame)
         assert mended.dtypes.equals(frame.dtypes)
-        assert with_texts(mended) is mended
+        assert mask_invalid_utf8(mended) is mended
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
 def test_left_as_it_is_one_would_end_the_fit(library, budget, monkeypatch):
     """The control."""
-    monkeypatch.setattr(frame_conversion, "with_texts", lambda frame: frame)
-    monkeypatch.setattr(frame_conversion, "holds_no_text", lambda _: False)
+    monkeypatch.setattr(frame_conversion, "mask_invalid_utf8", lambda frame: frame)
+    monkeypatch.setattr(frame_conversion, "has_invalid_utf8", lambda _: False)
     columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import read_csv, read_parquet
-from sdv_plausible.table.files.write_table import write_table
+from sdv_plausible.table.files.table_file import write_table
 
 
 def test_whole_numbers_are_written_without_a_point_and_parquet_by_the_ending(tmp_path):

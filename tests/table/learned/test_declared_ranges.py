@@ -24,7 +24,7 @@ from sdv_plausible.table.learned.declared_ranges import (
     FEW_POINTS,
     PARTS,
     DeclaredRange,
-    bounds_of,
+    declared_range_of,
     ends_of,
     is_wide,
 )
@@ -43,7 +43,7 @@ RANGES = {
 
 
 def bounds(spec: dict, max_bins: int = 30) -> DeclaredRange:
-    return bounds_of(declare("x", spec, None, max_bins), spec)
+    return declared_range_of(declare("x", spec, None, max_bins), spec)
 
 
 def plan(spec: dict) -> DomainPlan:
@@ -124,7 +124,7 @@ def test_a_range_of_one_point_is_one_cell_and_one_of_none_has_none():
     for low, high, cells in ((2.5, 2.5, [25]), (2.51, 2.59, []), (2.41, 2.59, [25])):
         spec = {"range_min": low, "range_max": high, "decimal_places": 1}
         plain = replace(bounds(RANGES["cents"]).plain, lower=(low,), upper=(high,), decimals=1)
-        first, last = bounds_of(plain, spec).coarse_cells(ValueGrid(kind="float", decimals=1))
+        first, last = declared_range_of(plain, spec).coarse_cells(ValueGrid(kind="float", decimals=1))
         assert (first.tolist(), last.tolist()) == (cells, cells)
 
 
@@ -133,7 +133,7 @@ def test_what_the_declaration_leaves_open_is_asked():
     dates = RANGES["dates"]
     assert bounds(dates).grid == ValueGrid(kind="datetime", unit=day)
     assert bounds(RANGES["whole"]).resolution is None
-    found = bounds_of(replace(bounds(dates).plain, datetime_format=None), dates)
+    found = declared_range_of(replace(bounds(dates).plain, datetime_format=None), dates)
     assert (found.resolution, found.grid) == (None, None)
     told = {"range_is_nullable": True}
     asked = [
@@ -217,7 +217,7 @@ def test_what_is_drawn_is_what_was_charged(spec):
     known = bounds(spec)
     if not known.may_be_long:  # every single value got noise, whether a row holds it or not
         low, high = known.ends(known.grid)
-        assert any(c.shape == (high - low + 1,) for c in calls) or known.may_have_digits
+        assert any(c.shape == (high - low + 1,) for c in calls) or known.may_have_decimals
 
 
 def recorded(values: list, spec: dict, monkeypatch, dtype=float) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.dates import NANOSECONDS
 from sdv_plausible.table.learned.inferred_domains import infer_attribute, quantile_bins
 
@@ -102,7 +102,7 @@ def test_cells_that_can_be_no_value_are_missing():
     cells[:] = ["a", "b"] * 20
     cells[3] = ["a list"]
     found = infer_attribute(
-        "x", plain_cells(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))["x"], "categorical"
+        "x", normalize_cells(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))["x"], "categorical"
     )
     assert found.values == ("a", "b")
     assert found.nullable

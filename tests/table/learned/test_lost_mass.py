@@ -14,7 +14,13 @@ from sdv_plausible.queries.count_queries import QueryRecord
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.lost_mass import MOST_LEVELS, columns_frame, fault_of, masses, of_mass
+from sdv_plausible.table.learned.lost_mass import (
+    MOST_LEVELS,
+    answers_fault,
+    columns_frame,
+    estimate_lost_mass,
+    lost_mass_warnings,
+)
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import FrameColumns
@@ -44,22 +50,22 @@ def learned(n: int = 20_000) -> tuple[Domain, tuple]:
 def test_shares_are_near_the_truth_and_a_lost_range_is_named():
     """Deterministic: the noise is seeded. Planted: bins that lack the upper half of a column."""
     domain, answers = learned()
-    found = {mass.column: mass for mass in masses(domain, answers)}
+    found = {mass.column: mass for mass in estimate_lost_mass(domain, answers)}
     assert {*found} == {*SDTYPES}
     for mass in found.values():
         assert mass.exact + mass.merged + mass.replaced + mass.missing <= 1 + 1e-9
         assert mass.replaced <= 0.02 + 3 * mass.uncertainty
     assert abs(found["amount"].missing - 0.2) < 0.03
     assert abs(found["share"].exact - 0.6) < 0.05
-    assert of_mass(domain, answers) == []
+    assert lost_mass_warnings(domain, answers) == []
     birth = domain["birth"]
     half = replace(birth, lower=birth.lower[:40], upper=birth.upper[:40])
     short = replace(domain, attributes=tuple(half if a.name == "birth" else a for a in domain))
-    lost = next(mass for mass in masses(short, answers) if mass.column == "birth")
+    lost = next(mass for mass in estimate_lost_mass(short, answers) if mass.column == "birth")
     assert lost.replaced > 0.4
-    assert "birth" in of_mass(short, answers)[0]
+    assert "birth" in lost_mass_warnings(short, answers)[0]
     assert list(columns_frame(domain, answers).index) == list(SDTYPES)
-    assert masses(domain, ()) == []
+    assert estimate_lost_mass(domain, ()) == []
 
 
 def test_missing_cells_of_a_column_that_may_have_none_count_as_replaced():
@@ -67,10 +73,10 @@ def test_missing_cells_of_a_column_that_may_have_none_count_as_replaced():
     domain, answers = learned()
     whole = replace(domain["amount"], nullable=False)
     never = replace(domain, attributes=tuple(whole if a.name == "amount" else a for a in domain))
-    lost = next(mass for mass in masses(never, answers) if mass.column == "amount")
+    lost = next(mass for mass in estimate_lost_mass(never, answers) if mass.column == "amount")
     assert lost.missing == 0
     assert abs(lost.replaced - 0.2) < 0.03
-    assert "amount" in of_mass(never, answers)[0]
+    assert "amount" in lost_mass_warnings(never, answers)[0]
 
 
 def counted(runs: list[tuple[int, int]], counts: list[int], scale: float) -> NoisyAnswer:
@@ -99,7 +105,7 @@ def test_cells_that_are_counted_again_count_by_both():
     runs = [(0, 9), (10, 19), (20, 20)]
     column = Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 19), provenance="private")
     levels = [counted(runs, [100, 100, 80], 2.0), counted(runs, [100, 100, 110], 1.0)]
-    (mass,) = masses(Domain((column,)), [sizes, *levels])
+    (mass,) = estimate_lost_mass(Domain((column,)), [sizes, *levels])
     assert mass.replaced * 300 == pytest.approx((80 / 4 + 110) / (1 / 4 + 1))
     assert mass.uncertainty * 300 == pytest.approx((1 / 4 + 1) ** -0.5)
 
@@ -121,7 +127,7 @@ def test_runs_within_runs_are_added_up_once_each():
         details = {"kind": "integer", "decimals": None, "unit": 1, **runs}
         answers.append(answer("runs", ("x",), details, [5] * len(first)))
     domain = Domain((attribute,))
-    assert fault_of(domain, answers) is None
+    assert answers_fault(domain, answers) is None
     assert columns_frame(domain, answers).loc["x", "replaced"] < 0.5
     too_many = [*answers, *[answers[-1]] * MOST_LEVELS]
-    assert "at most 100 times" in str(fault_of(domain, too_many))
+    assert "at most 100 times" in str(answers_fault(domain, too_many))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.partial_declarations import PartialDeclaration
+from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
 
 LEARNED = Attribute(name="x", kind="integer", lower=(-4, 0, 5), upper=(-1, 0, 20), provenance="private")
 DAY = 86_400 * 10**9

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from sdv_plausible.table.cells.dates import NANOSECONDS
-from sdv_plausible.table.learned.patterns import (
+from sdv_plausible.table.learned.value_grid import (
     CLASSES,
     CLOCK,
     ENDS,
     MOST_POINTS,
     STARTS,
     YEAR_MONTHS,
+    ValueGrid,
     class_of,
     has_patterns,
     pattern_of,
     restrict_to,
 )
-from sdv_plausible.table.learned.value_grid import ValueGrid
 
 DAYS, WHOLE = ValueGrid(kind="datetime", unit=NANOSECONDS["D"]), ValueGrid(kind="integer")
 DATES = np.arange("2015-01-01", "2021-01-01", dtype="M8[D]")

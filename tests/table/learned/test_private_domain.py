@@ -37,7 +37,7 @@ from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import declare
 from sdv_plausible.table.learned import private_domain
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange, bounds_of
+from sdv_plausible.table.learned.declared_ranges import DeclaredRange, declared_range_of
 from sdv_plausible.table.learned.inferred_domains import infer_attribute
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import MOST_BINS, DomainPlan, LearningBudget, check_bins
@@ -333,7 +333,7 @@ def test_an_infinite_epsilon_is_no_worse_than_a_finite_one(declared, skewed):
         else rng.normal(3000, 700, n)
     )
     table = pd.DataFrame({"amount": np.round(x.clip(0))})
-    bounds = {"amount": bounds_of(declare("amount", RANGE, None, 30), RANGE)} if declared else {}
+    bounds = {"amount": declared_range_of(declare("amount", RANGE, None, 30), RANGE)} if declared else {}
     plan = DomainPlan.make({"amount": "numerical"}, LearningBudget.of(1.0, 1e-6), bounds=bounds)
     exact, noisy = without_noise(table, **bounds)["amount"], learn(table, plan)["amount"]
     assert distance(exact, table["amount"]) <= distance(noisy, table["amount"]) + 0.007
@@ -343,7 +343,7 @@ def test_planted_fault_equal_bins_without_noise():
     """What was done before: a declared range kept its equal bins where epsilon was infinite."""
     rng = np.random.default_rng(3)
     column = pd.Series(np.round(rng.gamma(0.4, 2000, 20_000), 2))
-    known = bounds_of(declare("amount", RANGE, None, 30), RANGE)
+    known = declared_range_of(declare("amount", RANGE, None, 30), RANGE)
     assert distance(known.plain, column) > 0.5
     assert distance(without_noise(column.to_frame("amount"), amount=known)["amount"], column) < 0.1
 
@@ -377,7 +377,7 @@ def test_fewer_columns_take_a_smaller_share():
 
 def test_no_columns_cost_more_than_the_most() -> None:
     """What a domain that was voted for carries to the next fit; of columns of the dearest kind alone it is all of it."""
-    whole, bounds = LearningBudget.of(1.0, 1e-6), bounds_of(declare("amount", RANGE, None, 30), RANGE)
+    whole, bounds = LearningBudget.of(1.0, 1e-6), declared_range_of(declare("amount", RANGE, None, 30), RANGE)
     most, failures = whole.most
     costs = []
     for sdtype, bounded in [*((sdtype, False) for sdtype in private_domain.WEIGHTS), ("numerical", True)]:

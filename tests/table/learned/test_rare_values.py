@@ -29,8 +29,8 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table import codec
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
-from sdv_plausible.table.data_checks import check_columns, mostly_outside
-from sdv_plausible.table.learned import learned_categories, private_domain
+from sdv_plausible.table.data_checks import check_columns, columns_mostly_outside
+from sdv_plausible.table.learned import private_columns, private_domain
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
 from sdv_plausible.table.learned.raw_queries import FrameColumns, FrequentValues
@@ -129,11 +129,11 @@ def test_a_fit_tells_missing_cells_from_rare_values(missing):
     found = release.domain["x"]
     assert found.values == ("0", "1", "2")
     assert found.nullable or not missing  # of none, noise makes some once in 160 fits: a handful of cells
-    assert 0.45 < found.unlearned < 0.55
+    assert 0.45 < found.unlearned_share < 0.55
     share = release.sample(3_000)["x"].isna().mean()
     assert share < 0.03 if not missing else 0.05 < share < 0.15
     assert len(told) == 1
-    assert f"x ({found.unlearned:.0%})" in told[0]
+    assert f"x ({found.unlearned_share:.0%})" in told[0]
     assert "y (" not in told[0]
 
 
@@ -142,7 +142,7 @@ def test_what_is_told_is_what_the_release_shows(tmp_path):
     release, told = fitted(industries(0))
     release.save(tmp_path / "x.release")
     teller = HolderDiagnostics()
-    teller.tell_of_domain(Release.load(tmp_path / "x.release").domain)
+    teller.report_domain(Release.load(tmp_path / "x.release").domain)
     assert [str(one) for one in teller.told] == told
 
 
@@ -170,7 +170,7 @@ def test_counts_are_of_categories_alone():
 
 def test_rows_that_noise_may_have_made_hold_no_rare_value():
     """What is left of all rows must stand out; a copy is made of values and has no counts of its own."""
-    held = learned_categories._CommonValues(
+    held = private_columns._CommonValues(
         {(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0)
     )
     for rows, others in ((220.0, 0), (240.0, 60)):  # deviation: sqrt(400), of which 2.5 are 50
@@ -184,7 +184,7 @@ def outside(table: pd.DataFrame, domain: Domain) -> tuple[str, list[str]]:
     """What the holder is told of a table beside a domain."""
     known = {"x": domain["x"]}
     found = check_columns(table, known, {"x": domain["x"].nullable}, lambda line: None)
-    return str(found), mostly_outside(table, known)
+    return str(found), columns_mostly_outside(table, known)
 
 
 @pytest.mark.parametrize("nullable", [True, False])
@@ -223,14 +223,14 @@ def learned_from(table: pd.DataFrame, epsilon: float = 1.5) -> tuple[dict[str, A
 def test_the_second_look_goes_where_values_are_lost(monkeypatch):
     """Deterministic: the noise is seeded. The planted fault shares the second look evenly."""
     found, plan, spent = learned_from(several())
-    assert plan.looks_twice
+    assert plan.has_two_rounds
     assert spent == pytest.approx(plan.mu**2)
     assert [loss.count for loss in plan.losses if isinstance(loss, ApproxDP)] == [8]
     assert found["a"].values == ("f", "m")
     assert found["a"].counts is not None
     assert found["a"].counts[:2] == pytest.approx((10_000, 10_000), abs=600)
     twice = len(found["x"].values)
-    monkeypatch.setattr(learned_categories, "FIRST", 1 - 1e-9)
+    monkeypatch.setattr(private_columns, "FIRST", 1 - 1e-9)
     assert len(learned_from(several())[0]["x"].values) < twice / 2
 
 
@@ -244,7 +244,7 @@ def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
         return ask(rows, question, share, failure)
 
     monkeypatch.setattr(Queryable, "ask_frequent", heard)
-    monkeypatch.setattr(learned_categories._CommonValues, "others", lambda *_: (100.0, 10.0))
+    monkeypatch.setattr(private_columns._CommonValues, "others", lambda *_: (100.0, 10.0))
     _, plan, _ = learned_from(several())
     assert asked[4:] == [plan.least_count] * 4
     assert f"fewer than about {plan.least_count:,} rows" in plan.entries()[0].mechanism
@@ -262,17 +262,17 @@ def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
 def test_few_categories_are_looked_at_once(number):
     names = [f"x{i}" for i in range(number)]
     plan = DomainPlan.make(dict.fromkeys(names, "categorical"), LearningBudget.of(1.0, 1e-6))
-    assert plan.looks_twice == (number >= 4)
+    assert plan.has_two_rounds == (number >= 4)
     assert not DomainPlan.make(
         dict.fromkeys(names, "categorical"), LearningBudget.of(math.inf, 1e-6)
-    ).looks_twice
+    ).has_two_rounds
 
 
 def test_what_one_look_found_and_the_other_did_not_is_kept():
-    one = learned_categories._CommonValues(
+    one = private_columns._CommonValues(
         {(False, "b"): (90.0, 100.0), (False, "a"): (50.0, 100.0)}, (0.0, 100.0)
     )
-    other = learned_categories._CommonValues(
+    other = private_columns._CommonValues(
         {(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0)
     )
     both = one.average_with(other)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells.cell_series import plain_cells
+from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.learned.raw_queries import (
     FrameColumns,
     FrequentPoints,
@@ -295,7 +295,7 @@ def test_a_moment_beyond_the_year_9999_is_missing_in_every_storage(unit: str) ->
     moments = pd.Series(np.array(["100000-01-01"] * 3 + ["2020-01-01", "9999-12-31"], f"M8[{unit}]"))
     reading, found = NumberReading("x", "datetime", "%Y-%m-%d"), []
     for column in (moments, pd.concat([moments.astype(object), pd.Series(["junk"])], ignore_index=True)):
-        table = plain_cells(pd.DataFrame({"x": column}))
+        table = normalize_cells(pd.DataFrame({"x": column}))
         found.append(FrameColumns(table).precision_counts(reading))
     assert (found[1] - found[0])[-2:].tolist() == [1, 0], "junk is there, and is no date"
     assert found[0][-2:].tolist() == [1, 3]
@@ -348,5 +348,5 @@ def test_a_complex_number_that_is_half_missing_is_the_same_in_every_storage() ->
     numbers = pd.Series([complex(0, float("nan"))] * 2 + [1 + 0j])
     found = []
     for column in (numbers, pd.concat([numbers.astype(object), pd.Series(["5"])], ignore_index=True)):
-        found.append(FrameColumns(plain_cells(pd.DataFrame({"x": column}))).precision_counts(READING))
+        found.append(FrameColumns(normalize_cells(pd.DataFrame({"x": column}))).precision_counts(READING))
     assert (found[1] - found[0]).tolist() == [1, *[0] * (len(found[0]) - 1)]

@@ -15,9 +15,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import FrequentValueCounts, NoisyValues, Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
-from sdv_plausible.table.cells.date_texts import FORMATS, write_date
+from sdv_plausible.table.cells.dates import FORMATS, write_date
 from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
-from sdv_plausible.table.columns.cell_reader import FINER, Spelling, kind_of
+from sdv_plausible.table.columns.cell_reader import FRACTION_KINDS, Spelling, cell_kind
 from sdv_plausible.table.learned.raw_queries import FrameColumns
 from sdv_plausible.table.learned.type_inference import (
     BUCKETS,
@@ -27,15 +27,15 @@ from sdv_plausible.table.learned.type_inference import (
     OTHERS,
     CellKindCounts,
     FamilyCounts,
+    InferenceRowCount,
     NoisyShare,
-    VoteRowCount,
     family_of,
     has_repeats,
+    infer_types,
     length_limits,
-    others_of,
-    vote_entry,
-    vote_failure,
-    vote_types,
+    other_kind_shares,
+    threshold_failure,
+    type_inference_entry,
 )
 
 SPELLING = Spelling()
@@ -61,7 +61,7 @@ COINS = KeyedRNG.from_seed(1)
     ],
 )  # fmt: skip
 def test_kinds(text, kind):
-    assert kind_of(text, SPELLING) == kind
+    assert cell_kind(text, SPELLING) == kind
 
 
 def columns(n: int, seed: int = 0) -> pd.DataFrame:
@@ -159,11 +159,11 @@ def test_one_spelling_must_read_over_nine_tenths_of_the_cells(shares, expected):
 def test_a_table_s_own_spelling_stays_a_plain_number():
     """Also where it has a comma for the point: such columns are written as numbers, as before."""
     table = pd.DataFrame({"x": ["12,5", "1.234,5", "7"] * 2_000}, dtype=object)
-    rows = [vote_entry(1, 0.3, 1e-9)]
+    rows = [type_inference_entry(1, 0.3, 1e-9)]
     ledger = PrivacyLedger(delta=1e-9)
     asked = Queryable(FrameColumns(table), ledger, rows, COINS)
     spelling = Spelling(decimal=",", thousands=".")
-    assert vote_types(asked, ["x"], spelling, vote_failure(1e-9)) == {"x": {"sdtype": "numerical"}}
+    assert infer_types(asked, ["x"], spelling, threshold_failure(1e-9)) == {"x": {"sdtype": "numerical"}}
 
 
 def test_at_a_small_budget_kinds_are_found_and_common_values_stay_a_category():
@@ -266,10 +266,10 @@ def test_counts_move_no_further_than_stated(relation, by):
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS)
 def test_the_number_of_rows_moves_no_further_than_stated(relation):
     def rows(table):
-        return VoteRowCount().exact(FrameColumns(pd.DataFrame({"x": list(table)}, dtype=object)))
+        return InferenceRowCount().exact(FrameColumns(pd.DataFrame({"x": list(table)}, dtype=object)))
 
     assert neighbouring.within(
-        neighbouring.largest_move(rows, CELLS, 2, relation), VoteRowCount().sensitivity(relation)
+        neighbouring.largest_move(rows, CELLS, 2, relation), InferenceRowCount().sensitivity(relation)
     )
 
 
@@ -283,7 +283,7 @@ def test_a_cell_of_every_format_counts_once(form):
 def test_a_number_of_every_spelling_counts_once_and_every_kind_has_a_family():
     cells = ["1234" if kind == "number" else kind for kind in NUMBERS]
     counts = counted(cells, "spelling of numbers")
-    assert counts.sum() == len(NUMBERS) == len(NUMBER_KINDS) + len(FINER)
+    assert counts.sum() == len(NUMBERS) == len(NUMBER_KINDS) + len(FRACTION_KINDS)
     assert (counts == 1).all()
     families = counted(cells)
     assert families.sum() == len(NUMBERS)
@@ -354,13 +354,13 @@ def blurred(cells, epsilon, seed=1):
     rows = Queryable(
         FrameColumns(table),
         PrivacyLedger(delta=1e-9),
-        [vote_entry(1, epsilon, 1e-9)],
+        [type_inference_entry(1, epsilon, 1e-9)],
         coins,
         transcript=answers,
     )
-    voted = vote_types(rows, ["x"], SPELLING, vote_failure(1e-9))
+    voted = infer_types(rows, ["x"], SPELLING, threshold_failure(1e-9))
     assert all(isinstance(one, NoisyAnswer) for one in answers.answers)
-    return voted["x"]["sdtype"], *others_of(answers.answers, SPELLING)["x"]
+    return voted["x"]["sdtype"], *other_kind_shares(answers.answers, SPELLING)["x"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])
@@ -427,7 +427,7 @@ class Spending:
 
     def ask(self, question, share):
         self.shares.append(share)
-        if isinstance(question, VoteRowCount):
+        if isinstance(question, InferenceRowCount):
             return NoisyValues(values=np.array([4000.0]), sigma=20.0)
         size, likely = len(LISTS[question.by]), self.rng.integers(len(LISTS[question.by]))
         values = self.rng.normal(0, 80, size)
@@ -452,7 +452,7 @@ def test_no_column_asks_for_more_than_its_part():
     rng, spent = np.random.default_rng(4), set()
     for _ in range(4000):
         rows = Spending(rng)
-        vote_types(rows, ["x"], SPELLING, 1e-9)
+        infer_types(rows, ["x"], SPELLING, 1e-9)
         spent.add(round(sum(rows.shares), 6))
     assert max(spent) <= 1
     assert len(spent) == 6  # every way through the vote
@@ -472,7 +472,7 @@ def test_a_kind_is_decided_by_what_other_cells_may_be(other, kind):
         def ask(self, question, _):
             return NoisyValues(values=np.array(given[question.asked().kind]), sigma=20.0)
 
-    assert vote_types(Answers(), ["x"], SPELLING, 1e-12)["x"]["sdtype"] == kind
+    assert infer_types(Answers(), ["x"], SPELLING, 1e-12)["x"]["sdtype"] == kind
 
 
 @pytest.mark.parametrize(
@@ -489,7 +489,7 @@ def test_what_a_column_does_not_ask_for_is_the_next_ones():
     rng = np.random.default_rng(5)
     for _ in range(300):
         rows = Spending(rng)
-        vote_types(rows, [str(i) for i in range(11)], SPELLING, 1e-9)
+        infer_types(rows, [str(i) for i in range(11)], SPELLING, 1e-9)
         assert 0.94 < sum(rows.shares) <= 1 + 1e-9
         families = [share for share in rows.shares[1:] if share >= 0.5 * 0.94 / 11]
         assert len(families) >= 11  # no column has less than an even part

@@ -1,10 +1,11 @@
-"""The pages of the app: forms in, HTML out, each of one browser's own work."""
+"""Pages of the app: read forms, render HTML, each for one browser's session."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,37 +22,77 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from sdv_plausible.extensions.app.forms import place_of
-from sdv_plausible.extensions.app.pages import release_request as orders
-from sdv_plausible.extensions.app.pages.app_steps import steps, templates
-from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, files_of
+from sdv_plausible.extensions.app.forms import field_of_error
+from sdv_plausible.extensions.app.pages import release_request
+from sdv_plausible.extensions.app.pages.app_steps import by_column, steps, templates
+from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, RunningFit, card_of, named_files
 from sdv_plausible.extensions.app.pages.browser_access import SENT, SESSION, UPLOAD, posted, shown, static
-from sdv_plausible.extensions.app.pages.card_form import fields, write_card
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
-from sdv_plausible.extensions.app.pages.fit_messages import by_column
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
 from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
-from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_of
+from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_upload
 from sdv_plausible.extensions.app.review import review_pages
 from sdv_plausible.extensions.app.review.review import version
 from sdv_plausible.fitting.options import TESTS
 from sdv_plausible.fitting.plan import Plan
+from sdv_plausible.release.card.privacy_card import KNOWN
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.domain_file import blanks
 from sdv_plausible.table.files.text_files import csv_reader, is_large
-from sdv_plausible.utils.error_messages import one_line
+from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.text_output import one_line
+
+MAX_FIELD_LENGTH = 500  # characters of a field, so that the card fits on one page
+
+
+@dataclass(frozen=True)
+class CardField:
+    """A field of the card: name, title, hint and current text."""
+
+    name: str
+    title: str
+    hint: str
+    text: str
+
+
+def fields(session: Session) -> list[CardField]:
+    """Fields of the card with their current texts."""
+    defaults = {} if session.fit is None else {"name": session.fit.request.table_name}
+    return [
+        CardField(
+            name,
+            name.replace("_", " ").capitalize(),
+            hint,
+            session.texts.get(f"card-{name}", "") or defaults.get(name, ""),
+        )
+        for name, hint in KNOWN.items()
+    ]
+
+
+def write_card(session: Session, typed: Mapping[str, str]) -> None:
+    """Write the card with the typed details; the rest of it is unchanged, and no row is read."""
+    fit = session.fit
+    if fit is None or "card" not in fit.files:
+        return
+    typed_texts = {name: " ".join(typed.get(f"card-{name}", "").split())[:MAX_FIELD_LENGTH] for name in KNOWN}
+    session.texts |= {f"card-{name}": text for name, text in typed_texts.items()}
+    release = Release.load(fit.folder / FILES["release"].name)
+    details = {name: text for name, text in typed_texts.items() if text}
+    card = card_of(release, fit.request, **details)  # with the declarations of the fit
+    write_atomically(fit.folder / FILES["card"].name, card.to_html())
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10
 OF_RULES = ("person", "rows_per_person", "rules")
 FIT_FOLDER = "made"
-INSIDE = {  # a page that was made, shown in the browser: it may do nothing at all
+INSIDE = {  # headers of a generated page shown in the browser: it may run and load nothing
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 }
 OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 
 
 class AppPages:
-    """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
+    """All pages; ``place`` is the first part of every path, and ``close`` stops the server."""
 
     fitting = RunningFit  # what starts one
 
@@ -59,7 +100,7 @@ class AppPages:
         self.home, self.sessions, self._close = f"/{place}", sessions, close
 
     def application(self) -> Starlette:
-        """Return the application; :class:`~.entrance.Entrance` belongs before it."""
+        """Return the application, to be wrapped in a :class:`BrowserAccess`."""
         pages = {
             "": self.start, "rules": self.rules, "budget": self.budget, "fit": self.fit,
             "result": self.result, "progress": self.progress,
@@ -74,8 +115,11 @@ class AppPages:
         }  # fmt: skip
         return Starlette(
             routes=[
-                *(Route(f"{self.home}/{name}", shown(act)) for name, act in pages.items()),
-                *(Route(f"{self.home}/{name}", posted(act), methods=["POST"]) for name, act in forms.items()),
+                *(Route(f"{self.home}/{name}", shown(handler)) for name, handler in pages.items()),
+                *(
+                    Route(f"{self.home}/{name}", posted(handler), methods=["POST"])
+                    for name, handler in forms.items()
+                ),
                 *(Route(f"{self.home}/{name}", static(folder / name)) for name, folder in files.items()),
                 Route(f"{self.home}/{UPLOAD}", self.open, methods=["POST"]),
                 Route(f"{self.home}/files/{{key}}", self.file),
@@ -87,29 +131,29 @@ class AppPages:
     # --- the table --------------------------------------------------------------------------------
 
     def start(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Ask for a table."""
+        """Show the form for a table."""
         return self._page("start", session, "", texts={})
 
     async def open(self, request: Request) -> Response:
-        """Take a table, by its path or as an upload, with what is said of it elsewhere."""
+        """Open a table from its path or an upload, with its declarations from other files."""
         session: Session = request.scope[SESSION]
-        sent: Upload | None = request.scope.get(SENT)
-        if sent is None:
+        upload: Upload | None = request.scope.get(SENT)
+        if upload is None:
             return PlainTextResponse("Send the form with its files.", 415)
         try:
-            return await run_in_threadpool(self._open, session, sent)
+            return await run_in_threadpool(self._open, session, upload)
         finally:
-            await sent.form.close()
+            await upload.form.close()
 
-    def _open(self, session: Session, sent: Upload) -> Response:
+    def _open(self, session: Session, upload: Upload) -> Response:
         with session.lock:
             work = Path(tempfile.mkdtemp(dir=session.folder))
             try:
-                review, messages = review_of(work, sent, session.looks)
+                review, messages = review_upload(work, upload, session.looks)
             except Exception as error:  # of files that may be anything
                 shutil.rmtree(work)
-                said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
-                return self._page("start", session, "", 422, texts=sent.texts, refused=said)
+                message = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
+                return self._page("start", session, "", 422, texts=upload.texts, refused=message)
             columns = ColumnsPage(review, self.home, session.keys, lambda: session.fit, messages)
             session.take(work, review, columns)
             if is_large(review.table.path):
@@ -117,12 +161,12 @@ class AppPages:
             return RedirectResponse(f"{self.home}/columns/", 303)
 
     def forget(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Forget all of this session, and start again."""
+        """Delete the session's data, and start again."""
         session.forget()
         return RedirectResponse(f"{self.home}/", 303)
 
     def close(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Forget this session for good; the last one ends the server."""
+        """End this session; the last one stops the server."""
         self.sessions.end(session)
         if not len(self.sessions):
             self._close()
@@ -136,34 +180,34 @@ class AppPages:
         return self._to_start() if session.columns is None else session.columns.home(request)
 
     async def columns_posted(self, request: Request) -> Response:
-        """Keep, or compare, the declarations."""
+        """Save the declarations, or compare them with the rows."""
         session: Session = request.scope[SESSION]
         if session.columns is None:
             return self._to_start()
         page = session.columns
-        acts = {"save": page.save, "next": page.next, "compare": page.compare}
-        act = acts.get(request.path_params["what"])
-        if act is None:
+        handlers = {"save": page.save, "next": page.next, "compare": page.compare}
+        handler = handlers.get(request.path_params["what"])
+        if handler is None:
             return PlainTextResponse("Not found.", 404)
-        answer: Response = await page.posted(act)(request)
-        return answer
+        response: Response = await page.posted(handler)(request)
+        return response
 
     def rules(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Ask for rules and for whose the rows are."""
+        """Show the form for rules and the privacy unit."""
         return self._rules(session, {}) if session.review else self._to_start()
 
     def save_rules(self, session: Session, typed: Mapping[str, str]) -> Response:
-        """Keep them, and go on; or add one that was chosen."""
+        """Save the rules and continue, or add a rule."""
         if session.review is None:
             return self._to_start()
         session.texts |= {name: typed[name] for name in OF_RULES if name in typed}
         if "add" in typed:
             try:
-                session.texts["rules"] = orders.with_inequality(session.texts["rules"], typed)
+                session.texts["rules"] = release_request.with_inequality(session.texts["rules"], typed)
             except ValueError as error:
                 return self._rules(session, {"add": str(error)}, 422)
             return self._rules(session, {}, said="Added to the rules below.")
-        _, refused = orders.read_order(session.review.table, session.review.file, session.texts)
+        _, refused = release_request.read_request(session.review.table, session.review.file, session.texts)
         refused = {name: refused[name] for name in OF_RULES if name in refused}
         if refused:
             return self._rules(session, refused, 422)
@@ -172,52 +216,54 @@ class AppPages:
     def _rules(
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
-        told: dict[str, Any] = {
-            "texts": {**orders.USUAL, **session.texts},
+        context: dict[str, Any] = {
+            "texts": {**release_request.USUAL, **session.texts},
             "refusals": refusals,
             "said": said,
         }
-        told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
-        return self._page("rules", session, "rules", status, **told)
+        context["examples"] = release_request.rules_to_json(
+            [rule.to_dict() for rule in release_request.EXAMPLES]
+        )
+        return self._page("rules", session, "rules", status, **context)
 
     # --- the budget -------------------------------------------------------------------------------
 
     def budget(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Ask for the budget."""
+        """Show the form for the budget."""
         return self._budget(session) if session.review else self._to_start()
 
     def plan(self, session: Session, typed: Mapping[str, str]) -> Response:
-        """Say what the budget can carry; no row is looked at."""
+        """Show what the budget allows; no row is read."""
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
         return self._budget(session, refusals, 422 if refusals else 200, plan=plan)
 
     def planned(self, session: Session, typed: Mapping[str, str]) -> Response:
-        """Return the same as a part of a page, for the page's script."""
+        """Return the same as an HTML fragment for the page's script."""
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
-        told = {"plan": plan, "refusals": refusals, "texts": session.texts}
-        text = templates().get_template("planned.html").render(told)
+        context = {"plan": plan, "refusals": refusals, "texts": session.texts}
+        text = templates().get_template("planned.html").render(context)
         return HTMLResponse(text)
 
     def _planned(self, session: Session, typed: Mapping[str, str]) -> tuple[Plan | None, Mapping[str, str]]:
-        order, refusals = self._order(session, typed)
-        if order is None:
+        request, refusals = self._read_request(session, typed)
+        if request is None:
             return None, refusals
         try:
-            return order.plan(), {}
+            return request.plan(), {}
         except Exception as error:  # also SDV's, on metadata; no row was read
-            return None, {place_of(error, orders.USUAL): one_line(error, False)}
+            return None, {field_of_error(error, release_request.USUAL): one_line(error, False)}
 
-    def _order(
+    def _read_request(
         self, session: Session, typed: Mapping[str, str]
-    ) -> tuple[orders.ReleaseRequest | None, Mapping[str, str]]:
-        """What is asked for, by what was typed now and before."""
+    ) -> tuple[release_request.ReleaseRequest | None, Mapping[str, str]]:
+        """Read the release request from the fields typed now and before."""
         assert session.review is not None
-        session.texts |= {name: typed[name] for name in orders.USUAL if name in typed}
-        return orders.read_order(session.review.table, session.review.file, session.texts)
+        session.texts |= {name: typed[name] for name in release_request.USUAL if name in typed}
+        return release_request.read_request(session.review.table, session.review.file, session.texts)
 
     def _budget(
         self,
@@ -227,55 +273,56 @@ class AppPages:
         plan: Plan | None = None,
     ) -> Response:
         assert session.review is not None
-        texts = {**orders.USUAL, **session.texts}
+        texts = {**release_request.USUAL, **session.texts}
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
-            blanks=blanks(session.review.file), few=orders.FEW_ROWS, models=orders.MODELS, tests=TESTS,
-            open=orders.BLANKS, reading=orders.READING, spent=session.spent(),
+            blanks=blanks(session.review.file), few=release_request.SMALL_COUNT_CHOICES,
+            models=release_request.MODELS, tests=TESTS, open=release_request.BLANK_CHOICES,
+            reading=release_request.READING_CHOICES, spent=session.spent(),
         )  # fmt: skip
 
     # --- the fit ----------------------------------------------------------------------------------
 
     def begin(self, session: Session, typed: Mapping[str, str]) -> Response:
-        """Start the fit, unless its plan is refused."""
+        """Start the fit, unless its plan is invalid."""
         if session.review is None:
             return self._to_start()
         if session.fit is not None and session.fit.state == "running":
             return RedirectResponse(f"{self.home}/fit", 303)
         plan, refusals = self._planned(session, typed)
-        order, _ = self._order(session, typed)
-        if plan is None or order is None or session.work is None:
+        request, _ = self._read_request(session, typed)
+        if plan is None or request is None or session.work is None:
             return self._budget(session, refusals, 422)
-        if not session.review.is_saved:  # a page was left out
+        if not session.review.is_saved:  # the columns page was skipped
             session.review.save(session.review.file.columns, version(session.review.file))
         shutil.rmtree(session.work / FIT_FOLDER, ignore_errors=True)
         (session.work / FIT_FOLDER).mkdir(mode=0o700)
         (session.work / OWN_FILES["rules"]).write_text(session.texts.get("rules", "").strip() or "[]")
-        session.start(self.fitting(order, session.work / FIT_FOLDER))
+        session.start(self.fitting(request, session.work / FIT_FOLDER))
         return RedirectResponse(f"{self.home}/fit", 303)
 
     def fit(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Show how far the fit is."""
+        """Show the progress of the fit."""
         if session.fit is None:
             return RedirectResponse(f"{self.home}/budget", 303)
         return self._page("fit", session, "fit", fit=session.fit, stages=STAGES)
 
     def progress(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Return the same as data, for the page's script."""
+        """Return the same as JSON for the page's script."""
         fit = session.fit
         if fit is None:
             return JSONResponse({"state": "none"})
-        said = {
+        status = {
             "state": fit.state,
             "stage": fit.stage,
             "step": fit.step,
             "at": fit.at,
             "charged": fit.charged,
         }
-        return JSONResponse({**said, "entries": fit.entries, "released": fit.is_released})
+        return JSONResponse({**status, "entries": fit.entries, "released": fit.is_released})
 
     def cancel(self, session: Session, _: Mapping[str, str]) -> Response:
-        """End the fit; the page then says what it has spent."""
+        """Cancel the fit; the page then shows what was charged."""
         if session.fit is not None:
             session.fit.cancel()
         return RedirectResponse(f"{self.home}/fit", 303)
@@ -283,22 +330,22 @@ class AppPages:
     # --- the result -------------------------------------------------------------------------------
 
     def result(self, session: Session, _: Mapping[str, str]) -> Response:
-        """Show what was released, the total first."""
+        """Show the release, starting with the total."""
         fit = session.fit
         if fit is None or not fit.is_released:
             return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
-        still = fit.step if fit.state == "running" else ""  # before the files: one may come now
-        files = files_of(fit.order)
-        made = {key: files[key] for key in fit.files}
+        pending = fit.step if fit.state == "running" else ""  # before the files: one may come now
+        files = named_files(fit.request)
+        written = {key: files[key] for key in fit.files}
         lines: list[list[str]] = [[]]
-        if "rows" in made:
+        if "rows" in written:
             with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
                 lines = [line for line, _ in zip(csv_reader(file), range(SHOWN_ROWS + 1), strict=False)]
         session.note_look(fit.looked)
         return self._page(
-            "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],
+            "result", session, "result", fit=fit, made=written, still=pending, head=lines[0], rows=lines[1:],
             spent=session.spent(but=fit), card=fields(session),
-            notes=by_column(fit.notes, list(fit.order.types)),
+            notes=by_column(fit.notes, list(fit.request.types)),
         )  # fmt: skip
 
     def card(self, session: Session, typed: Mapping[str, str]) -> Response:
@@ -307,13 +354,13 @@ class AppPages:
         return RedirectResponse(f"{self.home}/result#card", 303)
 
     def file(self, request: Request) -> Response:
-        """Hand out one of the session's own files; ``?show`` shows a page in the browser."""
+        """Send one of the session's own files; ``?show`` shows a page in the browser."""
         session: Session = request.scope[SESSION]
         key, fit = request.path_params["key"], session.fit
         if key in OWN_FILES and session.work is not None:
             path, name = session.work / OWN_FILES[key], OWN_FILES[key]
         elif fit is not None and key in fit.files:
-            path, name = fit.folder / FILES[key].name, files_of(fit.order)[key].name
+            path, name = fit.folder / FILES[key].name, named_files(fit.request)[key].name
             if not FILES[key].is_public:
                 session.note_look()
         else:
@@ -324,22 +371,26 @@ class AppPages:
             return FileResponse(path, media_type="text/html", headers=INSIDE)
         return FileResponse(path, filename=name)
 
-    # --- what pages have in common ----------------------------------------------------------------
+    # --- shared -----------------------------------------------------------------------------------
 
     def _to_start(self) -> Response:
         return RedirectResponse(f"{self.home}/", 303)
 
-    def _page(self, name: str, session: Session, here: str, status: int = 200, **told: Any) -> Response:
+    def _page(self, name: str, session: Session, here: str, status: int = 200, **context: Any) -> Response:
         fit = session.fit
-        way = steps(
+        all_steps = steps(
             here,
             has_table=session.review is not None,
             has_fit=fit is not None,
             has_result=fit is not None and fit.is_released,
         )
         table = None if session.review is None else session.review.table
-        usual: dict[str, Any] = {
-            "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": way, "table": table,
+        defaults: dict[str, Any] = {
+            "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": all_steps, "table": table,
         }  # fmt: skip
-        text = templates().get_template(f"{name}.html").render(token=session.keys.form, **{**usual, **told})
+        text = (
+            templates()
+            .get_template(f"{name}.html")
+            .render(token=session.keys.form, **{**defaults, **context})
+        )
         return HTMLResponse(text, status)

@@ -1,12 +1,13 @@
-"""The way through the app, step after step, and the templates of its pages."""
+"""Steps of the app, and the templates of its pages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from jinja2 import Environment
 
-from sdv_plausible.extensions.app.pages.fit_messages import in_app
 from sdv_plausible.utils.html_templates import environment
 
 TITLES = {
@@ -17,7 +18,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class AppStep:
-    """One step: its path, what it is called, whether it is shown, and whether one can go there."""
+    """One step: path, title, whether it is shown now, and whether it can be opened."""
 
     place: str
     title: str
@@ -28,16 +29,70 @@ class AppStep:
 def steps(
     here: str, *, has_table: bool = False, has_fit: bool = False, has_result: bool = False
 ) -> list[AppStep]:
-    """All steps, as they are seen from one of them."""
+    """Return all steps, as shown on the page ``here``."""
     is_open = {"": True, "fit": has_fit, "result": has_result}
     return [AppStep(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
-ROOMS = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
+TEMPLATE_PACKAGES = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
 
 
 def templates() -> Environment:
-    """Return the templates of the app, and those that it shares with the review page."""
-    made = environment(*ROOMS, finalize=None)  # what is typed comes back as it was
-    made.filters["in_app"] = in_app
-    return made
+    """Return the templates of the app, including those shared with the review page."""
+    loader = environment(*TEMPLATE_PACKAGES, finalize=None)  # typed text is shown unchanged
+    loader.filters["in_app"] = in_app
+    return loader
+
+
+_WORDS: Mapping[re.Pattern[str], str] = {
+    re.compile(r" \(domain=\.\.\.(, or the command declare)?\)(: \{.*\})?"): " on the page Columns",
+    re.compile(r" \(domain=\{[^()]*\}; ([^()]*)\)"): r" on the page Columns (\1)",
+    re.compile(r" \(domain=\{[^()]*\}\)"): " on the page Columns",
+    re.compile(r"anyway=True \(--anyway\)"): "choose so on the page Budget",
+    re.compile(r"synth\.check\(table\) or sdv-plausible check shows why"): "compare on the page Columns",
+    re.compile(r" \(na_values, --na-values\)"): " as texts for missing on the page Table",
+    re.compile(r", or use test='release'"): ", or choose another privacy test",
+}  # fmt: skip
+
+
+def in_app(text: str) -> str:
+    """Replace mentions of Python and the command line by those of the pages."""
+    for pattern, words in _WORDS.items():
+        text = pattern.sub(words, text)
+    return text
+
+
+@dataclass(frozen=True)
+class FitMessages:
+    """Messages of a fit, by column and general."""
+
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    others: Sequence[str] = ()
+
+
+def by_column(texts: Sequence[str], names: Collection[str]) -> FitMessages:
+    """Group messages that begin with columns (``a (12%), b: ...``) by column; others are unchanged."""
+    columns: dict[str, list[str]] = {}
+    others = []
+    for text in map(in_app, texts):
+        head, _, rest = text.partition(": ")
+        matches = [_column(part, names) for part in re.split(r", (?![^(]*\))", head)]
+        if not rest or not all(matches):
+            others.append(text)
+            continue
+        for name, figure in filter(None, matches):
+            columns.setdefault(name, []).append(f"{figure}: {rest}" if figure else rest[0].upper() + rest[1:])
+    order = {name: i for i, name in enumerate(names)}
+    return FitMessages(
+        {name: columns[name] for name in sorted(columns, key=lambda name: order[name])}, others
+    )
+
+
+def _column(part: str, names: Collection[str]) -> tuple[str, str] | None:
+    """Column and figure at the start of a message part; None if it is no column."""
+    if part in names:
+        return part, ""
+    for pattern in (r"(.+) \(([^()]*)\)", r"(.+) (\d+%)"):
+        if (match := re.fullmatch(pattern, part)) and match[1] in names:
+            return match[1], match[2]
+    return None

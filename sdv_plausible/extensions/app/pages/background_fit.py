@@ -1,4 +1,4 @@
-"""A fit in a process of its own: it tells what it charged before it asks, and what files are there."""
+"""A fit in its own process. It reports each charge before the query, and each file it writes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from sdv_plausible.extensions.app.pages.release_request import ReleaseRequest
 from sdv_plausible.fitting.diagnostics import FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.columns.cell_reader import read_again
+from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.table_file import read_file
-from sdv_plausible.table.files.write_table import write_table
-from sdv_plausible.utils.atomic_files import exits_on_signals, write_whole
-from sdv_plausible.utils.error_messages import one_line
+from sdv_plausible.table.files.table_file import read_file, write_table
+from sdv_plausible.utils.atomic_files import exits_on_signals, write_atomically
+from sdv_plausible.utils.text_output import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +27,14 @@ if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+import threading
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pickle import UnpicklingError
+from typing import Any, Literal
 
-LookedAt = tuple[Sequence[str], Sequence[str] | None]
-"""Columns that were compared with the rows, and digests of the rules that they were compared through."""
+ComparedColumns = tuple[Sequence[str], Sequence[str] | None]
+"""Columns that were compared with the rows, and digests of the rules applied before."""
 STAGES = (
     "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
     "Done",
@@ -39,11 +43,11 @@ STAGES = (
 
 @dataclass(frozen=True)
 class FitFile:
-    """A file that a fit leaves."""
+    """An output file of a fit."""
 
     name: str
     title: str
-    is_public: bool = False  # whether it may be handed out under the ledger's claim
+    is_public: bool = False  # whether the ledger's privacy guarantee covers it
 
 
 NOT_COMPARED = "the table was read in parts, and is not in memory to be compared with"
@@ -61,102 +65,104 @@ FILES = {
 }
 
 
-def files_of(order: ReleaseRequest) -> dict[str, FitFile]:
-    """The files as they are handed out: a card that is filed among others has its table's name."""
-    return {**FILES, "card": replace(FILES["card"], name=f"{order.table_name}_card.html")}
+def named_files(request: ReleaseRequest) -> dict[str, FitFile]:
+    """Output files with the names of downloads: the card is named after its table."""
+    return {**FILES, "card": replace(FILES["card"], name=f"{request.table_name}_card.html")}
 
 
 @dataclass(frozen=True)
 class FinishedFit:
-    """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
+    """A finished fit, its output folder and its pipe; ``rows`` are the real rows."""
 
     synth: PlausibleDeniabilitySynthesizer
-    rows: pd.DataFrame | None  # None: they were read in parts
+    rows: pd.DataFrame | None  # None if they were read in parts
     folder: Path
     told: Connection
 
     def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
-        """Write a file, whole or not at all, and tell that it is there."""
-        write_whole(self.folder / FILES[key].name, content, owner_only=not FILES[key].is_public)
+        """Write a file atomically, and report it."""
+        write_atomically(self.folder / FILES[key].name, content, owner_only=not FILES[key].is_public)
         self.told.send(("file", key))
 
 
-def run(order: ReleaseRequest, folder: Path, told: Connection) -> None:
-    """Do what is ordered, and tell how far it is."""
+def run(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
+    """Run the requested fit and report its progress."""
     try:
-        _release(order, folder, told)
-    except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
-        told.send(("failed", one_line(error, True)))
+        _release(request, folder, pipe)
+    except Exception as error:  # of SDV or pandas, whose messages may quote cells
+        pipe.send(("failed", one_line(error, True)))
 
 
-def run_alone(order: ReleaseRequest, folder: Path, told: Connection) -> None:
-    """Do the same as a process's main function."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
-    with exits_on_signals():  # and leaves nothing half
-        run(order, folder, told)
+def process_main(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
+    """Main function of the fit's process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
+    with exits_on_signals():  # without partial files
+        run(request, folder, pipe)
 
 
-def _release(order: ReleaseRequest, folder: Path, told: Connection) -> None:
-    told.send(("stage", 0))
-    synth = order.synthesizer()
-    looked: LookedAt = ((), None)
+def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
+    pipe.send(("stage", 0))
+    synth = request.synthesizer()
+    compared: ComparedColumns = ((), None)
 
     def record(names: Collection[str], rules: Collection[str] | None) -> list[str]:
-        nonlocal looked
-        looked = sorted(names), None if rules is None else sorted(rules)
+        nonlocal compared
+        compared = sorted(names), None if rules is None else sorted(rules)
         return []
 
     synth.record = record
-    synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    synth.watch_passes = lambda words: told.send(("pass", words))
-    rows = None if order.in_parts else read_file(order.table.files, order.types)
-    told.send(("stage", 1))
+    synth.watch = lambda ledger: pipe.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
+    synth.watch_passes = lambda words: pipe.send(("pass", words))
+    rows = None if request.in_parts else read_file(request.table.files, request.types)
+    pipe.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if rows is None:
-            synth.fit(order.table.files, folder)
+            synth.fit(request.table.files, folder)
         else:
             synth.fit(rows)
-    said = [one.message for one in caught if isinstance(one.message, FitWarning)]
-    looks, answers = ([str(one) for one in said if one.for_holder is mine] for mine in (True, False))
-    told.send(("warnings", looks, answers, looked))
+    fit_warnings = [one.message for one in caught if isinstance(one.message, FitWarning)]
+    for_holder, public = (
+        [str(w) for w in fit_warnings if w.for_holder is private] for private in (True, False)
+    )
+    pipe.send(("warnings", for_holder, public, compared))
     found = column_types(metadata=synth.metadata)
-    told.send(("types", {name: found[name].sdtype for name in order.open_columns if name in found}))
-    told.send(("stage", 2))
+    pipe.send(("types", {name: found[name].sdtype for name in request.open_columns if name in found}))
+    pipe.send(("stage", 2))
     if rows is not None:
         texts = {one.name for one in synth.get_domain() if one.number_format is not None}
-        voted = {name: found[name] for name in order.open_columns if name not in texts}
-        rows = read_again(rows, voted, order.spelling)
-    done = FinishedFit(synth, rows, folder, told)
-    has_file, synthetic = _write_release(done, order), None
+        voted = {name: found[name] for name in request.open_columns if name not in texts}
+        rows = reparse_columns(rows, voted, request.spelling)
+    done = FinishedFit(synth, rows, folder, pipe)
+    has_file, synthetic = _write_release(done, request), None
     ledger = synth.privacy_ledger()
     words = ledger.words
     released = ("released", words.lead, words.total, str(ledger), ledger.claims_privacy)
-    if has_file:  # whatever becomes of the rows
-        told.send(released)
+    if has_file:  # even if sampling fails
+        pipe.send(released)
     try:
-        synthetic = synth.sample(int(order.numbers["rows"] or 1))
+        synthetic = synth.sample(int(request.numbers["rows"] or 1))
         done.write("rows", lambda path: write_table(synthetic, path))
-    except Exception as error:  # such as too many for this machine: the file makes as many elsewhere
+    except Exception as error:  # such as too little memory; the release file can sample elsewhere
         if not has_file:
             raise
-        told.send(("without", "rows", one_line(error, True)))
+        pipe.send(("without", "rows", one_line(error, True)))
     if not has_file:
-        told.send(released)
-    told.send(("stage", 3))
+        pipe.send(released)
+    pipe.send(("stage", 3))
     _compare(done, synthetic)
-    told.send(("stage", 4))
+    pipe.send(("stage", 4))
 
 
 def cost(ledger: PrivacyLedger) -> str:
-    """What a ledger has charged so far, in words."""
+    """Describe the charges of a ledger so far."""
     if not ledger.claims_privacy:
         return "more than any claim covers: there is none"
     return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
-def _write_release(done: FinishedFit, order: ReleaseRequest) -> bool:
-    """Write what needs no row drawn; whether there is a release file."""
+def _write_release(done: FinishedFit, request: ReleaseRequest) -> bool:
+    """Write the outputs that need no sampled rows; returns whether there is a release file."""
     done.write("ledger", done.synth.privacy_ledger().to_json())
     try:
         release = done.synth.release()
@@ -165,36 +171,34 @@ def _write_release(done: FinishedFit, order: ReleaseRequest) -> bool:
         return False
     content = release.to_bytes()
     done.write("release", content)
-    again = type(release).from_bytes(
-        content
-    )  # as a person's additions make the card: a file's texts are quoted
-    _or_without(done, "card", lambda: done.write("card", card_of(again, order).to_html()))
+    reread = type(release).from_bytes(content)  # the card quotes texts as they are in the file
+    _write_optional(done, "card", lambda: done.write("card", card_of(reread, request).to_html()))
     return True
 
 
-def card_of(release: Release, order: ReleaseRequest, **known: str) -> PrivacyCard:
-    """The card of what was ordered, with the table's name where no other was typed."""
-    return release.card(domain=order.file, **{"name": order.table_name, **known})
+def card_of(release: Release, request: ReleaseRequest, **known: str) -> PrivacyCard:
+    """Return the card of a request, named after the table by default."""
+    return release.card(domain=request.file, **{"name": request.table_name, **known})
 
 
-def _or_without(done: FinishedFit, name: str, write: Callable[[], object]) -> None:
-    """Write something; a failure there takes nothing back."""
+def _write_optional(done: FinishedFit, name: str, write: Callable[[], object]) -> None:
+    """Write an optional output; report its error and continue."""
     try:
         write()
-    except Exception as error:  # its text may quote cells
+    except Exception as error:  # its message may quote cells
         done.told.send(("without", name, one_line(error, True)))
 
 
 def _compare(done: FinishedFit, synthetic: pd.DataFrame | None) -> None:
-    """Write report and inspector."""
+    """Write the report and the inspector."""
     if done.rows is None or synthetic is None:
         for name in ("report", "inspection"):
             done.told.send(("without", name, NOT_COMPARED if done.rows is None else NO_ROWS))
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _or_without(done, "report", lambda: _report(done, synthetic))
-        _or_without(done, "inspection", lambda: _inspection(done, synthetic))
+        _write_optional(done, "report", lambda: _report(done, synthetic))
+        _write_optional(done, "inspection", lambda: _inspection(done, synthetic))
 
 
 def _report(done: FinishedFit, synthetic: pd.DataFrame) -> None:
@@ -215,17 +219,121 @@ def _report(done: FinishedFit, synthetic: pd.DataFrame) -> None:
 
 
 def _structure(done: FinishedFit, synthetic: pd.DataFrame) -> dict[str, list[str]]:
-    """The network, if it is one of the table's own columns: rules put others in their place."""
+    """The network, if it is over the table's own columns; rules replace some of them."""
     try:
-        found = done.synth.get_structure()
+        structure = done.synth.get_structure()
     except ValueError:  # this model has none
         return {}
-    return found if set(found) <= set(synthetic.columns) else {}
+    return structure if set(structure) <= set(synthetic.columns) else {}
 
 
 def _inspection(done: FinishedFit, synthetic: pd.DataFrame) -> None:
     from sdv_plausible.evaluation.page.inspection import inspection_page
-    from sdv_plausible.evaluation.table_pair import prepare
+    from sdv_plausible.evaluation.table_pair import prepare_pair
 
-    pair = prepare(done.rows, synthetic, done.synth.metadata)
+    pair = prepare_pair(done.rows, synthetic, done.synth.metadata)
     done.write("inspection", inspection_page(pair, date.today().isoformat()))
+
+
+State = Literal["running", "done", "failed", "cancelled"]
+NOTHING = "nothing: no row has been asked"
+GRACE_SECONDS = 5.0  # seconds that a process may take to end
+
+
+Start = Callable[[ReleaseRequest, Path], tuple[BaseProcess, Connection]]
+
+
+def start_process(request: ReleaseRequest, folder: Path) -> tuple[BaseProcess, Connection]:
+    """Start a new process, which shares nothing with the server, and return its pipe."""
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=process_main, args=(request, folder, sender), daemon=True)
+    process.start()
+    sender.close()
+    return process, receiver
+
+
+class RunningFit:
+    """A running or finished fit; its files are in a private folder."""
+
+    def __init__(self, request: ReleaseRequest, folder: Path, start: Start = start_process) -> None:
+        self.request, self.folder, self.state = request, folder, "running"
+        self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
+        self.at = ""  # progress in a table that is read in parts
+        self.error, self.without = "", dict[str, str]()
+        self.warnings, self.notes = (
+            list[str](),
+            list[str](),
+        )  # comparisons with the rows, and results of private queries
+        self.types = dict[str, str]()  # inferred types of undeclared columns
+        self.looked: ComparedColumns = ((), None)  # columns that the warnings are about
+        self.sentence = self.total = self.ledger = ""
+        self.is_released = self.claims_privacy = False
+        self._files: list[str] = []
+        self._lock = threading.RLock()
+        self._process, self._receiver = start(request, folder)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def files(self) -> list[str]:
+        """Keys of the files written so far, in the order of ``FILES``."""
+        return [key for key in FILES if key in self._files]
+
+    @property
+    def step(self) -> str:
+        """Description of the current stage."""
+        return STAGES[self.stage]
+
+    def cancel(self) -> None:
+        """Stop the fit; charges and released files remain."""
+        with self._lock:
+            if self.state != "running":
+                return
+            self.state = "cancelled"
+        self._process.terminate()
+        self._process.join(GRACE_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(GRACE_SECONDS)
+        self._listener.join(GRACE_SECONDS)  # receives the last charges
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the fit has ended."""
+        self._listener.join(seconds)
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._handle_message(*self._receiver.recv())
+        except (EOFError, OSError, UnpicklingError):
+            pass
+        with self._lock:
+            if self.state == "running":
+                self.state, self.error = "failed", "the process ended before it was done"
+        self._process.join(GRACE_SECONDS)
+
+    def _handle_message(self, kind: str, *values: Any) -> None:
+        with self._lock:
+            match kind:
+                case "stage":
+                    self.stage, self.at = values[0], ""
+                    if self.stage == len(STAGES) - 1 and self.state == "running":
+                        self.state = "done"
+                case "pass":
+                    self.at = values[0]
+                case "charged":
+                    self.charged, self.entries = values
+                case "warnings":
+                    self.warnings, self.notes, self.looked = values
+                case "types":
+                    (self.types,) = values
+                case "file":
+                    self._files.append(values[0])
+                case "without":
+                    self.without[values[0]] = values[1]
+                case "released":
+                    self.sentence, self.total, self.ledger, self.claims_privacy = values
+                    self.is_released = True
+                case _:
+                    self.state, self.error = "failed", values[0]

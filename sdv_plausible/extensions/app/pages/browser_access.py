@@ -1,6 +1,6 @@
-"""Who is answered by the app: as on every page, and each browser as itself.
+"""Access control of the app: as on every page, with one session per browser.
 
-Endpoints do the work outside the event loop, for the session that asks.
+Handlers run outside the event loop, for the session of the request.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from sdv_plausible.extensions.app.serving.access_guard import (
     HEADERS,
     AccessGuard,
     AccessKeys,
-    form_fields,
     is_same,
+    parse_form,
     refusal,
 )
 
 UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
 OUR_HEADERS = {
-    **HEADERS,  # and the pages' own script may ask for progress and plans
+    **HEADERS,  # the pages' script may also request progress and plans
     "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; connect-src 'self'",
 }
 
 
 class BrowserAccess(AccessGuard):
-    """Lets in who has the token, each browser into a session of its own."""
+    """Admits requests with the token, each browser to its own session."""
 
     headers = OUR_HEADERS
 
@@ -63,47 +63,47 @@ class BrowserAccess(AccessGuard):
         return None if session is None else session.keys.form
 
     async def _read(self, request: Request) -> bytes | Response:
-        kind = request.headers.get("content-type", "").split(";")[0].strip()
-        if kind != "multipart/form-data" or request.url.path != f"/{self.keys.place}/{UPLOAD}":
+        content_type = request.headers.get("content-type", "").split(";")[0].strip()
+        if content_type != "multipart/form-data" or request.url.path != f"/{self.keys.place}/{UPLOAD}":
             return await super()._read(request)
-        sent = await read_upload(request, self.most_bytes)
-        if isinstance(sent, Response):
-            return sent
+        upload = await read_upload(request, self.most_bytes)
+        if isinstance(upload, Response):
+            return upload
         session: Session = request.scope[SESSION]
-        if not is_same(sent.texts.get("token", ""), session.keys.form):
-            await sent.form.close()
+        if not is_same(upload.texts.get("token", ""), session.keys.form):
+            await upload.form.close()
             return refusal("This form is of another page.", 403)
-        request.scope[SENT] = sent
+        request.scope[SENT] = upload
         return b""
 
 
-Act = Callable[[Session, Mapping[str, str]], Response]
+Handler = Callable[[Session, Mapping[str, str]], Response]
 
 
-def shown(act: Act) -> Callable[[Request], Any]:
+def shown(handler: Handler) -> Callable[[Request], Any]:
     """Return an endpoint that shows a page."""
 
     async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(act, request.scope[SESSION], request.query_params)
+        return await run_in_threadpool(handler, request.scope[SESSION], request.query_params)
 
     return endpoint
 
 
-def posted(act: Act) -> Callable[[Request], Any]:
-    """Return an endpoint that reads a form, and acts: one thing after the other for each session."""
+def posted(handler: Handler) -> Callable[[Request], Any]:
+    """Return an endpoint that handles a form; a session's forms are handled one at a time."""
 
     async def endpoint(request: Request) -> Response:
-        typed, session = form_fields(await request.body()), request.scope[SESSION]
+        typed, session = parse_form(await request.body()), request.scope[SESSION]
 
-        def answer() -> Response:
+        def handle() -> Response:
             with session.lock:
-                return act(session, typed)
+                return handler(session, typed)
 
-        return await run_in_threadpool(answer)
+        return await run_in_threadpool(handle)
 
     return endpoint
 
 
 def static(path: Path) -> Callable[[Request], Response]:
-    """Return an endpoint that hands out a file of the package."""
+    """Return an endpoint that sends a file of the package."""
     return lambda _: FileResponse(path)

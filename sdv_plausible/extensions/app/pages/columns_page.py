@@ -1,4 +1,4 @@
-"""The review page of declarations as a step of the app."""
+"""The review page of declarations, as a step of the app."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 
 from sdv_plausible.extensions.app.forms import Texts
-from sdv_plausible.extensions.app.pages.app_steps import ROOMS, steps
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.app_steps import TEMPLATE_PACKAGES, steps
+from sdv_plausible.extensions.app.pages.background_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import Review
 from sdv_plausible.extensions.app.review.review_pages import Columns, PageState, ReviewPages
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys
@@ -19,7 +19,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile
 class ColumnsPage(ReviewPages):
     """Types and values of the columns of one session's table."""
 
-    template, rooms = "columns.html", ROOMS
+    template, template_packages = "columns.html", TEMPLATE_PACKAGES
 
     def __init__(
         self,
@@ -34,22 +34,22 @@ class ColumnsPage(ReviewPages):
 
     @property
     def place(self) -> str:
-        """Where the page is."""
+        """Path of the page."""
         return f"{self._home}/columns"
 
     @property
     def saved(self) -> str:
-        """What is said once the file is saved."""
+        """Message shown after saving."""
         return "Kept for this session: take the domain file with you on the last page"
 
     def next(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
-        """Keep the words, and go on, unless one is refused."""
+        """Save and continue, unless a field is invalid."""
         if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, PageState(refused=refused), 422)
         return RedirectResponse(f"{self._home}/rules", 303)
 
     def more(self) -> Mapping[str, Any]:
-        """What else the template is told."""
+        """Further variables of the template."""
         fit = self._fit()
         way = steps(
             "columns", has_table=True, has_fit=fit is not None, has_result=fit is not None and fit.is_released

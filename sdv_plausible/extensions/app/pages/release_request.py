@@ -1,4 +1,4 @@
-"""What somebody asks for: the fields of the app's forms as parameters of a synthesizer, and its plan."""
+"""Release request: the app's form fields as parameters of a synthesizer, and its plan."""
 
 from __future__ import annotations
 
@@ -11,36 +11,41 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.extensions.app.forms import ROWS, Texts, read_numbers
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting.options import MODELS as ALL_MODELS
-from sdv_plausible.fitting.options import TESTS, VOTE_TAKES, arguments_of, misplaced, typed_default
-from sdv_plausible.fitting.partitioned_table import refuse_whole
+from sdv_plausible.fitting.options import (
+    TESTS,
+    VOTE_TAKES,
+    to_constructor_arguments,
+    typed_default,
+    unused_option,
+)
+from sdv_plausible.fitting.partitioned_table import check_partitionable
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.rules.conditions import Implies
-from sdv_plausible.rules.derived_columns import Sum
-from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.derived_columns import Determined, Sum
 from sdv_plausible.rules.inequality import Inequality
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
-from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.json_schema import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
 _FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
-"""Options that the forms ask for."""
-READING = {
+"""Options in the forms."""
+READING_CHOICES = {
     "whole": "all at once",
     "parts": "in parts, for a table larger than memory: nothing is compared with it",
 }
-FEW_ROWS = {
+SMALL_COUNT_CHOICES = {
     "stop": "stop after a small count, name the columns and spend no more",
     "go_on": "go on, and count nothing first",
 }
-BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
+BLANK_CHOICES = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
 
 
 USUAL = {
@@ -48,14 +53,14 @@ USUAL = {
     "rows": ROWS, "table_rows": "", "row_cap": "", "blank": "vote", "few": "stop", "reading": "whole",
     "person": "", "rules": "",
 }  # fmt: skip
-MOST_ROWS = 10**7  # that the app makes at once, in memory
+MOST_ROWS = 10**7  # that the app samples at once, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "row_cap", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
     "test": TESTS,
-    "blank": BLANKS,
-    "few": FEW_ROWS,
-    "reading": READING,
+    "blank": BLANK_CHOICES,
+    "few": SMALL_COUNT_CHOICES,
+    "reading": READING_CHOICES,
 }
 EXAMPLES = (
     Sum("total", ("room", "meals")),
@@ -66,7 +71,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRequest:
-    """A release that somebody asks for: figures and choices of the forms, and what holds in every row."""
+    """A requested release: numbers, choices and rules from the forms."""
 
     table: ReviewedTable
     file: DomainFile
@@ -76,36 +81,36 @@ class ReleaseRequest:
 
     @property
     def table_name(self) -> str:
-        """What the table is called: its file's name without the ending."""
+        """Name of the table: the file name without its extension."""
         return self.table.path.stem.strip() or "table"
 
     @property
     def person(self) -> str | None:
-        """Column that says whose a row is."""
+        """Column that identifies the person of a row."""
         return self.choices["person"] or None
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Columns whose types are to be voted for."""
+        """Columns whose types are inferred under differential privacy."""
         left = tuple(name for name in blanks(self.file) if name != self.person)
         return () if self.choices["blank"] == "leave" else left
 
     @property
     def in_parts(self) -> bool:
-        """Whether the table need not fit in memory."""
+        """Whether the table is read in parts and need not fit in memory."""
         return self.choices["reading"] == "parts"
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        """What the columns are, in the table's order; those to be voted on are texts."""
+        """Column types in the table's order; columns whose types are inferred are texts."""
         open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
-        known = {**column_types(self.declared, person=self.person), **column_types(open_)}
-        names = dict.fromkeys([*(name for name in self.table.names if name in known), *known])
-        return {name: known[name] for name in names}
+        types = {**column_types(self.declared, person=self.person), **column_types(open_)}
+        names = dict.fromkeys([*(name for name in self.table.names if name in types), *types])
+        return {name: types[name] for name in names}
 
     @property
     def spelling(self) -> Spelling:
-        """How the cells of its file are written."""
+        """Format of the file's cells."""
         return self.table.files.spelling
 
     @property
@@ -114,90 +119,90 @@ class ReleaseRequest:
         return self.file.without_blanks()
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
-        """Return an unfitted synthesizer with the declarations."""
-        from sdv_plausible.fitting.paid_rows import rows_to_pay
+        """Return an unfitted synthesizer for this request."""
+        from sdv_plausible.fitting.arguments import paid_row_cap
         from sdv_plausible.sdv.metadata import metadata_of
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
         if not self.types:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
-        given: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
-        test, names = given["test"], (*_FIELDS, "row_cap", "person")
-        flat = {name: given[name] for name in names if misplaced("test", test, (name,)) is None}
-        if "row_cap" in flat:
-            flat["row_cap"] = rows_to_pay(given["rows"], list(self.rules), flat["row_cap"])
+        values: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
+        test, names = values["test"], (*_FIELDS, "row_cap", "person")
+        options = {name: values[name] for name in names if unused_option("test", test, (name,)) is None}
+        if "row_cap" in options:
+            options["row_cap"] = paid_row_cap(values["rows"], list(self.rules), options["row_cap"])
         if self.in_parts:
-            refuse_whole(TESTS_BY_NAME[test](), given["model"])
+            check_partitionable(TESTS_BY_NAME[test](), values["model"])
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.declared, rules=list(self.rules),
             types="voted" if self.open_columns else "declared", anyway=self.choices["few"] == "go_on",
-            **arguments_of(flat),
+            **to_constructor_arguments(options),
         )  # fmt: skip
         synth.spelling = self.spelling
         return synth
 
     def plan(self) -> Plan:
-        """Say what the release will cost and carry; no row is looked at."""
+        """Plan the release; no row is read."""
         rows: Any = self.numbers["rows"]
         table_rows: Any = self.numbers["table_rows"]
         return self.synthesizer().plan(rows, table_rows=table_rows)
 
 
-def read_order(
+def read_request(
     table: ReviewedTable, file: DomainFile, texts: Texts
 ) -> tuple[ReleaseRequest | None, dict[str, str]]:
-    """An order from what was typed, and what of it is refused, by field."""
-    filled = {**USUAL, **texts}
-    numbers, refusals = read_numbers({name: filled[name] for name in _NUMBERS}, USUAL)
+    """Parse a request from form fields; returns the request (None if invalid) and error messages by field."""
+    fields = {**USUAL, **texts}
+    numbers, refusals = read_numbers({name: fields[name] for name in _NUMBERS}, USUAL)
     if numbers.get("rows", 0) > MOST_ROWS:
         refusals["rows"] = (
-            f"rows ({filled['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
+            f"rows ({fields['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
             "more, in parts (sdv-plausible sample)"
         )
     checks: dict[str, Callable[[], Any]] = {
-        name: partial(one_of, name, filled[name], known) for name, known in _CHOICES.items()
+        name: partial(one_of, name, fields[name], known) for name, known in _CHOICES.items()
     }
-    if filled["person"]:
+    if fields["person"]:
         of = "left out, or a column of the table"
-        checks["person"] = partial(one_of, "person", filled["person"], table.names, of=of)
+        checks["person"] = partial(one_of, "person", fields["person"], table.names, of=of)
     for name, check in checks.items():
         try:
             check()
         except ValueError as error:
             refusals[name] = str(error)
     try:
-        rules = parse_rules(filled["rules"])
+        rules = parse_rules(fields["rules"])
     except ValueError as error:
         refusals["rules"] = str(error)
     if refusals:
         return None, refusals
-    choices = {name: filled[name] for name in (*_CHOICES, "person")}
+    choices = {name: fields[name] for name in (*_CHOICES, "person")}
     return ReleaseRequest(table=table, file=file, numbers=numbers, choices=choices, rules=tuple(rules)), {}
 
 
 def parse_rules(text: str) -> list[Any]:
-    """Rules in JSON, as a file of them has it; none in an empty text."""
+    """Parse rules in JSON, in the format of rule files; an empty text has none."""
     if not text.strip():
         return []
     try:
-        given = strict_json(text)
+        rules = strict_json(text)
     except ValueError as error:
         raise Refused.saying("rules", f"rules: this is not JSON: {error}") from None
-    if not isinstance(given, list):
+    if not isinstance(rules, list):
         raise Refused.saying("rules", "rules: write a list, [ ... ], of rules")
-    read_rules(given)
-    return given
+    read_rules(rules)
+    return rules
 
 
 def with_inequality(text: str, typed: Texts) -> str:
-    """Rules with one more: that one column is never above another."""
+    """Add a rule that one column is never above another."""
     low, high = typed.get("low", ""), typed.get("high", "")
     if not low or not high or low == high:
         raise ValueError("choose two columns that differ")
-    found = [*parse_rules(text), Inequality(low, high).to_dict()]
-    return in_lines(found)
+    rules = [*parse_rules(text), Inequality(low, high).to_dict()]
+    return rules_to_json(rules)
 
 
-def in_lines(rules: Sequence[Any]) -> str:
-    """Rules as JSON, one in a line."""
+def rules_to_json(rules: Sequence[Any]) -> str:
+    """Rules as JSON, one per line."""
     return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"

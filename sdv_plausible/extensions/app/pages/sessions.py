@@ -1,8 +1,8 @@
-"""Who is working: each browser has a state and a private folder of its own, and sees no other.
+"""Sessions: each browser has its own state and private folder, invisible to the others.
 
-The folder is gone when the browser says so, or when the program ends; if it is killed, when the next one
-begins. What fits have charged and what was looked at are remembered until then: totals add up, and words
-may repeat what was seen, whoever opens the rows again.
+The folder is removed when the browser ends the session or the program ends. If the program is killed, its
+next start removes the folder. Charges of fits and records of comparisons with the rows outlive a session:
+totals add up, and later declarations may repeat what was seen in any session.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sdv_plausible.extensions.app.pages.background_fit import LookedAt
+from sdv_plausible.extensions.app.pages.background_fit import ComparedColumns, RunningFit
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import Review
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys, is_same
 from sdv_plausible.rules.rules_and_declarations import rule_digests
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.atomic_files import part_folder
 
-MOST = 8  # browsers at once: each may hold a table on disk
+MAX_SESSIONS = 8  # concurrent sessions: each may hold a table on disk
 
 
 @dataclass(frozen=True)
-class StartedFit:
-    """A fit that was started, by the name of its table's file: what it has charged, and no row."""
+class PastFit:
+    """A fit of this run of the program, with the name of its table's file; holds no row."""
 
     title: str
     fit: RunningFit
@@ -38,23 +37,23 @@ class StartedFit:
 
 @dataclass
 class Session:
-    """One browser's work."""
+    """The state of one browser's work."""
 
-    keys: AccessKeys  # its own secrets: its cookie, and what its forms hold
-    folder: Path  # private; nothing else of the session is on disk
-    work: Path | None = None  # its folder of the present table
+    keys: AccessKeys  # secrets of its cookie and its forms
+    folder: Path  # private; holds all files of the session
+    work: Path | None = None  # folder of the current table
     review: Review | None = None
     columns: ColumnsPage | None = None  # the page of its declarations
-    texts: dict[str, str] = field(default_factory=dict)  # what was typed of rules and budget
-    fit: RunningFit | None = None  # the last one
-    # all fits since the program was started, those of other browsers too
-    past: list[StartedFit] = field(default_factory=list)
-    # looks at all tables since then, by the names of their columns: digests of words, as in a domain file
+    texts: dict[str, str] = field(default_factory=dict)  # typed fields of rules and budget
+    fit: RunningFit | None = None  # the latest fit
+    # all fits since the program started, also those of other sessions
+    past: list[PastFit] = field(default_factory=list)
+    # records of comparisons since then, by the names of a table's columns
     looks: dict[frozenset[str], DomainFile] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def forget(self) -> None:
-        """Stop what runs, and remove every file."""
+        """Cancel the running fit and remove all files."""
         with self.lock:
             if self.fit is not None:
                 self.fit.cancel()
@@ -64,43 +63,43 @@ class Session:
             self.texts.clear()
 
     def take(self, work: Path, review: Review, columns: ColumnsPage) -> None:
-        """Work on another table from now on; the one before is forgotten."""
+        """Switch to another table; the previous one is removed."""
         with self.lock:
             self.forget()
             self.work, self.review, self.columns = work, review, columns
 
     def start(self, fit: RunningFit) -> None:
-        """Watch a fit; what it charges is remembered, though all else is forgotten."""
+        """Register a fit; its charges are remembered after the session ends."""
         with self.lock:
-            table = None if self.review is None else self.review.table.path.name
-            self.past.append(StartedFit(table or "a table", fit, self.keys))
+            table_name = None if self.review is None else self.review.table.path.name
+            self.past.append(PastFit(table_name or "a table", fit, self.keys))
             self.fit = fit
 
-    def note_look(self, look: LookedAt | None = None) -> None:
-        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
-        # ``look`` is what a fit warned of; by default all that was fitted, whatever is declared by now.
+    def note_look(self, look: ComparedColumns | None = None) -> None:
+        """Record that real rows are about to be shown: later declarations may repeat them."""
+        # ``look`` are the columns that a fit warned about; by default all fitted columns.
         with self.lock:
             if self.review is not None and self.fit is not None:
-                order = self.fit.order
-                self.review.note_look(*(look or (order.file.columns, rule_digests(order.rules))))
+                request = self.fit.request
+                self.review.note_look(*(look or (request.file.columns, rule_digests(request.rules))))
 
     def spent(self, *, but: RunningFit | None = None) -> list[str]:
-        """What fits have charged, but for one: another browser's table is not named."""
-        told = [one for one in self.past if one.fit is not but and one.fit.entries]
+        """Describe the charges of other fits; tables of other sessions are not named."""
+        charged = [one for one in self.past if one.fit is not but and one.fit.entries]
         return [
             f"fit to {one.title if one.keys == self.keys else 'a table in another browser'} has charged "
             f"{one.fit.charged}"
-            for one in told
+            for one in charged
         ]
 
 
 class Sessions:
-    """All browsers that were let in, under a private folder; ``token`` draws a fresh secret."""
+    """All sessions, under a private folder; ``token`` generates a new secret."""
 
     def __init__(self, root: Path, token: Callable[[], str]) -> None:
         self.root, self._token = root, token
         self._all: list[Session] = []
-        self._past: list[StartedFit] = []
+        self._past: list[PastFit] = []
         self._looks: dict[frozenset[str], DomainFile] = {}
         self._lock = threading.Lock()
 
@@ -108,17 +107,17 @@ class Sessions:
         return len(self._all)
 
     def find(self, cookie: str) -> Session | None:
-        """The session that a cookie is of."""
-        found = None
-        for session in self._all:  # all of them, so that the time tells nothing
+        """Return the session of a cookie."""
+        match = None
+        for session in self._all:  # no early exit, so that timing reveals nothing
             if is_same(cookie, session.keys.cookie):
-                found = session
-        return found
+                match = session
+        return match
 
     def begin(self) -> Session | None:
-        """A new session; None if there are too many."""
+        """Start a session; None if there are too many."""
         with self._lock:
-            if len(self._all) >= MOST:
+            if len(self._all) >= MAX_SESSIONS:
                 return None
             folder = Path(tempfile.mkdtemp(dir=self.root))
             session = Session(AccessKeys(self._token()), folder, past=self._past, looks=self._looks)
@@ -126,21 +125,21 @@ class Sessions:
             return session
 
     def end(self, session: Session) -> None:
-        """Forget a session and all its files."""
+        """Remove a session and all its files."""
         session.forget()
         with self._lock:
             self._all = [one for one in self._all if one is not session]
         shutil.rmtree(session.folder, ignore_errors=True)
 
     def end_all(self) -> None:
-        """Forget every session."""
+        """Remove all sessions."""
         for session in list(self._all):
             self.end(session)
 
 
 @contextmanager
 def private_sessions(token: Callable[[], str]) -> Iterator[Sessions]:
-    """Sessions in a temporary folder that nobody else may read, removed with all that is in it."""
+    """Sessions in a private temporary folder, which is removed at the end."""
     with part_folder(Path(tempfile.gettempdir())) as folder:
         sessions = Sessions(folder, token)
         try:

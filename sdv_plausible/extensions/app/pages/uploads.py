@@ -1,6 +1,6 @@
-"""A file that somebody names or sends is a table, or it is said in one clear line why not.
+"""Opens the table in an uploaded file or at a path, or reports in one line why it cannot be opened.
 
-What a browser sends goes into the session's private folder, up to a limit.
+Uploads are stored in the session's private folder, up to a size limit.
 """
 
 from __future__ import annotations
@@ -19,42 +19,41 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message
 
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
-from sdv_plausible.table.declared.access_log import with_earlier
-from sdv_plausible.table.declared.codebook import Codebook
-from sdv_plausible.table.declared.codebook_readers import read_codebook
+from sdv_plausible.table.declared.access_log import with_earlier_records
+from sdv_plausible.table.declared.codebook import Codebook, read_codebook
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file, read_domain_file
 from sdv_plausible.table.files.csv_files import BLOCK, csv_texts
-from sdv_plausible.table.files.table_file import columns_of
+from sdv_plausible.table.files.table_file import file_columns
 from sdv_plausible.table.files.text_files import Files, is_parquet
 
 MEGABYTE = 1_000_000
-MOST_TEXT = MEGABYTE  # of a field that is no file
+MAX_FIELD_BYTES = MEGABYTE  # of a field that is not a file
 _NOT_IN_NAMES = re.compile(r"[^\w .()+,=@-]")
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A form with files, which it holds until they are kept; ``texts`` are its other fields."""
+    """A submitted form with files; ``texts`` are its other fields."""
 
     texts: Mapping[str, str]
     form: FormData
 
     def keep(self, field: str, folder: Path) -> Path | None:
-        """Write a file under its own name, made harmless; None if there is none."""
-        sent = self.form.get(field)
-        if not isinstance(sent, UploadFile) or not sent.filename:
+        """Store an uploaded file under a safe version of its name; None if there is none."""
+        uploaded = self.form.get(field)
+        if not isinstance(uploaded, UploadFile) or not uploaded.filename:
             return None
         folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / harmless(sent.filename)
-        sent.file.seek(0)
+        path = folder / safe_file_name(uploaded.filename)
+        uploaded.file.seek(0)
         with path.open("wb") as file:
-            shutil.copyfileobj(sent.file, file)
+            shutil.copyfileobj(uploaded.file, file)
         return path
 
 
-def harmless(name: str) -> str:
-    """Return the last part of a name that a browser sent, without what paths and terminals could misread."""
+def safe_file_name(name: str) -> str:
+    """Return the last part of an uploaded file's name, without characters special to paths and terminals."""
     last = re.split(r"[\\/]", name)[-1]
     cleaned = _NOT_IN_NAMES.sub("_", last).lstrip(".")
     stem, dot, ending = cleaned.rpartition(".")
@@ -62,7 +61,7 @@ def harmless(name: str) -> str:
 
 
 async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
-    """The form, or why it is not taken; nothing is kept yet."""
+    """Read the form, or return an error response; nothing is stored yet."""
     limit = PlainTextResponse(
         f"A file of more than {most_bytes // MEGABYTE:,} MB is not taken: give its path instead, or start "
         "the program with --largest MB.",
@@ -83,7 +82,7 @@ async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
 
     try:
         form = await Request({"type": "http", "headers": request.scope["headers"]}, counted).form(
-            max_files=3, max_fields=20, max_part_size=MOST_TEXT
+            max_files=3, max_fields=20, max_part_size=MAX_FIELD_BYTES
         )
     except _TooLargeError:
         return limit
@@ -94,21 +93,21 @@ async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
 
 
 class _TooLargeError(Exception):
-    """More came than is taken."""
+    """The upload exceeds the size limit."""
 
 
 DOMAIN = "domain.json"
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
-_LOOKED_AT = 100_000  # bytes, for what no text holds
+_PREFIX_BYTES = 100_000  # bytes searched for NUL
 _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "point": "."}
 
 
 class NoTableError(ValueError):
-    """A file that is no table, with the way out."""
+    """A file that is not a table; the message says how to proceed."""
 
 
 def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
-    """How a file is read, from the fields of a form."""
+    """Read the file format from the fields of a form."""
     missing = [line.strip() for line in texts.get("na_values", "").splitlines() if line.strip()]
     typed = texts.get("encoding", "").strip()
     chosen = {name: _WORDS.get(texts.get(name, "")) for name in ("separator", "decimal")}
@@ -116,9 +115,9 @@ def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
     return {name: mark for name, mark in given.items() if mark}
 
 
-def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) -> ReviewedTable:
-    """Return a table after a look at its form, not at what is in its cells; else a :class:`NoTableError`."""
-    # ``known`` are names of columns that were declared.
+def open_table(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) -> ReviewedTable:
+    """Return a table after checking its format, not its cells; raises :class:`NoTableError`."""
+    # ``known`` are the declared columns.
     if not path.is_file():
         raise NoTableError(f"there is no file {path}: give the whole path, such as /home/me/people.csv")
     if path.suffix.lower() not in ENDINGS:
@@ -129,7 +128,7 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
         file = Files(path, **marks)
         if not is_parquet(path):
             _check_text(path, file.encoding)
-        names = columns_of(file, known)
+        names = file_columns(file, known)
         if not is_parquet(path):
             _check_lines(file, names)
     except (ValueError, OSError) as error:
@@ -138,9 +137,9 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
 
 
 def _check_text(path: Path, encoding: str) -> None:
-    """Refuse what is no text, whatever its name says."""
+    """Reject binary files, whatever their extension."""
     with path.open("rb") as file:
-        start = file.read(_LOOKED_AT)
+        start = file.read(_PREFIX_BYTES)
     if b"\0" in start and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise NoTableError(
             f"{path.name} is no text, though its name ends in {path.suffix}: save the table as CSV (UTF-8)"
@@ -148,27 +147,27 @@ def _check_text(path: Path, encoding: str) -> None:
 
 
 def _check_lines(file: Files, names: Sequence[str]) -> None:
-    """Count every line of a CSV file through."""
+    """Parse all lines of a CSV file, and reject it if it has no rows."""
     first = column_types({names[0]: {"sdtype": "categorical"}})
     if not sum(1 for _ in csv_texts(file.path, first, BLOCK, **file.csv)):
         raise NoTableError(f"{Path(file.path).name} has a header line and no rows")
 
 
-def review_of(
-    work: Path, sent: Upload, looks: dict[frozenset[str], DomainFile]
+def review_upload(
+    work: Path, upload: Upload, looks: dict[frozenset[str], DomainFile]
 ) -> tuple[Review, tuple[str, ...]]:
-    """The table that was sent, or that a path names, with what is said of its columns elsewhere."""
-    # Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
-    # ``looks`` are those at tables with these columns before: words of now may repeat what they showed.
-    domain = sent.keep("domain", work / "given")
-    given = None if domain is None else read_domain_file(domain)
-    table = _table(work, sent, () if given is None else given.columns)
-    declared, messages = _declared(work, sent, table, given)
+    """Open the table of an upload or a path, with the declarations of a domain file and a codebook."""
+    # Also returns messages on parts of the codebook that were not understood. Stores files in ``work``.
+    # ``looks`` are earlier comparisons of tables with these columns: new declarations may repeat them.
+    path = upload.keep("domain", work / "given")
+    domain_file = None if path is None else read_domain_file(path)
+    table = _open_table(work, upload, () if domain_file is None else domain_file.columns)
+    declared, messages = _read_declarations(work, upload, table, domain_file)
     key = frozenset(table.names)
 
     def with_looks(file: DomainFile) -> DomainFile:
         before = looks.get(key, DomainFile(columns={}))
-        return with_earlier(file, before, before.looked)[0]
+        return with_earlier_records(file, before, before.looked)[0]
 
     def remember(seen: DomainFile) -> None:
         looks[key] = replace(with_looks(seen), columns={})
@@ -177,25 +176,25 @@ def review_of(
     return Review(draft, table, work / DOMAIN, _no_planner, is_saved=False, on_look=remember), messages
 
 
-def _table(work: Path, sent: Upload, known: Collection[str]) -> ReviewedTable:
-    """The table that was sent, or that a path names."""
-    path = sent.keep("table", work / "table")
-    named = sent.texts.get("path", "").strip()
-    if path is None and not named:
+def _open_table(work: Path, upload: Upload, known: Collection[str]) -> ReviewedTable:
+    """Open the uploaded table, or the one at a path."""
+    path = upload.keep("table", work / "table")
+    typed_path = upload.texts.get("path", "").strip()
+    if path is None and not typed_path:
         raise NoTableError("choose a file, or give the path of one on this machine")
-    if path is not None and named:
+    if path is not None and typed_path:
         raise NoTableError("a file and a path were given: leave one of them out")
-    return opened(path or Path(named).expanduser(), marks_of(sent.texts), known)
+    return open_table(path or Path(typed_path).expanduser(), marks_of(upload.texts), known)
 
 
-def _declared(
-    work: Path, sent: Upload, table: ReviewedTable, given: DomainFile | None
+def _read_declarations(
+    work: Path, upload: Upload, table: ReviewedTable, domain_file: DomainFile | None
 ) -> tuple[DomainFile, tuple[str, ...]]:
-    """What a domain file and a code book say of the columns, and what could not be read."""
-    book = sent.keep("codebook", work / "codebook")
-    found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
-    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.lines)
-    return drafted(table.names, found.columns, given), messages
+    """Combine the declarations of a domain file and a codebook; also returns messages."""
+    book = upload.keep("codebook", work / "codebook")
+    codebook = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
+    messages = tuple(message.replace(str(book), book.name if book else "") for message in codebook.lines)
+    return draft_domain_file(table.names, codebook.columns, domain_file), messages
 
 
 def _no_planner(*_: Any) -> object:

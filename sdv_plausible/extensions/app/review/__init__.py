@@ -1,1 +1,1 @@
-"""The review page: declarations in a browser."""
+"""The review page: edit declarations in a browser."""

@@ -1,4 +1,4 @@
-"""The review page of ``declare --web``: a domain file edited in a browser."""
+"""The review page of ``declare --web``: edit a domain file in a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.output import say, show
+from sdv_plausible.cli.output import print_line, print_result
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuse what does not go with the review page, before anything is read."""
+    """Reject options that do not go with the review page, before anything is read."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
@@ -36,7 +36,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
-    """What a release with these declarations would cost and carry."""
+    """Plan a release with these declarations."""
     from sdv_plausible.sdv.metadata import metadata_of
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -57,7 +57,7 @@ def serve_review(
     document: dict[str, Any],
 ) -> None:
     """Serve the review page until it is closed."""
-    table = ReviewedTable(options.data, names, files.marks_of(options, options.data))
+    table = ReviewedTable(options.data, names, files.given_format(options, options.data))
     review = Review(file, table, options.output, plan_of, is_saved=is_saved, learned=learned)
 
     from sdv_plausible.extensions.app.review.review_pages import ReviewPages
@@ -66,7 +66,7 @@ def serve_review(
     from sdv_plausible.privacy.noise.keyed_rng import new_token
 
     def tell(address: str) -> None:
-        say(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
+        print_result(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
 
     def on_error(error: Exception) -> None:
         if options.debug:
@@ -79,11 +79,11 @@ def serve_review(
         serve(make, tell, new_token())
     if not options.json:
         saved = "saved" if review.is_saved else "not written: nothing was saved"
-        show(f"Closed. {options.output} is {saved}.")
+        print_line(f"Closed. {options.output} is {saved}.")
 
 
 def serving(address: str) -> str:
-    """What is said once pages are served."""
+    """Message shown once the pages are served."""
     return (
         f"Open in a browser on this machine: {address}\n"
         "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."

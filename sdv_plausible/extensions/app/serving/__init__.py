@@ -1,1 +1,1 @@
-"""What all pages have: their server, and the guard in front of them."""
+"""Shared by all pages: the server and its access control."""

@@ -1,13 +1,14 @@
-"""Who is answered: whoever was given the address, from this machine, in small messages.
+"""Access control: only browsers that got the address, from this machine, with small requests.
 
-The page is on 127.0.0.1, where any program and, through its user's browser, any web page may knock. So:
+The server listens on 127.0.0.1. Any local program can connect to it, and so can any web page through its
+user's browser. Therefore:
 
-- the address has a random token; the first visit trades it for a cookie that scripts cannot read and that
-  other sites do not send. Its path is random too, since cookies are shared by all ports of a machine;
-- the Host header must be ours, so that a name that an attacker points at 127.0.0.1 gets nothing;
-- what changes something comes as a form of our own page: right Origin, and a second token from the page;
-- what comes in is small, and was read before anything is done; what goes out is kept in no cache, and may
-  load nothing from elsewhere.
+- The address has a random token. The first visit exchanges it for a cookie that scripts cannot read and that
+  browsers do not send from other sites. The path is random too, since all ports of a machine share cookies.
+- The Host header must match, so that a host name that an attacker points at 127.0.0.1 is rejected.
+- Requests that change state must be forms of our own page: with the right Origin and a second token.
+- Requests are small and read completely before they are handled. Responses are not cached, and may not load
+  anything from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 2_000_000  # of a form
-MOST_FIELDS = 20_000  # of a form
+MAX_FIELDS = 20_000  # of a form
 COOKIE = "sdv-plausible"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; "
@@ -40,33 +41,33 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class AccessKeys:
-    """The secrets of one run, made of one random token, which the address says."""
+    """Secrets of one run, derived from the random token in the address."""
 
     token: str
 
-    def _made(self, what: str) -> str:
+    def _derive(self, what: str) -> str:
         return hmac.new(self.token.encode(), what.encode(), hashlib.sha256).hexdigest()
 
     @property
     def place(self) -> str:
-        """First part of every path, which the cookie is for."""
-        return self._made("place")[:16]
+        """First part of every path; the cookie is limited to it."""
+        return self._derive("place")[:16]
 
     @property
     def cookie(self) -> str:
-        """What the browser is given."""
-        return self._made("cookie")
+        """Value of the cookie."""
+        return self._derive("cookie")
 
     @property
     def form(self) -> str:
-        """What a form of the page holds."""
-        return self._made("form")
+        """Token in the page's forms."""
+        return self._derive("form")
 
 
 class AccessGuard:
-    """Lets in who has the token, and nobody else; the application sees paths below :attr:`AccessKeys.place`."""
+    """Admits requests with the token only; wraps an application with paths below :attr:`AccessKeys.place`."""
 
-    # ``on_error`` gets what it raises: texts of errors may quote cells, so they go into no answer and no log.
+    # ``on_error`` receives exceptions: their messages may quote cells, so responses and logs omit them.
     headers: Mapping[str, str] = HEADERS
 
     def __init__(
@@ -75,7 +76,7 @@ class AccessGuard:
         self.app, self.keys, self.host, self.on_error = app, keys, host, on_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Handle or reject a request."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
@@ -84,35 +85,35 @@ class AccessGuard:
         if refused is None and request.method == "POST":
             read = await self._read(request)
             refused, body = (read, b"") if isinstance(read, Response) else (None, read)
-        guarded = _Headers(send, self.headers)
+        guarded_send = _Headers(send, self.headers)
         if refused is not None:
-            await refused(scope, receive, guarded)
+            await refused(scope, receive, guarded_send)
             return
         try:
-            await self.app(scope, _again(body, receive), guarded)
+            await self.app(scope, _replayed(body, receive), guarded_send)
         except Exception as error:
             self.on_error(error)
-            if not guarded.started:
+            if not guarded_send.started:
                 text = f"{type(error).__name__}: nothing was saved by this request."
-                await PlainTextResponse(text, 500)(scope, receive, guarded)
+                await PlainTextResponse(text, 500)(scope, receive, guarded_send)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Why a request is not let in, before its body is read; or the way in, on the first visit."""
+        """Reject a request before its body is read (a response) or admit it (None); exchanges the token."""
         if request.headers.getlist("host") != [self.host]:
             return refusal("Unknown host.", 421)
         if request.method not in ("GET", "POST"):
             return PlainTextResponse("Not allowed.", 405)
         home = f"/{self.keys.place}/"
-        given = request.query_params.get("token")
-        if request.method == "GET" and given is not None and request.url.path == home:
-            if not is_same(given, self.keys.token):
+        token = request.query_params.get("token")
+        if request.method == "GET" and token is not None and request.url.path == home:
+            if not is_same(token, self.keys.token):
                 return refusal("Open the address that the program printed.", 403)
-            entry = RedirectResponse(home, 303)
+            redirect = RedirectResponse(home, 303)
             cookie = self._enter(request)
             if isinstance(cookie, Response):
                 return cookie
-            entry.set_cookie(COOKIE, cookie, path=home, httponly=True, samesite="strict")
-            return entry
+            redirect.set_cookie(COOKIE, cookie, path=home, httponly=True, samesite="strict")
+            return redirect
         if self._form_secret(request) is None:
             return refusal("Open the address that the program printed.", 403)
         if request.method == "POST" and request.headers.get("origin") != f"http://{self.host}":
@@ -120,15 +121,15 @@ class AccessGuard:
         return None
 
     def _enter(self, _: Request) -> str | Response:
-        """The cookie of a browser that was given the address, or why it gets none."""
+        """Cookie for a browser with the token, or an error response."""
         return self.keys.cookie
 
     def _form_secret(self, request: Request) -> str | None:
-        """What forms of the asking browser must hold; None if it was not let in."""
+        """Token required in the forms of this browser; None if it is not admitted."""
         return self.keys.form if is_same(request.cookies.get(COOKIE, ""), self.keys.cookie) else None
 
     async def _read(self, request: Request) -> bytes | Response:
-        """The form, read before anything is done with it, or why it is not taken."""
+        """Read the complete form, or return an error response."""
         body = await _body(request)
         if isinstance(body, Response):
             return body
@@ -136,7 +137,7 @@ class AccessGuard:
 
     def _form_refusal(self, body: bytes, secret: str | None) -> Response | None:
         try:
-            fields = form_fields(body)
+            fields = parse_form(body)
         except ValueError:
             return PlainTextResponse("This is no form, or has too many fields.", 400)
         if secret is None or not is_same(fields.get("token", ""), secret):
@@ -145,20 +146,20 @@ class AccessGuard:
 
 
 def refusal(text: str, code: int) -> Response:
-    """An answer to who is not let in: the connection ends, so that many of them keep nobody out."""
+    """Error response for a rejected client. It closes the connection, so that clients cannot occupy all."""
     return PlainTextResponse(text, code, headers={"Connection": "close"})
 
 
 def is_same(given: str, secret: str) -> bool:
-    """Whether a secret was given; the time that it takes does not tell how much of it is right."""
+    """Compare with a secret in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
-def form_fields(body: bytes) -> dict[str, str]:
-    """The fields of a form; a ValueError if it is not UTF-8, has too many fields, or one twice."""
+def parse_form(body: bytes) -> dict[str, str]:
+    """Parse a form; raises ValueError if it is not UTF-8, has too many fields, or a field twice."""
     text = body.decode("ascii")
     pairs = parse_qsl(
-        text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=MOST_FIELDS
+        text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=MAX_FIELDS
     )
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -167,7 +168,7 @@ def form_fields(body: bytes) -> dict[str, str]:
 
 
 async def _body(request: Request) -> bytes | Response:
-    """The whole body, or why it is not taken."""
+    """Read the complete body, or return an error response."""
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/x-www-form-urlencoded":
         return PlainTextResponse("Only forms are taken.", 415)
     too_large = PlainTextResponse(f"A form of more than {MOST_BYTES:,} bytes is not taken.", 413)
@@ -183,26 +184,26 @@ async def _body(request: Request) -> bytes | Response:
     return b"".join(parts)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body for the application, which was read once; then what comes next, such as the end."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Replay a body that was read, followed by later messages."""
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return parts.pop() if parts else await receive()
 
-    return again
+    return replay
 
 
 class _Headers:
-    """Sends, with our headers on every answer that has none of its own by their names."""
+    """Sends messages, with default headers added to each response."""
 
     def __init__(self, send: Send, ours: Mapping[str, str]) -> None:
-        self._send, self._ours, self.started = send, ours, False
+        self._send, self._defaults, self.started = send, ours, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
             theirs = MutableHeaders(scope=message)
-            for name, value in self._ours.items():
+            for name, value in self._defaults.items():
                 theirs.setdefault(name, value)
         await self._send(message)

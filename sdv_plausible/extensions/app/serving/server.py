@@ -1,4 +1,4 @@
-"""The server of the pages: on this machine alone, on a free port, until it is closed."""
+"""The server of the pages: local, on a free port, until it is closed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
 
 LOOPBACK = "127.0.0.1"
-MOST_WAITING, MOST_CONNECTIONS = 50, 200
-HEADER_SECONDS = 10.0  # a request's header is whole by then
-BODY_SECONDS, LEAST_BYTES = 30.0, 65_536  # a body brings so many bytes in so long, or its end
-Make = Callable[[AccessKeys, str, Callable[[], object]], AccessGuard]
-"""Secrets, host and what ends the server -> the application behind its guard."""
+MOST_WAITING, MAX_CONNECTIONS = 50, 200
+HEADER_SECONDS = 10.0  # time limit for a request's header
+BODY_SECONDS, MIN_BYTES = 30.0, 65_536  # minimum rate of a body
+MakeApplication = Callable[[AccessKeys, str, Callable[[], object]], AccessGuard]
+"""Secrets, host, function that stops the server -> the guarded application."""
 
 
-def serve(make: Make, tell: Callable[[str], object], token: str) -> None:
-    """Serve pages until they are closed there, or interrupted."""
-    # ``token`` is secret. ``tell`` gets the address, once somebody listens there, and it holds the token: it
-    # goes to a terminal and into no file; no browser is started with it, since every user of a machine sees
+def serve(make: MakeApplication, report: Callable[[str], object], token: str) -> None:
+    """Serve pages until they are closed, or interrupted."""
+    # ``report`` receives the address once the server listens. The address contains the secret token, so it is
+    # printed to a terminal and not stored. No browser is started with it: all users of a machine can see the
     # arguments of programs.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
@@ -31,50 +31,49 @@ def serve(make: Make, tell: Callable[[str], object], token: str) -> None:
         host = f"{LOOPBACK}:{listening.getsockname()[1]}"
         keys = AccessKeys(token)
         server = uvicorn.Server(settings(make(keys, host, lambda: setattr(server, "should_exit", True))))
-        tell(f"http://{host}/{keys.place}/?token={keys.token}")
+        report(f"http://{host}/{keys.place}/?token={keys.token}")
         server.run(sockets=[listening])
 
 
-class OldestGoes(H11Protocol):
-    """Of connections without a whole request the oldest makes room for a new one; slow ones are dropped."""
+class LimitedProtocol(H11Protocol):
+    """HTTP that drops slow connections, and closes the oldest waiting one if there are too many."""
 
-    # Any user of this machine can open connections and be silent, or send a byte now and then: the owner is
-    # not kept out by them.
-    waiting: list[OldestGoes] = []  # noqa: RUF012  of all connections of this process, oldest first
+    # Any user of this machine can open idle or slow connections. They must not lock the owner out.
+    waiting: list[LimitedProtocol] = []  # noqa: RUF012  of all connections of this process, oldest first
     header_seconds, body_seconds = HEADER_SECONDS, BODY_SECONDS
-    _awaited: object = None  # "header", or the request whose body is not whole
+    _awaited: object = None  # "header", or the request whose body is incomplete
     _deadline: asyncio.TimerHandle | None = None
-    _came = 0  # bytes, since the deadline was set
+    _received = 0  # bytes received since the deadline was set
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let the oldest silent connection go, if there are many, before this one is counted."""
+        """Close the oldest waiting connection if there are too many, then add this one."""
         super().connection_made(transport)
         self.waiting[:] = [one for one in self.waiting if not one.cycle]
         if len(self.waiting) >= MOST_WAITING:
             self.waiting.pop(0).transport.close()
         self.waiting.append(self)
-        self._await("header")
+        self._set_deadline("header")
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and say what must come next."""
+        """Handle data, and update the deadline."""
         super().data_received(data)
-        self._came += len(data)
-        self._look()
+        self._received += len(data)
+        self._update_deadline()
 
     def on_response_complete(self) -> None:
-        """Look at what came of the next request meanwhile."""
+        """Update the deadline for the next request."""
         super().on_response_complete()
-        self._look()
+        self._update_deadline()
 
     def connection_lost(self, exc: Any) -> None:
-        """Wait no longer."""
+        """Cancel the deadline."""
         super().connection_lost(exc)
-        self._await(None)
+        self._set_deadline(None)
         if self in self.waiting:
             self.waiting.remove(self)
 
-    def _look(self) -> None:
-        """Await what is not whole; between two requests nothing is, and uvicorn's own time for that runs."""
+    def _update_deadline(self) -> None:
+        """Set a deadline for an incomplete request; between requests uvicorn's own timeout applies."""
         cycle = self.cycle
         if cycle and cycle.more_body:
             awaited: object = cycle
@@ -82,27 +81,27 @@ class OldestGoes(H11Protocol):
             awaited = None
         else:
             awaited = "header"
-        if awaited is not self._awaited:  # a byte more of the same gives no more time
-            self._await(awaited)
+        if awaited is not self._awaited:  # further bytes of the same request do not extend the deadline
+            self._set_deadline(awaited)
 
-    def _await(self, awaited: object) -> None:
+    def _set_deadline(self, awaited: object) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         seconds = self.header_seconds if awaited == "header" else self.body_seconds
-        self._awaited, self._came = awaited, 0
-        self._deadline = self.loop.call_later(seconds, self._end_slow) if awaited else None
+        self._awaited, self._received = awaited, 0
+        self._deadline = self.loop.call_later(seconds, self._drop_if_slow) if awaited else None
 
-    def _end_slow(self) -> None:
-        """Drop the connection, unless its body came on, or it is the application that does not read."""
+    def _drop_if_slow(self) -> None:
+        """Drop the connection, unless its body progresses or the application does not read."""
         is_body = self._awaited is self.cycle and not self.cycle.response_complete
-        if is_body and (self._came >= LEAST_BYTES or self.flow.read_paused):
-            self._await(self._awaited)
+        if is_body and (self._received >= MIN_BYTES or self.flow.read_paused):
+            self._set_deadline(self._awaited)
         else:
             self.transport.abort()
 
 
 def settings(app: AccessGuard) -> uvicorn.Config:
-    """Return how it is served: no log of any kind, no proxies, few connections."""
+    """Return the server's configuration: no logs, no proxies, few connections."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -110,9 +109,9 @@ def settings(app: AccessGuard) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         ws="none",
-        http=OldestGoes,
+        http=LimitedProtocol,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )

@@ -1,1 +1,1 @@
-"""Attacks on a synthesizer, ours or anyone's: who was in the table, and what can be told of them."""
+"""Attacks on any synthesizer: membership and attribute inference."""

@@ -1,7 +1,7 @@
-"""Singling out and linkability by anonymeter (Giomi et al. 2023), in a Python environment of its own.
+"""Singling out and linkability with anonymeter (Giomi et al. 2023), in a separate Python environment.
 
-Anonymeter is no requirement of this package. Where another Python has it, it is run there, on copies of the
-three tables in a folder that is deleted afterwards.
+Anonymeter is not a dependency of this package. It runs in another Python that has it, on copies of the three
+tables in a folder that is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ link = LinkabilityEvaluator(
     aux_cols=(columns[:split], columns[split:]), n_neighbors=10,
 )
 link.evaluate(n_jobs=1)
-told = {}
+results = {}
 for name, evaluator in (("singling out", single), ("linkability", link)):
     risk, rates = evaluator.risk(confidence_level=level), evaluator.results(confidence_level=level)
-    told[name] = {
+    results[name] = {
         "risk": risk.value, "low": risk.ci[0], "high": risk.ci[1],
         "members": rates.attack_rate.value, "others": rates.control_rate.value,
     }
-print("RESULT" + json.dumps(told))
+print("RESULT" + json.dumps(results))
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymeterRisk:
-    """A risk as anonymeter measures it.
+    """A risk measured by anonymeter.
 
     Attributes
     ----------
     threat : str
         "singling out" or "linkability".
     risk, low, high : float
-        Success beyond that against people who were not in the table, of what was left to gain; its
+        Excess success over that against people outside the table, as a share of what could be gained, and its
         confidence interval.
     members, others : float
-        Success against people in the table, and against others.
+        Success rate against people in the table, and against others.
     """
 
     threat: str
@@ -82,54 +82,63 @@ def anonymeter_risks(
     confidence: float = 0.95,
     seconds: float = 600.0,
 ) -> tuple[AnonymeterRisk, ...]:
-    """Singling out and linkability of synthetic rows.
+    """Measure singling out and linkability of synthetic rows.
 
     Parameters
     ----------
     real, control, synthetic : DataFrame
-        Rows that were fitted, others of the same population, and what was made; at least two columns.
+        Fitted rows, other rows of the same population, and synthetic rows; at least two columns.
     python : str or Path
-        Interpreter of an environment that has anonymeter and pandas.
+        Interpreter of an environment with anonymeter and pandas.
     attacks : int
-        Guesses of each kind.
+        Number of guesses of each kind.
     confidence : float
-        Of the intervals.
+        Confidence level of the intervals.
     seconds : float
-        After which it is given up.
+        Time limit.
+
+    Returns
+    -------
+    tuple of AnonymeterRisk
+        Both risks.
 
     Raises
     ------
     ModuleNotFoundError
         If that Python has no anonymeter.
+    RuntimeError
+        If anonymeter fails.
     """
-    isolated = [str(python), "-I"]  # nothing is imported from the current folder, in any version of Python
-    asked = subprocess.run(
+    isolated = [str(python), "-I"]  # ignore the current folder and user settings
+    check = subprocess.run(
         [*isolated, "-c", "import anonymeter, pandas"], capture_output=True, check=False, timeout=120
     )  # fmt: skip
-    if asked.returncode:
+    if check.returncode:
         raise ModuleNotFoundError(
             f"python ({python}) has no anonymeter: make an environment of its own (python -m venv there; "
             "there/bin/pip install anonymeter) and give python='there/bin/python'"
         )
-    with part_folder(Path(tempfile.gettempdir())) as folder:  # rows: also a killed audit's go, with the next
+    with part_folder(
+        Path(tempfile.gettempdir())
+    ) as folder:  # the next audit removes the rows of a killed one
         for name, frame in (("real", real), ("control", control), ("synthetic", synthetic)):
-            plain = pd.DataFrame({str(c): _plain(frame[c]) for c in frame.columns})
-            plain.to_csv(folder / f"{name}.csv", index=False)
+            csv_frame = pd.DataFrame({str(c): _plain(frame[c]) for c in frame.columns})
+            csv_frame.to_csv(folder / f"{name}.csv", index=False)
         arguments = [str(folder), str(attacks), str(confidence), str(max(1, len(real.columns) // 2))]
-        done = subprocess.run(
+        process = subprocess.run(
             [*isolated, "-W", "ignore", "-c", SCRIPT, *arguments],
             capture_output=True, text=True, check=False, timeout=seconds,
         )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    lines = [line for line in process.stdout.splitlines() if line.startswith("RESULT")]
     if not lines:
-        kind = (done.stderr.strip().splitlines() or ["no message"])[-1].split(":")[0]
+        kind = (process.stderr.strip().splitlines() or ["no message"])[-1].split(":")[0]
         raise RuntimeError(f"anonymeter failed ({kind}); try fewer attacks, now {attacks}")
-    told = json.loads(lines[0].removeprefix("RESULT"))
-    return tuple(AnonymeterRisk(threat=threat, **figures) for threat, figures in told.items())
+    results = json.loads(lines[0].removeprefix("RESULT"))
+    return tuple(AnonymeterRisk(threat=threat, **figures) for threat, figures in results.items())
 
 
 def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Numbers as they are, everything else as text: what both Pythons read alike."""
+    """Keep numbers and convert all else to text, which both Pythons read alike."""
     types = pd.api.types
     is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
     return column if is_number else column.astype(str)

@@ -1,6 +1,6 @@
-"""Tables as numbers, for attacks that compare rows: how far they are apart and how rare they are.
+"""Tables as numbers for attacks: distance and rarity of rows, and the choice of targets.
 
-And whom to attack: rows crafted for the worst case, outliers, and random rows.
+Targets are crafted worst-case rows, outliers, or random rows.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import pandas as pd
 from sdv_plausible.extensions.audit.membership import FloatArray
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 
-BINS = 16  # of a column of numbers, by equal shares of the reference
-BLOCK = 4_000_000  # distances that are held at once
+BINS = 16  # quantile bins of a numerical column of the reference
+BLOCK = 4_000_000  # distances computed at once
 
 
 class TableCoder:
-    """Codes tables by a reference that sets the scales: numbers and dates by rank, others by category."""
+    """Encodes tables relative to a reference: numbers and dates by rank, other columns by category."""
 
     def __init__(self, reference: pd.DataFrame) -> None:
         if not len(reference):
@@ -35,45 +35,49 @@ class TableCoder:
             )
 
     def ranks(self, frame: pd.DataFrame) -> FloatArray:
-        """Shape (n, m): numbers by the share of smaller ones, NaN if missing; others as codes."""
+        """Return shape (n, m): rank shares of numbers (NaN if missing), and category codes."""
         columns = []
-        for name, numeric, known in zip(self.columns, self.is_number, self._sorted, strict=True):
+        for name, numeric, reference in zip(self.columns, self.is_number, self._sorted, strict=True):
             if numeric:
                 values = _numbers(frame[name])
-                low, high = (np.searchsorted(known, values, side=s) for s in ("left", "right"))
-                columns.append(np.where(np.isnan(values), np.nan, (low + high) / (2 * max(len(known), 1))))
+                low, high = (np.searchsorted(reference, values, side=s) for s in ("left", "right"))
+                columns.append(
+                    np.where(np.isnan(values), np.nan, (low + high) / (2 * max(len(reference), 1)))
+                )
             else:
-                columns.append(np.array([known.get(v, -1) for v in _texts(frame[name])], dtype=np.float64))
+                columns.append(
+                    np.array([reference.get(v, -1) for v in _texts(frame[name])], dtype=np.float64)
+                )
         return np.column_stack(columns)
 
     def bins(self, frame: pd.DataFrame) -> np.ndarray:
-        """Shape (n, m): small whole numbers, -1 for a missing number and for an unknown category."""
-        found = self.ranks(frame)
+        """Return shape (n, m): small integers, -1 for a missing number or an unknown category."""
+        codes = self.ranks(frame)
         for j, numeric in enumerate(self.is_number):
             if numeric:
-                cut = np.minimum(np.floor(found[:, j] * BINS), BINS - 1)
-                found[:, j] = np.where(np.isnan(cut), -1, cut)
-        return found.astype(np.int64)
+                number_bins = np.minimum(np.floor(codes[:, j] * BINS), BINS - 1)
+                codes[:, j] = np.where(np.isnan(number_bins), -1, number_bins)
+        return codes.astype(np.int64)
 
     def log_density(self, at: FloatArray, table: FloatArray, width: float) -> FloatArray:
-        """Log of the mean over the rows of `table` of ``exp(-distance/width)``, for every row of `at`."""
-        found = np.empty(len(at))
+        """Return the log mean over rows of `table` of ``exp(-distance/width)``, per row of `at`."""
+        log_densities = np.empty(len(at))
         for part, distances in self._blocks(at, table):
             scaled = -distances / width
-            top = scaled.max(axis=1, keepdims=True)
-            found[part] = top[:, 0] + np.log(np.exp(scaled - top).mean(axis=1))
-        return found
+            maximum = scaled.max(axis=1, keepdims=True)
+            log_densities[part] = maximum[:, 0] + np.log(np.exp(scaled - maximum).mean(axis=1))
+        return log_densities
 
     def nearest(self, at: FloatArray, table: FloatArray) -> tuple[FloatArray, np.ndarray]:
-        """Distance to the closest row of `table`, and its number, for every row of `at`."""
-        far, which = np.empty(len(at)), np.empty(len(at), dtype=np.int64)
+        """Return the distance to the closest row of `table` and its index, per row of `at`."""
+        distance, index = np.empty(len(at)), np.empty(len(at), dtype=np.int64)
         for part, distances in self._blocks(at, table):
-            which[part] = distances.argmin(axis=1)
-            far[part] = distances[np.arange(len(distances)), which[part]]
-        return far, which
+            index[part] = distances.argmin(axis=1)
+            distance[part] = distances[np.arange(len(distances)), index[part]]
+        return distance, index
 
     def _blocks(self, at: FloatArray, table: FloatArray) -> Any:
-        """Distances summed over columns: of ranks, or 1 for another category or where one is missing."""
+        """Yield blocks of distances: rank differences, 1 for different categories or one missing value."""
         step = max(1, BLOCK // max(len(table), 1))
         for start in range(0, len(at), step):
             part = slice(start, start + step)
@@ -82,8 +86,8 @@ class TableCoder:
             for j, numeric in enumerate(self.is_number):
                 a, b = rows[:, j, None], table[None, :, j]
                 if numeric:
-                    apart = np.abs(a - b)
-                    total += np.where(np.isnan(apart), np.isnan(a) != np.isnan(b), apart)
+                    difference = np.abs(a - b)
+                    total += np.where(np.isnan(difference), np.isnan(a) != np.isnan(b), difference)
                 else:
                     total += a != b
             yield part, total
@@ -108,69 +112,121 @@ def _texts(column: pd.Series[Any]) -> np.ndarray:
 
 
 KINDS = ("crafted", "outlier", "random")
-RARE = 4  # crafted cells come from one of so many rows, the rarest of the column
+RARE = 4  # crafted cells come from the rarest quarter of a column
 
 
 def rarity(frame: pd.DataFrame) -> FloatArray:
-    """How rare every row is: mean over columns of ``-log2`` of the share of rows in its bin, in bits.
+    """Return the rarity of every row: the mean over columns of ``-log2`` of its bin's share, in bits.
 
-    Numbers are cut into 16 bins of equal shares and the bins' ends are told apart from their middle, so that
-    a largest value is rarer than one in the crowd.
+    Numbers are cut into 16 quantile bins. Within them, extreme values count as rarer than central ones.
 
     Parameters
     ----------
     frame : DataFrame
         At least one row.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        Rarity in bits.
     """
     coder = TableCoder(frame)
     return np.asarray(_cell_rarity(coder, frame).mean(axis=1), dtype=np.float64)
 
 
 def outliers(frame: pd.DataFrame, number: int) -> np.ndarray:
-    """Positions of the rarest rows by :func:`rarity`, rarest first."""
-    return np.argsort(-rarity(frame), kind="stable")[: _checked(number, frame)]
-
-
-def random_rows(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> np.ndarray:
-    """Positions of so many different rows, all equally likely."""
-    return coins.permutation(len(frame))[: _checked(number, frame)]
-
-
-def crafted(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> pd.DataFrame:
-    """Rows for the worst case: each cell, for itself, from the rarest quarter of its column.
-
-    Such rows are like no other: their cells are values of the table, their combinations are not.
+    """Return the positions of the rarest rows by :func:`rarity`, rarest first.
 
     Parameters
     ----------
     frame : DataFrame
         At least one row.
     number : int
-        Rows to make, >= 1.
-    coins : Coins
-        Choose the cells.
+        Number of rows, from 1 to the number of rows of `frame`.
+
+    Returns
+    -------
+    ndarray of int, shape (number,)
+        Row positions.
+
+    Raises
+    ------
+    ValueError
+        If `number` is out of range.
+    """
+    return np.argsort(-rarity(frame), kind="stable")[: _checked(number, frame)]
+
+
+def random_rows(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> np.ndarray:
+    """Return the positions of distinct rows, drawn uniformly.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        At least one row.
+    number : int
+        Number of rows, from 1 to the number of rows of `frame`.
+    coins : KeyedRNG
+        Random number generator.
+
+    Returns
+    -------
+    ndarray of int, shape (number,)
+        Row positions.
+
+    Raises
+    ------
+    ValueError
+        If `number` is out of range.
+    """
+    return coins.permutation(len(frame))[: _checked(number, frame)]
+
+
+def crafted(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> pd.DataFrame:
+    """Return worst-case rows: each cell is drawn from the rarest quarter of its column.
+
+    Cells are values of the table; their combinations usually are not.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        At least one row.
+    number : int
+        Number of rows to make, >= 1.
+    coins : KeyedRNG
+        Random number generator.
+
+    Returns
+    -------
+    DataFrame
+        The rows, with the columns of `frame`.
+
+    Raises
+    ------
+    ValueError
+        If `number` is below 1.
     """
     if number < 1:
         raise ValueError(f"number ({number}) must be at least 1")
-    bits = _cell_rarity(TableCoder(frame), frame)
-    rare = max(1, len(frame) // RARE)
-    made = {}
+    rarities = _cell_rarity(TableCoder(frame), frame)
+    num_rare = max(1, len(frame) // RARE)
+    columns = {}
     for j, name in enumerate(frame.columns):
-        from_rows = np.argsort(-bits[:, j], kind="stable")[:rare]
-        chosen = from_rows[coins.spawn("column", j).integers(rare, number)]
-        made[name] = frame[name].iloc[chosen].reset_index(drop=True)
-    return pd.DataFrame(made, columns=frame.columns)
+        rarest = np.argsort(-rarities[:, j], kind="stable")[:num_rare]
+        chosen = rarest[coins.spawn("column", j).integers(num_rare, number)]
+        columns[name] = frame[name].iloc[chosen].reset_index(drop=True)
+    return pd.DataFrame(columns, columns=frame.columns)
 
 
 def _cell_rarity(coder: TableCoder, frame: pd.DataFrame) -> FloatArray:
     bins, ranks = coder.bins(frame), coder.ranks(frame)
     bits = np.empty(bins.shape)
     for j, numeric in enumerate(coder.is_number):
-        _, where, counts = np.unique(bins[:, j], return_inverse=True, return_counts=True)
-        share = counts[where] / len(frame)
-        if numeric:  # share of rows at least so far out on its side
-            out = np.minimum(ranks[:, j], 1 - ranks[:, j]) * 2
-            share = np.where(np.isnan(out), share, np.maximum(out, 1 / len(frame)))
+        _, bin_index, counts = np.unique(bins[:, j], return_inverse=True, return_counts=True)
+        share = counts[bin_index] / len(frame)
+        if numeric:  # share of rows at least as extreme on the same side
+            tail_share = np.minimum(ranks[:, j], 1 - ranks[:, j]) * 2
+            share = np.where(np.isnan(tail_share), share, np.maximum(tail_share, 1 / len(frame)))
         bits[:, j] = -np.log2(share)
     return bits
 

@@ -1,9 +1,9 @@
-"""White box: the likelihood ratio of the noisy answers, the strongest attack on a learner that only asks.
+"""White-box attack: the likelihood ratio of the noisy answers, the strongest attack on a query-only learner.
 
-The attacker knows both tables, with and without the target, and sees every question and its noisy answer.
-A question was chosen by earlier answers and by coins that see no row. So the answers' likelihood ratio is a
-product over them, and by Neyman and Pearson no other attack on the model tells more
-(docs/explanation/proofs/attacks.md, Theorem 3).
+The attacker knows both tables, with and without the target, and sees every query and its noisy answer. A
+query depends only on earlier answers and on randomness that is independent of the rows. So the likelihood
+ratio of the answers is a product over queries, and by the Neyman-Pearson lemma no other attack on the model
+is more powerful (docs/explanation/proofs/attacks.md, Theorem 3).
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ import numpy as np
 
 from sdv_plausible.extensions.audit.attacks.bounds import AttackBounds, attack_bounds, provable
 from sdv_plausible.extensions.audit.membership import FloatArray
-from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, check_heard
+from sdv_plausible.extensions.audit.recorded_queries import RecordingQueryable, check_recorded
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
 
-ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
+ALL = 1 - 1e-9  # share of the budget above which no query is possible
 
 
 class BudgetSpentError(Exception):
-    """The budget is spent: what the learner does from here on sees no row."""
+    """The budget is spent: the rest of the fit reads no row."""
 
 
 class ObservedQueryable(RecordingQueryable):
-    """The door to the rows, with the attacker listening until the budget is spent."""
+    """A recording queryable that ends the fit once the budget is spent."""
 
-    def hear(self, *heard: Any) -> None:
-        """Write down, and end the fit once nothing can be asked any more."""
-        super().hear(*heard)
-        allowed, spent = self.allowance, self._meter
-        left = (allowed.mu > 0 and spent.share < ALL) or spent.epsilon < ALL * allowed.epsilon
-        if allowed.is_private and not left:
+    def record(self, *arguments: Any) -> None:
+        """Record, and end the fit once no further query is possible."""
+        super().record(*arguments)
+        budget, spent = self.allowance, self._meter
+        has_budget = (budget.mu > 0 and spent.share < ALL) or spent.epsilon < ALL * budget.epsilon
+        if budget.is_private and not has_budget:
             raise BudgetSpentError
 
     def raw_rows(self, why: str) -> np.ndarray:
-        """Refuse: whoever holds the rows needs no attack."""
+        """Raise: with raw rows there is no claim to attack."""
         raise NotImplementedError(f"raw rows are handed out ({why}): there is no claim to attack")
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhiteBoxResult:
-    """What the white box proves of a learner, against its claim.
+    """Bounds of the white-box attack on a learner, and the learner's claim.
 
     Attributes
     ----------
     bounds : AttackBounds
-        What was proved.
+        Proved lower bounds.
     claimed_epsilon, claimed_mu : float
-        What the ledger claims: epsilon at the bounds' delta, and mu of all Gaussian losses; mu is infinite
-        where there are other losses.
+        The ledger's epsilon at the bounds' delta, and mu of all Gaussian losses; mu is infinite if there are
+        other losses.
     asked_mu : float
-        Largest mu of the answers with Gaussian noise that were given: below `claimed_mu` where the learner
-        left budget unspent or questions did not move as far as they may.
+        Largest mu of the given answers with Gaussian noise. It is below `claimed_mu` if the learner left
+        budget unspent, or if queries changed by less than their sensitivity.
     provable_epsilon, provable_mu : float
-        What the best attack proves, in 9 of 10 audits of so many runs, if the claim is exact.
+        Bounds that the best attack proves in 9 of 10 audits with this number of runs, if the claim is exact.
     """
 
     bounds: AttackBounds
@@ -79,7 +79,7 @@ class WhiteBoxResult:
 
     @property
     def broken(self) -> bool:
-        """Whether a bound lies above the claim."""
+        """Whether a bound exceeds the claim."""
         return self.bounds.mu > self.claimed_mu or self.bounds.epsilon > self.claimed_epsilon
 
     def __str__(self) -> str:
@@ -109,55 +109,55 @@ def white_box(
     runs: int = 2000,
     false_alarm: float = 0.05,
 ) -> WhiteBoxResult:
-    """Attack a learner's noisy answers, with two tables that differ in one row.
+    """Attack a learner's noisy answers on two tables that differ in one row.
 
-    Every run asks as the learner would in earnest; the rest of the fit, which sees no row, is left out once
-    nothing can be asked any more.
+    Every run makes the learner's real queries. The rest of the fit, which reads no row, is skipped once the
+    budget is spent.
 
     Parameters
     ----------
     learner : Learner
-        Any that asks by ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
+        Any learner that only uses ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
     domain : Domain
-        Of the columns.
+        Domain of the columns.
     budget : ModelBudget
-        What it may spend.
+        Budget of the learner.
     absent, present : ndarray of int, shape (n, m)
-        Codes of the table without and with the target; :func:`worst_tables` makes a pair on which the default
-        learner tells as much as it may.
+        Codes of the table without and with the target. :func:`worst_tables` makes a pair on which the default
+        learner discloses as much as its claim allows.
     runs : int
-        On each table.
+        Number of runs on each table.
     false_alarm : float
-        Probability that a true claim is contradicted, for each bound.
+        Probability that a bound contradicts a true claim, for each bound.
 
     Raises
     ------
     NotImplementedError
-        If the learner asks in another way: a choice, a sum over a sample.
+        If the learner makes other queries, such as a choice or a sum over a sample.
     ValueError
-        If nothing was heard of it: no claim holds by silence.
+        If the learner made no query: silence proves no claim.
     """
     entries = planned_entries(learner, domain, budget)
-    worlds = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
+    engines = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
     scores: list[FloatArray] = []
     mus: list[float] = []
-    heard = False
-    for world in worlds:
-        found = []
+    any_recorded = False
+    for engine in engines:
+        run_scores = []
         for _ in range(runs):
-            rows = _overheard(learner, domain, budget, entries, world)
-            found.append(_score(rows, worlds))
-            heard = heard or bool(rows.heard)
-        scores.append(np.array([score for score, _ in found]))
-        mus += [mu for _, mu in found]
-    check_heard(learner, heard=heard)
+            queryable = _observed_fit(learner, domain, budget, entries, engine)
+            run_scores.append(_score(queryable, engines))
+            any_recorded = any_recorded or bool(queryable.recorded)
+        scores.append(np.array([score for score, _ in run_scores]))
+        mus += [mu for _, mu in run_scores]
+    check_recorded(learner, recorded=any_recorded)
     bounds = attack_bounds(scores[1], scores[0], budget.delta, false_alarm=false_alarm)
     mu = _claimed_mu(entries)
     epsilon = _claimed_epsilon(entries, budget)
-    likely = provable(min(mu, 50.0), runs, budget.delta, false_alarm=false_alarm)
+    provable_bounds = provable(min(mu, 50.0), runs, budget.delta, false_alarm=false_alarm)
     return WhiteBoxResult(
         bounds=bounds, claimed_epsilon=epsilon, claimed_mu=mu, asked_mu=max(mus),
-        provable_epsilon=likely[0], provable_mu=likely[1],
+        provable_epsilon=provable_bounds[0], provable_mu=provable_bounds[1],
     )  # fmt: skip
 
 
@@ -171,28 +171,31 @@ def white_box_of_default(
     epsilon, delta : float
         The claim.
     runs : int
-        On each table; about a millisecond each.
+        Number of runs on each table, about a millisecond each.
     false_alarm : float
-        For each bound.
+        Error probability of each bound.
     """
     learner, budget = make_learner("bayesian_network"), ModelBudget(epsilon=epsilon, delta=delta)
     tables = worst_tables()
-    return white_box(learner, domain_of((2, 2)), budget, *tables, runs=runs, false_alarm=false_alarm)
+    return white_box(learner, categorical_domain((2, 2)), budget, *tables, runs=runs, false_alarm=false_alarm)
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Two equal columns, and a target that is like no row: its cells are empty, and the link is worth asking.
+    """Return two equal columns without and with a target unlike all rows.
+
+    The target's cells are otherwise empty, and the dependence is strong enough to be queried.
 
     Parameters
     ----------
     cardinality : int
-        Codes of each column; the last one is the target's in the first column alone.
+        Number of codes of each column. The target has the last code in the first column only.
     rows : int
-        Rows without the target.
+        Number of rows without the target.
 
     Returns
     -------
     absent, present : ndarray of int, shapes (rows, 2) and (rows + 1, 2)
+        Codes without and with the target.
     """
     codes = np.arange(rows, dtype=np.int32) % cardinality
     absent = np.column_stack([codes, codes])
@@ -200,41 +203,44 @@ def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np
     return absent, np.concatenate([absent, target])
 
 
-def _overheard(
-    learner: Learner, domain: Any, budget: ModelBudget, entries: Sequence[LedgerEntry], world: CodeArray
+def _observed_fit(
+    learner: Learner, domain: Any, budget: ModelBudget, entries: Sequence[LedgerEntry], engine: CodeArray
 ) -> ObservedQueryable:
-    coins = KeyedRNG.from_os_entropy()
+    """Fit the learner with a queryable that records its queries until the budget is spent."""
+    rng = KeyedRNG.from_os_entropy()
     ledger = PrivacyLedger(delta=budget.delta, neighbours=budget.neighbours)
-    rows = ObservedQueryable(world, ledger, entries, coins.spawn("noise"))
+    queryable = ObservedQueryable(engine, ledger, entries, rng.spawn("noise"))
     with suppress(BudgetSpentError):
-        learner.fit(rows, domain, budget, coins.spawn("learner"))
-    return rows
+        learner.fit(queryable, domain, budget, rng.spawn("learner"))
+    return queryable
 
 
-def _score(rows: ObservedQueryable, worlds: Sequence[CodeArray]) -> tuple[float, float]:
-    """Log-likelihood ratio of the answers, present over absent, and the mu of what was asked."""
+def _score(queryable: ObservedQueryable, engines: Sequence[CodeArray]) -> tuple[float, float]:
+    """Return the log-likelihood ratio of the answers, present over absent, and the mu of the queries."""
     total, squares = 0.0, 0.0
-    for one in rows.heard:
-        absent, present = (np.asarray(one.question.exact(w), dtype=np.float64).ravel() for w in worlds)
-        seen, moved, scale = one.values.ravel(), (present - absent) != 0, one.scale
-        if not moved.any():
+    for query in queryable.recorded:
+        absent, present = (np.asarray(query.question.exact(w), dtype=np.float64).ravel() for w in engines)
+        values, differs, scale = query.values.ravel(), (present - absent) != 0, query.scale
+        if not differs.any():
             continue
-        off, on = np.abs(seen - absent)[moved], np.abs(seen - present)[moved]
+        absent_error, present_error = np.abs(values - absent)[differs], np.abs(values - present)[differs]
         if scale == 0:
-            return (math.inf if not on.any() else -math.inf), math.inf
-        if one.law == "discrete laplace":
-            total += float((off - on).sum()) / scale
+            return (math.inf if not present_error.any() else -math.inf), math.inf
+        if query.law == "discrete laplace":
+            total += float((absent_error - present_error).sum()) / scale
         else:
-            total += float((off**2 - on**2).sum()) / (2 * scale**2)
-            squares += float(((present - absent)[moved] ** 2).sum()) / scale**2
+            total += float((absent_error**2 - present_error**2).sum()) / (2 * scale**2)
+            squares += float(((present - absent)[differs] ** 2).sum()) / scale**2
     return total, math.sqrt(squares)
 
 
 def _claimed_mu(entries: Sequence[LedgerEntry]) -> float:
-    known = [loss for entry in entries for loss in entry.losses]
-    if not all(isinstance(loss, GaussianLoss) for loss in known):
+    losses = [loss for entry in entries for loss in entry.losses]
+    if not all(isinstance(loss, GaussianLoss) for loss in losses):
         return math.inf
-    return math.sqrt(sum(x.sensitivity_over_sigma**2 * x.count for x in known if isinstance(x, GaussianLoss)))
+    return math.sqrt(
+        sum(loss.sensitivity_over_sigma**2 * loss.count for loss in losses if isinstance(loss, GaussianLoss))
+    )
 
 
 def _claimed_epsilon(entries: Sequence[LedgerEntry], budget: ModelBudget) -> float:

@@ -1,1 +1,1 @@
-"""What small mechanisms disclose, exactly: no attacker, all tables of a universe."""
+"""Exact disclosure of small mechanisms, over all tables of a universe."""

@@ -1,6 +1,6 @@
-"""Transition matrices of synthesizers of counts, from their formulas: the two of [AV], and ours.
+"""Transition matrices of count synthesizers by formula: the two of [AV], and this package's noise.
 
-The tables have n rows, which is known, so that the last count follows from the others.
+The tables have n rows, which is public, so the last count follows from the others.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts, check_cells, tables_of_counts
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import (
+    Counts,
+    FloatArray,
+    TransitionMatrix,
+    check_cells,
+    tables_of_counts,
+)
 from sdv_plausible.privacy import parameter_checks as check
 
 IntArray = npt.NDArray[np.int64]
@@ -27,19 +32,30 @@ def multinomial_dirichlet(
     predictive: Literal["plug_in", "posterior"] = "posterior",
     m: int | None = None,
 ) -> TransitionMatrix:
-    """Multinomial-Dirichlet synthesizer ([AV], Eq. 1), exactly.
+    """Return the exact matrix of the multinomial-Dirichlet synthesizer ([AV], Eq. 1).
 
     Parameters
     ----------
     n : int
         Rows of the confidential table.
     alpha : sequence of float
-        Prior sample size of every category, >= 0; a zero suppresses outputs, which costs an infinite epsilon.
+        Prior sample size of every category, >= 0. A zero makes outputs impossible, so that epsilon is
+        infinite.
     predictive : {"posterior", "plug_in"}
-        "posterior": probabilities are drawn from their posterior first, as Eq. 1 says (beta-binomial for two
-        categories). "plug_in": they are the posterior's mean, which is what figures 1 and 2 of [AV] show.
+        "posterior": probabilities are drawn from their posterior first, as in Eq. 1 (beta-binomial for two
+        categories). "plug_in": they are the posterior mean, as in figures 1 and 2 of [AV].
     m : int, optional
-        Rows of the synthetic table; as many as the confidential one by default.
+        Rows of the synthetic table; by default n.
+
+    Returns
+    -------
+    TransitionMatrix
+        The exact matrix.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
     weights = np.asarray(alpha, dtype=np.float64)
     if weights.ndim != 1 or len(weights) < 2 or not np.isfinite(weights).all() or (weights < 0).any():
@@ -47,31 +63,41 @@ def multinomial_dirichlet(
     check.one_of("predictive", predictive, ("plug_in", "posterior"))
     _check_size(check.whole("n", n, 1), len(weights), _rows(m, n))
     tables = list(tables_of_counts(n, len(weights)))
-    after = np.array(tables) + weights
+    posterior_sizes = np.array(tables) + weights
     if predictive == "plug_in":
-        return independent_rows(tables, after / after.sum(axis=1, keepdims=True), m)
+        return independent_rows(tables, posterior_sizes / posterior_sizes.sum(axis=1, keepdims=True), m)
     outcomes = list(tables_of_counts(_rows(m, n), len(weights)))
     counts = np.array(outcomes)
-    total = after.sum(axis=1)
+    total = posterior_sizes.sum(axis=1)
     logs = _log_orders(counts) + (gammaln(total) - gammaln(total + counts[0].sum()))[:, None]
     for j in range(len(weights)):
-        logs = logs + _log_rising(after[:, j, None], counts[None, :, j])
+        logs = logs + _log_rising(posterior_sizes[:, j, None], counts[None, :, j])
     return TransitionMatrix(tables=tuple(tables), outcomes=tuple(outcomes), log_probabilities=logs)
 
 
 def independent_rows(
     tables: Sequence[Counts], probabilities: npt.ArrayLike, m: int | None = None
 ) -> TransitionMatrix:
-    """Synthesizer that draws m rows independently, such as the released rows of Mechanism 1.
+    """Return the matrix of a synthesizer that draws rows independently, such as Mechanism 1.
 
     Parameters
     ----------
     tables : sequence of tuple of int
-        Confidential tables, all of the same number of rows.
+        Confidential tables, all with the same number of rows.
     probabilities : array of float, shape (tables, categories)
-        For every table, the probability of every category of a synthetic row.
+        Category probabilities of a synthetic row, for every table.
     m : int, optional
-        Rows of the synthetic table; as many as the confidential one by default.
+        Rows of the synthetic table; by default as many as the confidential one.
+
+    Returns
+    -------
+    TransitionMatrix
+        The exact matrix.
+
+    Raises
+    ------
+    ValueError
+        If `probabilities` has the wrong shape or negative values.
     """
     p = np.asarray(probabilities, dtype=np.float64)
     if p.ndim != 2 or len(p) != len(tables) or (p < 0).any():
@@ -89,17 +115,24 @@ def independent_rows(
 
 
 def laplace(n: int, epsilon: float, categories: int = 2) -> TransitionMatrix:
-    """Laplace synthesizer ([AV], Eq. 2, figure 3): noise on all counts but the last, rounded, within 0..n.
+    """Return the matrix of the Laplace synthesizer ([AV], Eq. 2, figure 3).
+
+    Noise is added to all counts but the last, rounded, and clipped to 0..n.
 
     Parameters
     ----------
     n : int
-        Rows of the table, known.
+        Rows of the table, public.
     epsilon : float
-        Loss that the noise is made for. Its scale is 1 / epsilon for two categories, where n leaves one
-        count to protect, and 2 / epsilon for more, where a changed row moves two.
+        Privacy loss that the noise is calibrated for, > 0. The scale is 1 / epsilon for two categories, where
+        there is a single count to protect, and 2 / epsilon for more, where a changed row changes two counts.
     categories : int
         Number of categories, >= 2. With three or more the last count, n less the others, may be negative.
+
+    Returns
+    -------
+    TransitionMatrix
+        The exact matrix.
     """
     check.positive("epsilon", epsilon, "try 2.0")
     _check_categories(categories)
@@ -107,10 +140,10 @@ def laplace(n: int, epsilon: float, categories: int = 2) -> TransitionMatrix:
     half = rate / 2
     log_sinh = half + math.log(-math.expm1(-2 * half)) - math.log(2)
 
-    def mass(z: IntArray) -> FloatArray:  # of noise that rounds to z
+    def mass(z: IntArray) -> FloatArray:  # log probability that the noise rounds to z
         return np.where(z == 0, math.log(-math.expm1(-half)), -rate * np.abs(z) + log_sinh)
 
-    def tail(z: IntArray) -> FloatArray:  # of noise that rounds to z or more
+    def tail(z: IntArray) -> FloatArray:  # log probability that it rounds to z or more
         far = math.log(0.5) - rate * np.maximum(z, 1) + half
         return np.where(z >= 1, far, np.log1p(-0.5 * np.exp(rate * np.minimum(z, 0) - half)))
 
@@ -118,17 +151,24 @@ def laplace(n: int, epsilon: float, categories: int = 2) -> TransitionMatrix:
 
 
 def discrete_gaussian(n: int, sigma: float, categories: int = 2) -> TransitionMatrix:
-    """Counts with this package's noise: discrete Gaussian on all counts but the last, within 0..n.
+    """Return the matrix of counts with discrete Gaussian noise, as in this package.
+
+    Noise is added to all counts but the last, and clipped to 0..n.
 
     Parameters
     ----------
     n : int
-        Rows of the table, known.
+        Rows of the table, public.
     sigma : float
-        Parameter of the noise, ``Pr[z] ~ exp(-z^2 / (2 sigma^2))``. A changed row moves one count by 1
-        (two categories) or two, so this costs ``GaussianLoss`` with 1 / sigma or sqrt(2) / sigma.
+        Parameter of the noise, > 0: ``Pr[z] ~ exp(-z^2 / (2 sigma^2))``. A changed row changes one count by 1
+        (two categories) or two counts, which costs ``GaussianLoss`` with 1 / sigma or sqrt(2) / sigma.
     categories : int
         Number of categories, >= 2. With three or more the last count, n less the others, may be negative.
+
+    Returns
+    -------
+    TransitionMatrix
+        The exact matrix.
     """
     check.positive("sigma", sigma, "try 1.0")
     check.whole("n", n, 1)
@@ -144,7 +184,7 @@ def discrete_gaussian(n: int, sigma: float, categories: int = 2) -> TransitionMa
 def _noisy_counts(
     n: int, categories: int, mass: Callable[[IntArray], FloatArray], tail: Callable[[IntArray], FloatArray]
 ) -> TransitionMatrix:
-    """Independent symmetric integer noise on every count but the last; what leaves 0..n becomes its end."""
+    """Add independent symmetric integer noise to every count but the last, clipped to 0..n."""
     check_cells(math.comb(n + categories - 1, categories - 1), (n + 1) ** (categories - 1))
     tables = list(tables_of_counts(n, categories))
     z = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
@@ -161,16 +201,18 @@ def _noisy_counts(
 
 
 def _log_orders(counts: IntArray) -> FloatArray:
-    """Log number of orders in which rows with these counts may come."""
-    found: FloatArray = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
-    return found
+    """Return the log number of orderings of rows with these counts."""
+    orders: FloatArray = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+    return orders
 
 
 def _log_rising(a: FloatArray, m: IntArray) -> FloatArray:
-    """``ln(a (a + 1) ... (a + m - 1))``, with a >= 0."""
+    """Return ``ln(a (a + 1) ... (a + m - 1))``, with a >= 0."""
     safe = np.where(a > 0, a, 1.0)
-    found: FloatArray = np.where(a > 0, gammaln(safe + m) - gammaln(safe), np.where(m == 0, 0.0, -np.inf))
-    return found
+    log_product: FloatArray = np.where(
+        a > 0, gammaln(safe + m) - gammaln(safe), np.where(m == 0, 0.0, -np.inf)
+    )
+    return log_product
 
 
 def _rows(m: int | None, n: int) -> int:

@@ -1,8 +1,8 @@
 """Exact output distributions of Mechanism 1 and of the release-level test on small universes, in fractions.
 
-Everything here follows the definitions (Bindschaedler, Shokri, Gunter, PVLDB 2017, section 2) and imports
-nothing of the accountant, so that the accountant can be held against it. Noise weights are exact: ``a =
-exp(-epsilon0)`` is given as a fraction.
+The code follows the definitions (Bindschaedler, Shokri, Gunter, PVLDB 2017, section 2) and imports nothing of
+the accountant, so that it can verify the accountant. Noise weights ``a = exp(-epsilon0)`` are exact
+fractions.
 """
 
 from __future__ import annotations
@@ -19,40 +19,56 @@ Weights = Sequence[Sequence[Fraction]]
 
 
 def discrete_laplace_tail(s: int, a: Fraction) -> Fraction:
-    """``Pr[Z >= s]`` for ``Pr[Z = z] = (1 - a)/(1 + a) a^|z|`` on the integers, 0 < a < 1."""
+    """Return ``Pr[Z >= s]`` for ``Pr[Z = z] = (1 - a)/(1 + a) a^|z|`` on the integers, 0 < a < 1."""
     return a**s / (1 + a) if s > 0 else 1 - a ** (1 - s) / (1 + a)
 
 
 def discrete_laplace_mass(z: int, a: Fraction) -> Fraction:
-    """``Pr[Z = z]``."""
+    """Return ``Pr[Z = z]`` of discrete Laplace noise."""
     return (1 - a) / (1 + a) * a ** abs(z)
 
 
 def randomized_pass(k: int, a: Fraction) -> PassProbability:
-    """Privacy Test 2: chance that c plausible seeds pass, c + Z >= k."""
+    """Privacy Test 2: pass probability with c plausible seeds, Pr[c + Z >= k].
+
+    Parameters
+    ----------
+    k : int
+        Threshold of the test.
+    a : Fraction
+        Weight ``exp(-epsilon0)`` of the noise, in (0, 1).
+    """
     return lambda c: discrete_laplace_tail(k - c, a)
 
 
 def deterministic_pass(k: int) -> PassProbability:
-    """Privacy Test 1: c plausible seeds pass if c >= k."""
+    """Privacy Test 1: pass if there are at least k plausible seeds.
+
+    Parameters
+    ----------
+    k : int
+        Threshold of the test.
+    """
     return lambda c: Fraction(int(c >= k))
 
 
 def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights, gamma: Fraction) -> int:
-    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``."""
-    # At gamma 1 these are the records of the same likelihood.
-    own = _partition(likelihood[seed][y], gamma)
-    same = {d for d in set(table) if likelihood[d][y] and _partition(likelihood[d][y], gamma) == own}
-    return sum(1 for d in table if d in same)
+    """Count k', the records in the partition ``gamma^-(i+1) < p <= gamma^-i`` of the seed."""
+    # With gamma 1, these are the records with the same likelihood.
+    seed_partition = _partition(likelihood[seed][y], gamma)
+    in_partition = {
+        d for d in set(table) if likelihood[d][y] and _partition(likelihood[d][y], gamma) == seed_partition
+    }
+    return sum(1 for d in table if d in in_partition)
 
 
 def attempt(
     table: Sequence[int], likelihood: Weights, test: PassProbability, gamma: Fraction
 ) -> list[Fraction]:
-    """One attempt of Mechanism 1: probability that candidate y is made and passes, for every y."""
-    # ``table`` has the kind of every seed record; ``likelihood[d][y] = Pr[y = M(d)]``, where a mixture over a
-    # known omega lists (omega, y) as candidates. At gamma 1 only equal likelihoods are of one partition. What
-    # is missing from 1 is the probability of a rejection.
+    """Return, for every candidate y, the probability that one attempt of Mechanism 1 releases y."""
+    # ``table`` has the record index of every seed. ``likelihood[d][y] = Pr[y = M(d)]``; a mixture over a
+    # visible omega lists (omega, y) as candidates. With gamma 1, a partition has equal likelihoods. The
+    # missing mass is the probability of a rejection.
     released = [Fraction(0)] * len(likelihood[0])
     for seed, copies in Counter(table).items():
         for y, p in enumerate(likelihood[seed]):
@@ -63,7 +79,7 @@ def attempt(
 
 
 def rows_given_release(one_attempt: Sequence[Fraction], num_rows: int) -> dict[Hashable, Fraction]:
-    """Distribution of N rows, proposals being made until N are accepted: independent, given release."""
+    """Distribution of N released rows, proposing until N are accepted: independent given release."""
     rate = sum(one_attempt)
     row = {y: p / rate for y, p in enumerate(one_attempt) if p}
     return {
@@ -73,28 +89,30 @@ def rows_given_release(one_attempt: Sequence[Fraction], num_rows: int) -> dict[H
 
 
 def with_rejection(one_attempt: Sequence[Fraction]) -> dict[Hashable, Fraction]:
-    """Distribution of one attempt whose rejection can be seen: the mistake that Theorem 1 does not cover."""
+    """Distribution of one attempt with a visible rejection, which Theorem 1 does not cover."""
     return {**dict(enumerate(one_attempt)), "rejected": Fraction(1) - sum(one_attempt)}
 
 
 def released_groups(
     sizes: Mapping[Hashable, int], k: int, margin: int, a: Fraction, top: int
 ) -> dict[Hashable, Fraction]:
-    """What the release-level test shows: for every outcome, the released groups with their noisy sizes."""
-    # Groups of at least k enter, and are released from a noisy size of k + margin on; sizes (0 for an absent
-    # group) get noise of weight ``a = exp(-epsilon0)``. Noisy sizes from ``top`` on are one outcome, which is
-    # exact for every two tables whose groups are all below it.
+    """Distribution of the release-level test's output: the released groups with their noisy sizes."""
+    # Groups of at least k enter and are released if their noisy size is at least k + margin. Sizes (0 for an
+    # absent group) get noise of weight ``a = exp(-epsilon0)``. Noisy sizes of ``top`` or more are one
+    # outcome, which is exact for any two tables whose groups are all smaller.
     per_group = [[(g, s, p) for s, p in _noisy_size(n, k, margin, a, top)] for g, n in sorted(sizes.items())]
-    law: dict[Hashable, Fraction] = {}
+    distribution: dict[Hashable, Fraction] = {}
     for parts in itertools.product(*per_group):
-        shown = tuple((key, size) for key, size, _ in parts if size is not None)
-        law[shown] = law.get(shown, Fraction(0)) + math.prod((p for _, _, p in parts), start=Fraction(1))
-    return law
+        released = tuple((key, size) for key, size, _ in parts if size is not None)
+        distribution[released] = distribution.get(released, Fraction(0)) + math.prod(
+            (p for _, _, p in parts), start=Fraction(1)
+        )
+    return distribution
 
 
 @lru_cache(maxsize=4096)
 def _partition(p: Fraction, gamma: Fraction) -> Fraction | int:
-    if gamma == 1:  # partitions of equal likelihoods
+    if gamma == 1:  # partitions are equal likelihoods
         return p
     i = 0
     while p <= gamma ** -(i + 1):
@@ -103,10 +121,16 @@ def _partition(p: Fraction, gamma: Fraction) -> Fraction | int:
 
 
 def _noisy_size(n: int, k: int, margin: int, a: Fraction, top: int) -> list[tuple[int | None, Fraction]]:
-    """Released noisy sizes of one group with their probabilities; None is "not released"."""
+    """Return the released noisy sizes of one group with their probabilities; None: not released."""
     if n < k:
         return [(None, Fraction(1))]
     low = k + margin
-    shown: list[tuple[int | None, Fraction]] = [(s, discrete_laplace_mass(s - n, a)) for s in range(low, top)]
+    released: list[tuple[int | None, Fraction]] = [
+        (s, discrete_laplace_mass(s - n, a)) for s in range(low, top)
+    ]
     last = max(low, top)
-    return [(None, 1 - discrete_laplace_tail(low - n, a)), *shown, (last, discrete_laplace_tail(last - n, a))]
+    return [
+        (None, 1 - discrete_laplace_tail(low - n, a)),
+        *released,
+        (last, discrete_laplace_tail(last - n, a)),
+    ]

@@ -1,4 +1,4 @@
-"""Plotly figures of audits: transition matrices, their log ratios, and claimed against exact curves."""
+"""Plotly figures of audits: transition matrices, log ratios, and claimed and exact curves."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.extensions.audit.disclosure.claims import Comparison
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import Counts, FloatArray, TransitionMatrix
 
-MOST_PRINTED = 12  # rows and columns up to which every cell shows its number
-SIDE = 95  # pixels of a cell with a number
-CLAIMED, EXACT, ABOVE = "#0072B2", "#E69F00", "#D55E00"  # of Okabe and Ito's palette
-LEAST_SHOWN = 1e-12  # delta below which a curve is not drawn
+MOST_PRINTED = 12  # largest number of rows and columns with printed values
+SIDE = 95  # width in pixels of a cell with a number
+CLAIMED, EXACT, ABOVE = "#0072B2", "#E69F00", "#D55E00"  # Okabe and Ito's palette
+LEAST_SHOWN = 1e-12  # smallest plotted delta
 PAPER = "#FFFFFF"
 
 
 def plot_transitions(matrix: TransitionMatrix, title: str = "Pr[m | n]") -> Any:
-    """Return a heat map of the matrix, as figures 1 and 3 of [AV] print it.
+    """Return a heat map of the matrix, as in figures 1 and 3 of [AV].
 
     Parameters
     ----------
     matrix : TransitionMatrix
-        One row of the picture for each confidential table, one column for each output.
+        One row for each confidential table, one column for each output.
     title : str
-        Of the figure.
+        Title of the figure.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The heat map.
     """
     rows = [_name(n) for n in matrix.tables]
     figure = _heat_map(title, matrix.probabilities, rows, matrix.outcomes, "probability")
@@ -37,16 +41,21 @@ def plot_transitions(matrix: TransitionMatrix, title: str = "Pr[m | n]") -> Any:
 def plot_log_ratios(
     matrix: TransitionMatrix, epsilon: float | None = None, title: str = "Log ratios of neighbouring tables"
 ) -> Any:
-    """Return a heat map of the log ratios of neighbours, as figures 2 and 4 of [AV] print them.
+    """Return a heat map of the log ratios of neighbours, as in figures 2 and 4 of [AV].
 
     Parameters
     ----------
     matrix : TransitionMatrix
-        One row of the picture for each pair of neighbours, one column for each output.
+        One row for each pair of neighbours, one column for each output.
     epsilon : float, optional
         Cells above it get a frame.
     title : str
-        Of the figure.
+        Title of the figure.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The heat map.
     """
     sizes = np.abs(matrix.log_ratios)
     rows = [f"{_name(matrix.tables[i])} | {_name(matrix.tables[j])}" for i, j in matrix.pairs]
@@ -60,22 +69,29 @@ def plot_log_ratios(
 
 
 def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy") -> Any:
-    """Return claimed and exact delta over epsilon, with the epsilons marked where the claim is too low.
+    """Return claimed and exact delta over epsilon, with marks where the claim is too low.
 
     Parameters
     ----------
     comparison : Comparison
-        Of ``compare`` or ``compare_learner``.
+        Result of ``compare`` or ``compare_learner``.
     title : str
-        Of the figure.
+        Title of the figure.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The curves.
     """
     import plotly.graph_objects as go
 
     x, figure = comparison.epsilons, go.Figure()
     curves = (("claimed", comparison.claimed, CLAIMED, "dash"), ("exact", comparison.exact, EXACT, "solid"))
     for name, deltas, colour, dash in curves:
-        kept = np.where(deltas > LEAST_SHOWN, deltas, np.nan)
-        figure.add_trace(go.Scatter(x=x, y=kept, name=name, line={"color": colour, "dash": dash, "width": 3}))
+        plotted = np.where(deltas > LEAST_SHOWN, deltas, np.nan)
+        figure.add_trace(
+            go.Scatter(x=x, y=plotted, name=name, line={"color": colour, "dash": dash, "width": 3})
+        )
     broken = comparison.broken
     if broken.any():
         marker = {"color": ABOVE, "size": 9, "symbol": "x"}
@@ -83,9 +99,10 @@ def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy"
         figure.add_trace(go.Scatter(x=x[broken], y=y, name="claim broken", mode="markers", marker=marker))
     figure.update_layout(title=title, plot_bgcolor=PAPER, font={"size": 14}, width=760, height=460)
     figure.update_xaxes(title="epsilon", gridcolor="#DDDDDD")
-    drawn = np.concatenate([comparison.claimed, comparison.exact])
-    drawn = drawn[drawn > LEAST_SHOWN]
-    ticks = "D2" if len(drawn) and drawn.max() < 1000 * drawn.min() else None  # 1, 2, 5 of each decade
+    all_deltas = np.concatenate([comparison.claimed, comparison.exact])
+    all_deltas = all_deltas[all_deltas > LEAST_SHOWN]
+    # 1, 2, 5 of each decade.
+    ticks = "D2" if len(all_deltas) and all_deltas.max() < 1000 * all_deltas.min() else None
     figure.update_yaxes(title="delta", type="log", tickformat=".1g", dtick=ticks, gridcolor="#DDDDDD")
     return figure
 

@@ -1,38 +1,40 @@
 """The transition matrix of a synthesizer: Pr[m | n] for every confidential table n and every output m.
 
-Abowd and Vilhuber (How Protective Are Synthetic Data? PSD 2008, called [AV] in this package) read both
-traditions off this matrix: statistical disclosure limitation looks at its rows, differential privacy at its
-columns. Probabilities are kept as logarithms, so that a tiny one is never taken for a zero.
+Abowd and Vilhuber (How Protective Are Synthetic Data? PSD 2008, called [AV] in this package) derive both
+traditions from this matrix: statistical disclosure limitation from its rows, differential privacy from its
+columns. Probabilities are stored as logarithms, so that tiny ones do not become zero.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.extensions.audit.disclosure.count_tables import Counts, check_cells, neighbouring
+from sdv_plausible.extensions.audit.membership import clopper_pearson
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.neighbours import RELATIONS, Relation
 
 FloatArray = npt.NDArray[np.float64]
-ROUNDING = 1e-9  # a loss that exceeds epsilon by less is taken as equal to it
+ROUNDING = 1e-9  # tolerance when a loss is compared with epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """An output and two neighbouring tables: what tells them apart best.
+    """An output, and the two neighbouring tables that it distinguishes best.
 
     Attributes
     ----------
     loss : float
-        Natural log of the ratio of the two probabilities; infinite where one is zero.
+        Natural log of the ratio of the two probabilities; infinite if one is zero.
     outcome : object
         The output.
     likelier, rarer : tuple of int
@@ -57,16 +59,15 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Disclosure:
-    """What an attacker who knows all rows but one can infer at worst.
+    """Worst-case inference of an attacker who knows all rows but one.
 
     Attributes
     ----------
     prior, posterior : float
-        Probability that the attacker gives to one of two neighbouring tables, before and after the worst
-        output.
+        The attacker's probability of one of two neighbouring tables, before and after the worst output.
     probability : float
-        Largest probability, over neighbouring tables, that an output makes the attacker as certain as asked
-        of the table that is true.
+        Largest probability, over neighbouring tables, of an output that makes the attacker as certain of the
+        true table as requested.
     cell : Cell
         The worst output.
     """
@@ -79,18 +80,23 @@ class Disclosure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransitionMatrix:
-    """Pr[m | n] of a synthesizer, and what can be read off it.
+    """Transition matrix Pr[m | n] of a synthesizer, and its disclosure measures.
 
     Parameters
     ----------
     tables : tuple of tuple of int
-        Confidential tables, as counts of the categories: one row each.
+        Confidential tables as counts of the categories: the rows of the matrix.
     outcomes : tuple
-        Outputs: one column each. An output that is a table of counts is written as the table is.
+        Outputs: the columns of the matrix. Tables of counts are represented as in `tables`.
     log_probabilities : ndarray of float, shape (tables, outcomes)
-        Natural logs; -inf for what cannot happen.
+        Natural logs; -inf for impossible outputs.
     neighbours : {"replace_one", "add_remove"}
-        Which tables are neighbours: one row changed, as in [AV], or one row added or removed.
+        Neighbouring relation: one row changed, as in [AV], or one row added or removed.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or the probabilities of a table do not add up to 1.
     """
 
     tables: tuple[Counts, ...]
@@ -120,22 +126,27 @@ class TransitionMatrix:
         distributions: Mapping[Counts, Mapping[Any, float | Fraction]],
         neighbours: Relation = "replace_one",
     ) -> TransitionMatrix:
-        """Make a matrix of exact output distributions, such as those of Mechanism 1.
+        """Create a matrix from exact output distributions, such as those of Mechanism 1.
 
         Parameters
         ----------
         distributions : mapping
-            For every table, as counts of its categories, the probability of every output that it can give.
+            For every table, as counts of its categories, the probability of every possible output.
         neighbours : {"replace_one", "add_remove"}
-            Which tables are neighbours.
+            Neighbouring relation.
+
+        Returns
+        -------
+        TransitionMatrix
+            The matrix.
         """
-        outcomes = tuple(dict.fromkeys(y for law in distributions.values() for y in law))
+        outcomes = tuple(dict.fromkeys(y for distribution in distributions.values() for y in distribution))
         check_cells(len(distributions), len(outcomes))
-        place = {y: i for i, y in enumerate(outcomes)}
+        column = {y: i for i, y in enumerate(outcomes)}
         logs = np.full((len(distributions), len(outcomes)), -np.inf)
-        for i, law in enumerate(distributions.values()):
-            for y, p in law.items():
-                logs[i, place[y]] = log(p)
+        for i, distribution in enumerate(distributions.values()):
+            for y, p in distribution.items():
+                logs[i, column[y]] = log(p)
         return cls(
             tables=tuple(distributions), outcomes=outcomes, log_probabilities=logs, neighbours=neighbours
         )
@@ -149,16 +160,16 @@ class TransitionMatrix:
 
     @property
     def least_change(self) -> float:
-        """Least probability, over tables, that the output is another table: 1 minus the largest diagonal."""
-        place = {y: i for i, y in enumerate(self.outcomes)}
-        kept = [self.probabilities[i, place[n]] for i, n in enumerate(self.tables) if n in place]
-        return 1.0 - max(kept, default=0.0)
+        """Minimum over tables of the probability that the output differs from the table."""
+        column = {y: i for i, y in enumerate(self.outcomes)}
+        unchanged = [self.probabilities[i, column[n]] for i, n in enumerate(self.tables) if n in column]
+        return 1.0 - max(unchanged, default=0.0)
 
     # --- columns: differential privacy -------------------------------------------------------------
 
     @cached_property
     def pairs(self) -> npt.NDArray[np.int64]:
-        """Row numbers of all neighbouring tables, (pairs, 2), each pair once, in order.
+        """Row indices of all neighbouring tables, shape (pairs, 2), each pair once, in order.
 
         Raises
         ------
@@ -169,59 +180,63 @@ class TransitionMatrix:
 
     @cached_property
     def log_ratios(self) -> FloatArray:
-        """``ln(Pr[m | n1] / Pr[m | n2])``, shape (pairs, outcomes); 0 where neither can happen (Eq. 3)."""
+        """``ln(Pr[m | n1] / Pr[m | n2])``, shape (pairs, outcomes); 0 if both are zero (Eq. 3)."""
         check_cells(len(self.pairs), len(self.outcomes))
-        one, other = (self.log_probabilities[self.pairs[:, i]] for i in (0, 1))
-        never = np.isneginf(one) & np.isneginf(other)
-        found: FloatArray = np.where(never, 0.0, one) - np.where(never, 0.0, other)
-        return found
+        first, second = (self.log_probabilities[self.pairs[:, i]] for i in (0, 1))
+        both_zero = np.isneginf(first) & np.isneginf(second)
+        ratios: FloatArray = np.where(both_zero, 0.0, first) - np.where(both_zero, 0.0, second)
+        return ratios
 
     @cached_property
     def worst_cell(self) -> Cell:
-        """Output and neighbours with the largest log ratio; of infinite ones the likeliest output."""
+        """Output and neighbours with the largest log ratio; the likeliest output among infinite ones."""
         size = np.abs(self.log_ratios)
         if np.isinf(size).any():
             likelier = np.maximum(*(self.probabilities[self.pairs[:, i]] for i in (0, 1)))
-            at = np.where(np.isinf(size), likelier, -1.0).argmax()
+            position = np.where(np.isinf(size), likelier, -1.0).argmax()
         else:
-            at = size.argmax()
-        pair, outcome = np.unravel_index(at, size.shape)
-        one, other = self.pairs[pair]
+            position = size.argmax()
+        pair, outcome = np.unravel_index(position, size.shape)
+        first, second = self.pairs[pair]
         if self.log_ratios[pair, outcome] < 0:
-            one, other = other, one
+            first, second = second, first
         return Cell(
             loss=float(size[pair, outcome]),
             outcome=self.outcomes[outcome],
-            likelier=self.tables[one],
-            rarer=self.tables[other],
+            likelier=self.tables[first],
+            rarer=self.tables[second],
             probabilities=(
-                float(self.probabilities[one, outcome]),
-                float(self.probabilities[other, outcome]),
+                float(self.probabilities[first, outcome]),
+                float(self.probabilities[second, outcome]),
             ),
         )
 
     @property
     def epsilon(self) -> float:
-        """Differential privacy of the matrix (Eq. 3): the largest log ratio, which may be infinite."""
+        """Epsilon of the matrix (Eq. 3): the largest log ratio, which may be infinite."""
         return self.worst_cell.loss
 
     def delta(self, epsilon: float) -> float:
-        """Smallest delta for which the matrix is (epsilon, delta)-differentially private."""
+        """Return the smallest delta for which the matrix is (epsilon, delta)-differentially private."""
         return self.worst_pair(epsilon)[0]
 
     def worst_pair(self, epsilon: float) -> tuple[float, Counts, Counts]:
-        """That delta with the tables, likelier and rarer, that reach it."""
+        """Return that delta, and the likelier and rarer tables that attain it."""
         check.non_negative("epsilon", epsilon)
         best = (-1.0, self.tables[0], self.tables[0])
-        for one, other in ((0, 1), (1, 0)):
-            ratios = self.log_ratios if one == 0 else -self.log_ratios
-            # P - e^epsilon Q = P (1 - e^(epsilon - loss)), which neither overflows nor cancels
+        for first, second in ((0, 1), (1, 0)):
+            ratios = self.log_ratios if first == 0 else -self.log_ratios
+            # P - e^epsilon Q = P (1 - e^(epsilon - loss)): no overflow and no cancellation
             gain = -np.expm1(np.minimum(epsilon - ratios, 0.0))
-            found = (self.probabilities[self.pairs[:, one]] * gain).sum(axis=1)
-            at = int(found.argmax())
+            deltas = (self.probabilities[self.pairs[:, first]] * gain).sum(axis=1)
+            index = int(deltas.argmax())
             best = max(
                 best,
-                (float(found[at]), self.tables[self.pairs[at, one]], self.tables[self.pairs[at, other]]),
+                (
+                    float(deltas[index]),
+                    self.tables[self.pairs[index, first]],
+                    self.tables[self.pairs[index, second]],
+                ),
                 key=lambda case: case[0],
             )
         return best
@@ -229,18 +244,25 @@ class TransitionMatrix:
     def probabilistic_delta(
         self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both"
     ) -> float:
-        """Probability of an output whose log ratio exceeds epsilon: (epsilon, delta)-probabilistic privacy.
+        """Return the probability of an output whose log ratio exceeds epsilon.
+
+        This is the delta of (epsilon, delta)-probabilistic differential privacy.
 
         Parameters
         ----------
         epsilon : float
-            The log ratio that is allowed.
+            Allowed log ratio, >= 0.
         prior : array of float, optional
-            Probabilities of the tables, for the joint probability of table and output; without it, the
-            largest over tables.
+            Probabilities of the tables, for the joint probability of table and output; by default the maximum
+            over tables.
         cells : {"both", "rarer"}
-            Whether an output counts under both tables of a pair, or only under that which makes it rarer,
-            which is what the caption of figure 1 of [AV] adds up.
+            Whether an output counts under both tables of a pair, or only under the table for which it is
+            rarer, as in the caption of figure 1 of [AV].
+
+        Returns
+        -------
+        float
+            The probability, in [0, 1].
         """
         check.non_negative("epsilon", epsilon)
         check.one_of("cells", cells, ("both", "rarer"))
@@ -255,55 +277,70 @@ class TransitionMatrix:
     # --- what an attacker learns -------------------------------------------------------------------
 
     def posterior(self, prior: npt.ArrayLike) -> FloatArray:
-        """Pr[n | m] by Bayes' rule, shape (tables, outcomes); 0 for outputs that cannot happen."""
+        """Return Pr[n | m] by Bayes' rule, shape (tables, outcomes); 0 for impossible outputs."""
         with np.errstate(divide="ignore"):
             joint = np.log(self._prior(prior))[:, None] + self.log_probabilities
-        top = np.max(joint, axis=0)
-        scaled = np.exp(joint - np.where(np.isneginf(top), 0.0, top))
-        found: FloatArray = scaled / np.maximum(scaled.sum(axis=0), np.finfo(float).tiny)
-        return found
+        maximum = np.max(joint, axis=0)
+        scaled = np.exp(joint - np.where(np.isneginf(maximum), 0.0, maximum))
+        posterior: FloatArray = scaled / np.maximum(scaled.sum(axis=0), np.finfo(float).tiny)
+        return posterior
 
     def odds_ratios(self) -> FloatArray:
-        """Posterior odds over prior odds (Eq. 4), shape (pairs, outcomes): whatever the prior odds are."""
+        """Return posterior odds over prior odds (Eq. 4), shape (pairs, outcomes), for any prior odds."""
         with np.errstate(over="ignore"):
             return np.exp(self.log_ratios)
 
     def inferential_disclosure(self, prior_odds: float = 1.0, certainty: float = 0.95) -> Disclosure:
-        """What one output tells an attacker who knows the matrix and all rows but one.
+        """Return the worst inference from one output by an attacker who knows all rows but one.
 
         Parameters
         ----------
         prior_odds : float
-            The attacker's odds for the table that the output speaks for, against its neighbour, > 0.
+            The attacker's odds for the table that the output favours, against its neighbour, > 0.
         certainty : float
-            Posterior probability from which the attacker is said to know, in (0, 1).
+            Posterior probability above which the attacker counts as certain, in (0, 1).
+
+        Returns
+        -------
+        Disclosure
+            The worst case.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
         """
         odds = check.positive("prior_odds", prior_odds, "even odds are 1")
         if not 0 < certainty < 1:
             raise ValueError(f"certainty ({certainty!r}) must lie in (0, 1); try 0.95")
-        needed = math.log(certainty / (1 - certainty)) - math.log(odds) - ROUNDING
-        sure = max(
-            float(np.where(ratios >= needed, self.probabilities[self.pairs[:, i]], 0.0).sum(axis=1).max())
+        required = math.log(certainty / (1 - certainty)) - math.log(odds) - ROUNDING
+        probability = max(
+            float(np.where(ratios >= required, self.probabilities[self.pairs[:, i]], 0.0).sum(axis=1).max())
             for i, ratios in enumerate((self.log_ratios, -self.log_ratios))
         )
         return Disclosure(
             prior=odds / (1 + odds),
             posterior=1 / (1 + math.exp(-self.epsilon) / odds),
-            probability=sure,
+            probability=probability,
             cell=self.worst_cell,
         )
 
     def _prior(self, prior: npt.ArrayLike) -> FloatArray:
-        found = np.asarray(prior, dtype=np.float64)
-        if found.shape != (len(self.tables),) or (found < 0).any() or abs(found.sum() - 1) > 1e-8:
+        probabilities = np.asarray(prior, dtype=np.float64)
+        if (
+            probabilities.shape != (len(self.tables),)
+            or (probabilities < 0).any()
+            or abs(probabilities.sum() - 1) > 1e-8
+        ):
             raise ValueError(
-                f"prior (shape {found.shape}) must be {len(self.tables)} probabilities, one for each table"
+                f"prior (shape {probabilities.shape}) must be {len(self.tables)} probabilities, "
+                "one for each table"
             )
-        return found
+        return probabilities
 
 
 def log(p: float | Fraction) -> float:
-    """Natural log of a probability; of a fraction too small for a double, too."""
+    """Return the natural log of a probability, including fractions too small for a float."""
     if not p:
         return -math.inf
     if isinstance(p, Fraction):
@@ -312,5 +349,154 @@ def log(p: float | Fraction) -> float:
 
 
 def _over(losses: FloatArray, limit: float, both: bool) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (np.abs(losses) if both else losses) > limit
-    return found
+    exceeds: npt.NDArray[np.bool_] = (np.abs(losses) if both else losses) > limit
+    return exceeds
+
+
+Counts = tuple[int, ...]
+MOST_CELLS = 20_000_000  # cells of a matrix: 160 MB, and as much again for its neighbours
+
+
+def check_cells(rows: int, columns: int) -> None:
+    """Raise ValueError if a matrix of this size is too large."""
+    if rows * columns > MOST_CELLS:
+        raise ValueError(
+            f"the matrix would have {rows:,} rows and {columns:,} columns, more than {MOST_CELLS:,} cells: "
+            "lower n, or the number of categories"
+        )
+
+
+def tables_of_counts(n: int, categories: int) -> Iterator[Counts]:
+    """Yield all tables of n rows over the categories, in lexicographic order of their counts."""
+    if categories == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for rest in tables_of_counts(n - first, categories - 1):
+            yield (first, *rest)
+
+
+def neighbouring(tables: Sequence[Counts], relation: Relation) -> npt.NDArray[np.int64]:
+    """Return the positions of all neighbouring tables, (pairs, 2), each pair once, in order."""
+    position = {n: i for i, n in enumerate(tables)}
+    pairs = (
+        sorted((i, position[other]))
+        for n, i in position.items()
+        for other in _neighbours(n, relation)
+        if other in position and (relation == "add_remove" or position[other] > i)
+    )
+    pair_array = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    if not len(pair_array):
+        raise ValueError(f"tables ({len(tables)}) must hold neighbours ({relation}); add some")
+    return pair_array
+
+
+def _neighbours(n: Sequence[int], relation: Relation) -> Iterable[Counts]:
+    """Yield the tables with one row changed, or with one more row."""
+    if relation == "add_remove":
+        return (tuple(c + (i == to) for i, c in enumerate(n)) for to in range(len(n)))
+    return (
+        tuple(c + (i == to) - (i == gone) for i, c in enumerate(n))
+        for gone, to in permutations(range(len(n)), 2)
+        if n[gone]
+    )
+
+
+OTHER = "other"  # outcome for all outputs that are not listed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EstimatedMatrix:
+    """Shares of runs with confidence bounds.
+
+    Attributes
+    ----------
+    matrix : TransitionMatrix
+        Shares of the runs. A share of 0 does not prove that an outcome is impossible.
+    low, high : ndarray of float, shape (tables, outcomes)
+        Clopper-Pearson bounds; all hold together, except with probability `false_alarm`.
+    false_alarm : float
+        Error probability of the bounds.
+    """
+
+    matrix: TransitionMatrix
+    low: FloatArray
+    high: FloatArray
+    false_alarm: float
+
+    @property
+    def epsilon(self) -> float:
+        """Lower bound on the largest log ratio (Eq. 3 of [AV]), >= 0. Runs give no upper bound."""
+        pairs = self.matrix.pairs
+        with np.errstate(divide="ignore"):
+            low, high = np.log(self.low), np.log(self.high)
+        ratios_by_side = (low[pairs[:, i]] - high[pairs[:, 1 - i]] for i in (0, 1))
+        return max(0.0, *(float(ratios.max()) for ratios in ratios_by_side))
+
+    @property
+    def least_change(self) -> tuple[float, float]:
+        """Interval for the minimum probability that the output differs from the confidential table."""
+        column = {y: i for i, y in enumerate(self.matrix.outcomes)}
+        diagonal = [(i, column[n]) for i, n in enumerate(self.matrix.tables) if n in column]
+        if not diagonal:
+            return 1.0, 1.0
+        cells = tuple(np.array(diagonal).T)
+        return 1 - float(self.high[cells].max()), 1 - float(self.low[cells].max())
+
+
+def monte_carlo(
+    synthesize: Callable[[Counts], Hashable],
+    n: int,
+    categories: int,
+    runs: int,
+    *,
+    outcomes: Sequence[Hashable] | None = None,
+    false_alarm: float = 1e-3,
+) -> EstimatedMatrix:
+    """Run a synthesizer on every table of n rows, and count the outputs.
+
+    Parameters
+    ----------
+    synthesize : callable
+        Takes the counts of a confidential table, a tuple of int, and returns an output, such as the counts of
+        a synthetic table as a tuple of int. It must use fresh randomness in every run.
+    n : int
+        Rows of the confidential tables.
+    categories : int
+        Number of categories.
+    runs : int
+        Runs on every table.
+    outcomes : sequence, optional
+        Outputs that are counted separately, chosen before the runs; by default all tables of n rows. All
+        other outputs are counted as ``"other"``.
+    false_alarm : float
+        Probability that any bound is wrong, in (0, 1), shared equally by all bounds.
+
+    Returns
+    -------
+    EstimatedMatrix
+        Shares and bounds.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the matrix is too large.
+    """
+    check.whole("runs", runs, 1, "try 10000")
+    check.whole("categories", categories, 2, "with one there is nothing to protect")
+    if not 0 < false_alarm < 1:
+        raise ValueError(f"false_alarm ({false_alarm!r}) must lie in (0, 1); try 1e-3")
+    check_cells(math.comb(check.whole("n", n, 1) + categories - 1, categories - 1), 1)
+    tables = tuple(tables_of_counts(n, categories))
+    columns = (*(tables if outcomes is None else dict.fromkeys(outcomes)), OTHER)
+    check_cells(len(tables), len(columns))
+    column = {y: i for i, y in enumerate(columns)}
+    counts = np.zeros((len(tables), len(columns)), dtype=np.int64)
+    for i, table in enumerate(tables):
+        for y, count in Counter(synthesize(table) for _ in range(runs)).items():
+            counts[i, column.get(y, column[OTHER])] += count
+    low, high = clopper_pearson(counts, runs, false_alarm / (2 * counts.size))
+    with np.errstate(divide="ignore"):
+        logs = np.log(counts / runs)
+    matrix = TransitionMatrix(tables=tables, outcomes=columns, log_probabilities=logs)
+    return EstimatedMatrix(matrix=matrix, low=low, high=high, false_alarm=false_alarm)

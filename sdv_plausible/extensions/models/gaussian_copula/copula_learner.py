@@ -10,14 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.extensions.models.gaussian_copula.copula_model import CopulaModel
-from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, latent_scores, polychoric
+from sdv_plausible.extensions.models.gaussian_copula.copula_model import (
+    CopulaModel,
+    factors,
+    latent_scores,
+    polychoric,
+)
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import BudgetStages, StageSpecs
-from sdv_plausible.models.cleaning import measure_margins
+from sdv_plausible.models.count_learning import BudgetStages, StageSpecs, measure_margins
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.queryable import Queryable
@@ -31,8 +34,8 @@ class CopulaPlan(BudgetStages):
     """Budget of margins and pairs; a single column has no pairs."""
 
     stage_specs: ClassVar[StageSpecs] = {
-        "margins": ("one-way counts", WHOLE_MODEL),
-        "pairs": ("counts of pairs of buckets", WHOLE_MODEL),
+        "margins": ("one-way counts", MODEL_PARTS),
+        "pairs": ("counts of pairs of buckets", MODEL_PARTS),
     }
 
     @classmethod

@@ -18,11 +18,10 @@ from sdv_plausible.extensions.models.latent.latent_model import LatentModel
 from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrained
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.budget_stages import counts_entry, stage_entry
-from sdv_plausible.models.cleaning import measure_margins
+from sdv_plausible.models.count_learning import counts_entry, measure_margins, stage_entry
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
-from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
+from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -96,7 +95,7 @@ class Latent(Learner):
             return [budget.entry("one-way counts and gradients")]
         m = len(domain)
         each = budget.gaussian() * math.sqrt(MARGINS / m)
-        margins = counts_entry("margins", "one-way counts", WHOLE_MODEL, each, m)
+        margins = counts_entry("margins", "one-way counts", MODEL_PARTS, each, m)
         spent = (*budget.spent, *margins.losses)
         training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
         noise = (
@@ -104,7 +103,7 @@ class Latent(Learner):
             "Gaussian noise"
         )
         sums = f"{self.steps} sums of clipped gradients"
-        return [margins, stage_entry("training", sums, WHOLE_MODEL, (training,), noise)]
+        return [margins, stage_entry("training", sums, MODEL_PARTS, (training,), noise)]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> LatentModel:  # noqa: ARG002
         """Measure the margins, then train."""

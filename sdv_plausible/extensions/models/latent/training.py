@@ -2,23 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sdv_plausible.extensions.models.latent.autoencoder import (
+    LARGEST_MEAN,
+    LARGEST_VALUE,
     LARGEST_WEIGHT,
     LOWEST_LOGIT,
+    VALUE_STEP,
     WEIGHT_STEP,
     WEIGHTS,
     Autoencoder,
+    affine,
+    levels,
     on_grid,
+    rectified,
     shapes,
 )
-from sdv_plausible.extensions.models.latent.gradients import UNIT, GradientSum
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
+from sdv_plausible.queries.count_queries import ExactCounts
 from sdv_plausible.queries.queryable import Queryable
+
+CLIP = 1.0  # largest norm of a row's contribution
+DELTA_STEP = 2.0**-12  # grid of derivatives before clipping
+_CLIPPED_STEP = 2.0**-16  # grid of derivatives after clipping
+UNIT = VALUE_STEP * _CLIPPED_STEP  # unit of the answer
+LARGEST_NORM = round(CLIP / UNIT)
+_SAFE = 1 - 2.0**-20  # margin for rounding errors of norms
+_BLOCK = 2048  # rows per block
+_LARGEST_DELTA = 2.0**6
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSum:
+    """Sum of the rows' clipped gradients of the evidence lower bound, in integer steps of ``UNIT``."""
+
+    network: Autoencoder  # current weights, from earlier answers
+    buckets: Sequence[np.ndarray]  # bucket of every code of each column, from earlier answers
+    weight: float  # weight of the divergence from the prior, relative to the log likelihood
+    coins: KeyedRNG
+    proof = "docs/explanation/proofs/sampled_sum.md, Theorem 2"
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return one integer per weight."""
+        codes = rows.records()
+        shapes = {name: getattr(self.network, name).shape for name in WEIGHTS}
+        summed = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
+        for start in range(0, len(codes), _BLOCK):
+            block = codes[start : start + _BLOCK]
+            noise = np.asarray(self.coins.spawn(start).normal((len(block), self.network.num_latent)))
+            for name, part in self._sums(block, noise):
+                summed[name] += part
+        return np.concatenate([summed[name].reshape(-1) for name in WEIGHTS])
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """Return the largest norm of a unit's contribution."""
+        return float(LARGEST_NORM * neighbours.histogram_l1)
+
+    def _sums(self, codes: np.ndarray, noise: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield the sums over a block of rows, layer by layer."""
+        bucket_index = np.stack([bucket[codes[:, j]] for j, bucket in enumerate(self.buckets)], axis=1)
+        layers = clipped(backward(self.network, bucket_index, noise, self.weight), len(self.buckets))
+        bucket_index = bucket_index + self.network.offsets
+        ones = np.zeros((len(bucket_index), len(self.network.embedding)))
+        np.put_along_axis(ones, bucket_index, 1.0, 1)
+        for name, (layer_inputs, deltas) in layers.items():
+            inputs = ones if layer_inputs is None else layer_inputs
+            part = (inputs / VALUE_STEP).T @ deltas  # integers below 2**53: exact
+            yield name, part.astype(np.int64)
+
+
+Layers = dict[str, tuple[np.ndarray | None, np.ndarray]]
+"""Inputs (N, i), on the grid of values, and derivatives (N, o) of each layer; gradients are their products.
+Inputs of None are one-hot codes of every column."""
+
+
+def backward(network: Autoencoder, places: np.ndarray, noise: np.ndarray, weight: float) -> Layers:
+    """Return the derivatives of each row's evidence lower bound, rounded to grids."""
+    active = network.embed(places)
+    drift, raw = affine(active, network.means), affine(active, network.spreads)
+    means, spread = on_grid(drift, VALUE_STEP, LARGEST_MEAN), network.deviations[levels(raw)]
+    noise = on_grid(noise, DELTA_STEP, LARGEST_VALUE)
+    points = on_grid(means + spread * noise, VALUE_STEP, LARGEST_VALUE)
+    decoded = rectified(affine(points, network.hidden))
+    d_output = network.softmax(affine(decoded, network.output) + network.base)
+    observed = places + network.offsets
+    np.put_along_axis(d_output, observed, np.take_along_axis(d_output, observed, 1) - 1, 1)
+    d_output = _rounded(d_output)
+    d_hidden = _rounded((d_output @ network.output[:-1].T) * _inside(decoded))
+    point = _rounded(d_hidden @ network.hidden[:-1].T)
+    d_mean = _rounded((point + weight * means) * (np.abs(drift) < LARGEST_MEAN))
+    slope = spread * (math.log(1 / network.floor) / 2) / np.square(1 + np.abs(raw))
+    d_raw = _rounded((point * noise + weight * (spread - 1 / spread)) * slope)
+    d_embedding = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
+    return {
+        "embedding": (None, d_embedding),
+        "means": (_with_one(active), d_mean),
+        "spreads": (_with_one(active), d_raw),
+        "hidden": (_with_one(points), d_hidden),
+        "output": (_with_one(decoded), d_output),
+    }
+
+
+def clipped(layers: Layers, columns: int) -> Layers:
+    """Scale each row's derivatives to a contribution of norm at most ``CLIP``, in integer steps."""
+    squares = {
+        name: np.full(len(deltas), float(columns)) if inputs is None else (inputs**2).sum(axis=1)
+        for name, (inputs, deltas) in layers.items()
+    }
+    norms = sum(squares[name] * (deltas**2).sum(axis=1) for name, (_, deltas) in layers.items())
+    factor = _SAFE * np.minimum(1.0, CLIP / np.sqrt(np.maximum(norms, 2.0**-60)))
+    small = {
+        name: (inputs, np.trunc(deltas * factor[:, None] / _CLIPPED_STEP))
+        for name, (inputs, deltas) in layers.items()
+    }
+    whole = np.zeros(len(factor))
+    for name, (_, deltas) in small.items():  # the exact check in integers that the proof relies on
+        # Doubles are exact up to 2**53 and, unlike integers, do not wrap around.
+        whole += squares[name] / VALUE_STEP**2 * (deltas**2).sum(axis=1)
+    within = (whole <= LARGEST_NORM**2)[:, None]
+    return {name: (inputs, np.where(within, deltas, 0.0)) for name, (inputs, deltas) in small.items()}
+
+
+def _rounded(deltas: np.ndarray) -> np.ndarray:
+    return on_grid(deltas, DELTA_STEP, _LARGEST_DELTA)
+
+
+def _inside(active: np.ndarray) -> np.ndarray:
+    return (active > 0) & (active < LARGEST_VALUE)
+
+
+def _with_one(values: np.ndarray) -> np.ndarray:
+    return np.hstack([values, np.ones((len(values), 1))])
+
 
 RATE = 0.02  # learning rate of Adam
 _FIRST, _SECOND, _TINY = 0.9, 0.99, 1e-8

@@ -10,21 +10,22 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sdv_plausible.extensions.models.paper.entropies import Entropies
 from sdv_plausible.extensions.models.paper.normal import normal_rows
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan, Structure
-from sdv_plausible.extensions.models.paper.printed import (
+from sdv_plausible.extensions.models.paper.paper_plans import (
     MISSED,
     SAME_ROWS,
+    LearningPlan,
     PrintedCounts,
     PrintedEntropies,
     PrintedPlan,
     PrintedSize,
+    Structure,
     check_printed,
     cut_at_zero,
     uniform_prior,
 )
 from sdv_plausible.extensions.models.paper.structure import (
+    Entropies,
     check_structure,
     check_tables,
     correlation_feature_selection,
@@ -33,11 +34,11 @@ from sdv_plausible.extensions.models.paper.structure import (
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
-from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, dirichlet_table, measure_margins
 from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.count_learning import ParameterDraw, clean_counts, dirichlet_table, measure_margins
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared_columns
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.accounting.random_split import check_split
+from sdv_plausible.privacy.accounting.composition import check_split
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

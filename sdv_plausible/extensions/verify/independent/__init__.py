@@ -1,1 +1,1 @@
-"""Release files checked by a second reading of their published format, which shares no code with the rest."""
+"""Independent implementation of the checks of a release file; it shares no code with the package."""

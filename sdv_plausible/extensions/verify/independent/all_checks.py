@@ -1,4 +1,4 @@
-"""All that a release file can be held to by itself: a verdict for each of its claims."""
+"""All checks of a release file by itself: one finding for each claim."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from hashlib import sha256
 from typing import Any
 
 from sdv_plausible.extensions.verify.independent import content_checks, ledger_checks, related_table_checks
-from sdv_plausible.extensions.verify.independent.answer_checks import check_all_there, check_answers, groups
+from sdv_plausible.extensions.verify.independent.answer_checks import (
+    check_answers,
+    check_complete,
+    payer_groups,
+)
 from sdv_plausible.extensions.verify.independent.file_reader import (
-    breaches,
     canonical,
     check_sizes,
-    in_counts,
+    check_table_names,
+    decode_table,
     read,
     schema,
+    schema_violations,
 )
-from sdv_plausible.extensions.verify.independent.table_names import check_table_names
 from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,
     UncheckableError,
     Verdict,
-    shown,
+    quoted,
 )
 
 CANNOT_SHOW = (
@@ -33,57 +37,59 @@ CANNOT_SHOW = (
     "Whether this is the file that its maker published, only its digest tells, from somebody you trust.",
 )
 CHECKS: dict[str, Callable[[Any], str]] = {
-    "entries": ledger_checks.check_losses, "total": ledger_checks.check_total, "words": ledger_checks.check_words,
-    "settings": ledger_checks.check_settings, "domain": content_checks.check_domain, "rules": content_checks.check_rules,
-    "seeds": content_checks.check_seeds, "model": content_checks.check_model, "answers": check_all_there,
+    "entries": ledger_checks.check_losses, "total": ledger_checks.check_total,
+    "words": ledger_checks.check_words, "settings": ledger_checks.check_settings,
+    "domain": content_checks.check_domain, "rules": content_checks.check_rules,
+    "seeds": content_checks.check_seeds, "model": content_checks.check_model, "answers": check_complete,
 }  # fmt: skip
 
 
 def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
-    """Verdicts on the bytes of a file: where it is none, on its format alone."""
+    """Findings on the bytes of a file; only a finding on the format if the file is malformed."""
     try:
-        plain, form = read(data), schema()
-        if related_table_checks.is_of_families(plain):
-            tables = related_table_checks.tables_of(plain, form)
-        elif broken := next(breaches(plain, form, form), None):
-            raise ContradictionError(broken)
+        parsed, json_schema = read(data), schema()
+        if related_table_checks.is_multi_table(parsed):
+            tables = related_table_checks.read_tables(parsed, json_schema)
+        elif violation := next(schema_violations(parsed, json_schema, json_schema), None):
+            raise ContradictionError(violation)
         else:
-            check_table_names([plain["schema"]["table"]])
-            tables = {"": in_counts(plain)}
+            check_table_names([parsed["schema"]["table"]])
+            tables = {"": decode_table(parsed)}
         check_sizes([document["ledger"] for document in tables.values()])
-        whole = sha256(canonical(plain)).hexdigest()
+        digest = sha256(canonical(parsed)).hexdigest()
     except ContradictionError as error:
         return [Verdict("format", "refused", str(error))]
     except Exception as error:
         return [Verdict("format", "refused", f"it cannot be read ({type(error).__name__})")]
-    found = [Verdict("format", "ok", "it is of the published schema"), _digest(data, whole, expect_sha256)]
+    findings = [
+        Verdict("format", "ok", "it is of the published schema"),
+        _digest(data, digest, expect_sha256),
+    ]
     if "" in tables:
-        return [*found, *_of_table(tables[""], tables[""])]
-    for about, judge in related_table_checks.checks_of(plain, tables).items():
-        found.append(verdict_of(about, judge, plain))
-    for name, document, alone in related_table_checks.alone(plain, tables):
-        found += [replace(one, about=f"{shown(name)}: {one.about}") for one in _of_table(document, alone)]
-    return found
+        return [*findings, *_of_table(tables[""], tables[""])]
+    for about, check_claim in related_table_checks.joint_checks(parsed, tables).items():
+        findings.append(run_check(about, check_claim, parsed))
+    for name, document, own_document in related_table_checks.own_documents(parsed, tables):
+        findings += [
+            replace(finding, about=f"{quoted(name)}: {finding.about}")
+            for finding in _of_table(document, own_document)
+        ]
+    return findings
 
 
-def is_of_families(document: Any) -> bool:
-    """Whether a document is of related tables."""
-    return related_table_checks.is_of_families(document)
+def _of_table(document: Any, own_document: Any) -> Iterator[Verdict]:
+    """Findings on one table; ``own_document`` is the same without columns of other tables."""
+    for about, check_claim in CHECKS.items():
+        yield run_check(about, check_claim, own_document if about == "domain" else document)
+    for names in payer_groups(document):
+        check_claim = partial(check_answers, names=names)
+        yield run_check(f"answers paid by {', '.join(map(quoted, names))}", check_claim, document)
 
 
-def _of_table(document: Any, alone: Any) -> Iterator[Verdict]:
-    """Verdicts on one table; ``alone`` is its document without columns of other tables."""
-    for about, judge in CHECKS.items():
-        yield verdict_of(about, judge, alone if about == "domain" else document)
-    for names in groups(document):
-        judge = partial(check_answers, names=names)
-        yield verdict_of(f"answers paid by {', '.join(map(shown, names))}", judge, document)
-
-
-def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdict:
-    """What a check says, or why it refuses."""
+def run_check(about: str, check_claim: Callable[[Any], str], document: Any) -> Verdict:
+    """Run one check, and turn its result or its error into a finding."""
     try:
-        return Verdict(about, "ok", judge(document))
+        return Verdict(about, "ok", check_claim(document))
     except ContradictionError as error:
         return Verdict(about, "refused", str(error))
     except UncheckableError as error:
@@ -92,8 +98,9 @@ def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdic
         return Verdict(about, "refused", f"it cannot be read as the format says ({type(error).__name__})")
 
 
-def _digest(data: bytes, whole: str, expected: str | None) -> Verdict:
-    if expected is not None and expected.lower() not in (whole, sha256(data).hexdigest()):
-        return Verdict("digest", "refused", f"sha256 is {whole}, and {expected!r:.99} was expected")
-    how = "" if whole == sha256(data).hexdigest() else ", of the content: the file is in the form for people"
-    return Verdict("digest", "ok", f"sha256 is {whole}{how}")
+def _digest(data: bytes, digest: str, expected: str | None) -> Verdict:
+    if expected is not None and expected.lower() not in (digest, sha256(data).hexdigest()):
+        return Verdict("digest", "refused", f"sha256 is {digest}, and {expected!r:.99} was expected")
+    is_canonical = digest == sha256(data).hexdigest()
+    note = "" if is_canonical else ", of the content: the file is in the form for people"
+    return Verdict("digest", "ok", f"sha256 is {digest}{note}")

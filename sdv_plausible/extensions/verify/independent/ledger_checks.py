@@ -1,4 +1,4 @@
-"""A ledger's total from its entries, and whether the file's words say what the entries say."""
+"""Checks of the ledger: total, text, settings and the first row count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sdv_plausible.extensions.verify.independent.totals import (
     GroupedLosses,
     Loss,
-    program_excess,
+    accounting_slack,
     split_total,
     total,
 )
@@ -17,24 +17,24 @@ from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,
     ProtectedUnit,
     UncheckableError,
+    quoted,
     rounded_up,
-    shown,
 )
 
-AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
+TOLERANCE = 1e-4  # relative tolerance between two correct compositions of the same losses
 _ROUNDING = 1e-9
 _PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
 NONE_STATED = "none is stated"
-FIRST = "number of rows, first"
-FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # what it takes of epsilon, and at most
-FAR = 25.0  # scales of Laplace noise beyond which it is in one of 10^10 files
+FIRST_COUNT = "number of rows, first"
+FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # share of epsilon for the first row count, and its maximum
+FAR = 25.0  # Laplace scales: larger noise occurs in 1 of 10^10 files
 SAMPLED = "SampledGaussianLoss"
 NO_CLAIM = "No differential-privacy claim is made for this release: "
-IDLE = {
+UNUSED_OPTIONS = {
     "gamma": 4.0, "row_cap": 1_000_000, "seed_free_share": 0.5, "least_rows": 1000, "max_plausible": None,
     "max_check_plausible": None, "hidden_omega": False, "threshold_noise": "discrete_laplace",
 }  # fmt: skip
-"""Options of tests by rows, which files have with their usual values: rows of a file are of no such test."""
+"""Defaults of options that have no effect on a release file: they belong to row-level privacy tests."""
 COVERS = "any number of rows, the release file and the saved synthesizer"
 CONDITION = "if the column types in the metadata were known without the data"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
@@ -51,145 +51,151 @@ SEVERAL_ROWS = (
 
 
 def losses_of(entries: Sequence[Any]) -> list[Loss]:
-    """Losses of entries."""
+    """Losses of some entries."""
     return [loss for entry in entries for loss in entry["losses"]]
 
 
 def has_claim(entries: Sequence[Any]) -> bool:
-    """Whether no entry ends the claim."""
+    """Whether the entries make a privacy claim: no infinite loss."""
     return all(loss["type"] != "InfiniteLoss" for loss in losses_of(entries))
 
 
-def is_earlier(entry: Any) -> bool:
-    """Whether an entry says that it carries what an earlier fit charged for a domain, which alone it may."""
+def is_reused_domain(entry: Any) -> bool:
+    """Whether an entry carries the charge of an earlier fit for the domain."""
     return entry["mechanism"].startswith("learned earlier") and entry["parts"] == ["domain"]
 
 
-def _within(entries: Sequence[Any]) -> list[Any]:
-    """Entries that an envelope stands for: those after it that cost something, of its parts alone."""
-    at = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
-    later = [e for e in entries[at + 1 :] if e["losses"] and has_claim([e]) and e["parts"]]
-    return [entry for entry in later if {*entry["parts"]} <= {*entries[at]["parts"]}]
+def _covered_entries(entries: Sequence[Any]) -> list[Any]:
+    """Entries covered by the worst-case charge: later charges for its parts only."""
+    index = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
+    later = [e for e in entries[index + 1 :] if e["losses"] and has_claim([e]) and e["parts"]]
+    return [entry for entry in later if {*entry["parts"]} <= {*entries[index]["parts"]}]
 
 
 def check_losses(document: Any) -> str:
-    """Refuse an envelope without a vote, or one that is smaller than what it stands for."""
+    """Reject a worst-case charge without a type query, or below what it covers."""
     entries = document["ledger"]["entries"]
-    envelopes, inside = [entry for entry in entries if entry.get("envelope")], losses_of(_within(entries))
-    if envelopes and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
+    worst_cases = [entry for entry in entries if entry.get("envelope")]
+    covered = losses_of(_covered_entries(entries))
+    if worst_cases and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
         raise ContradictionError(
             "an envelope stands for what a vote on types finds, and no entry pays for the vote"
         )
-    if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
+    if len(worst_cases) > 1 or (
+        worst_cases and covered and not _stands_for(worst_cases[0]["losses"], covered)
+    ):
         raise ContradictionError(
-            f"entry {shown(envelopes[0]['name'])} stands for those after it, which cost more than it"
+            f"entry {quoted(worst_cases[0]['name'])} stands for those after it, which cost more than it"
         )
     return f"{len(entries)} entries; an envelope, where there is one, stands for what is within it"
 
 
-def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
-    most, spent = GroupedLosses.of(envelope), GroupedLosses.of(inside)
-    if not (most.others or spent.others or most.zcdp or spent.zcdp):
-        both = (_costs(spent), _costs(most))
+def _stands_for(worst_case: Sequence[Loss], covered: Sequence[Loss]) -> bool:
+    allowed, spent = GroupedLosses.of(worst_case), GroupedLosses.of(covered)
+    if not (allowed.others or spent.others or allowed.zcdp or spent.zcdp):
+        both = (_costs(spent), _costs(allowed))
         return all(cost <= limit * (1 + _ROUNDING) for cost, limit in zip(*both, strict=True))
-    pair = envelope[0]
-    is_pair = len(envelope) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
-    return is_pair and total(inside, pair["delta"]) <= pair["epsilon"] * (1 + AGREES)
+    pair = worst_case[0]
+    is_pair = len(worst_case) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
+    return is_pair and total(covered, pair["delta"]) <= pair["epsilon"] * (1 + TOLERANCE)
 
 
-def _costs(found: GroupedLosses) -> tuple[float, ...]:
-    """Of Gaussian noise and failures; several failures compose to less than their sum."""
-    return found.mu_squared, found.rho, found.delta, -found.log_kept
+def _costs(losses: GroupedLosses) -> tuple[float, ...]:
+    """Costs of Gaussian noise and of failures; failures compose to less than their sum."""
+    return losses.mu_squared, losses.rho, losses.delta, -losses.log_no_failure
 
 
 def check_total(document: Any) -> str:
-    """Refuse a total that the entries do not add up to."""
+    """Compare the stated total with the one that the entries compose to."""
     ledger, stated, delta = document["ledger"], document["ledger"]["epsilon"], document["ledger"]["delta"]
     if (stated is None) == has_claim(ledger["entries"]):
         raise ContradictionError("a total must be stated where no entry ends the claim, and nowhere else")
     if stated is None:
         return f"{NONE_STATED}, as an entry ends the claim"
-    least = _total(document, delta)
-    charged, step = program_excess(losses_of(ledger["entries"]))
-    most = _total(document, delta - charged) + step if delta > 2 * charged else math.inf
-    said = f"the entries add up to {least:.6g} at delta {rounded_up(delta)}, and the file states {stated:.6g}"
-    if stated < least * (1 - AGREES) - _ROUNDING:
-        raise ContradictionError(said)
-    if ledger["limit"] is not None and ledger["limit"] < least * (1 - AGREES) - _ROUNDING:
+    lowest = _total(document, delta)
+    slack, step = accounting_slack(losses_of(ledger["entries"]))
+    highest = _total(document, delta - slack) + step if delta > 2 * slack else math.inf
+    finding = (
+        f"the entries add up to {lowest:.6g} at delta {rounded_up(delta)}, and the file states {stated:.6g}"
+    )
+    if stated < lowest * (1 - TOLERANCE) - _ROUNDING:
+        raise ContradictionError(finding)
+    if ledger["limit"] is not None and ledger["limit"] < lowest * (1 - TOLERANCE) - _ROUNDING:
         raise ContradictionError(
-            f"{said}, above the limit of {ledger['limit']:.6g} that the fit was to keep to"
+            f"{finding}, above the limit of {ledger['limit']:.6g} that the fit was to keep to"
         )
-    if stated > most * (1 + AGREES) + _ROUNDING:
-        raise UncheckableError(f"{said}: an older version added up so, or an entry is missing")
-    return said
+    if stated > highest * (1 + TOLERANCE) + _ROUNDING:
+        raise UncheckableError(f"{finding}: an older version added up so, or an entry is missing")
+    return finding
 
 
 def _total(document: Any, delta: float) -> float:
-    """Total of the entries but those within an envelope; by a secret split of the rows where that is less."""
+    """Total of the entries, each worst-case charge once; with a secret split if that is lower."""
     ledger, settings = document["ledger"], document["settings"]
-    inside = _within(ledger["entries"])
-    entries = [entry for entry in ledger["entries"] if not any(entry is one for one in inside)]
-    found = total(losses_of(entries), delta)
+    covered = _covered_entries(ledger["entries"])
+    entries = [entry for entry in ledger["entries"] if not any(entry is other for other in covered)]
+    epsilon = total(losses_of(entries), delta)
     if (
         settings["split"] is None
-        or math.isinf(found)
+        or math.isinf(epsilon)
         or ProtectedUnit.of(ledger) != ProtectedUnit(1, False, None)
     ):
-        return found
+        return epsilon
     parts, common = [(p, list[Loss]()) for p, _ in _split(settings)], list[Loss]()
     for entry in entries:
-        at = rows_of(entry["parts"], settings)
-        (common if at is None else parts[at][1]).extend(entry["losses"])
-    return min(found, split_total(parts, common, delta))
+        part = split_part_of(entry["parts"], settings)
+        (common if part is None else parts[part][1]).extend(entry["losses"])
+    return min(epsilon, split_total(parts, common, delta))
 
 
 def _split(settings: Any) -> list[tuple[float, set[str]]]:
-    """Parts into which rows fall: with what chance, and what each alone is used for."""
+    """Parts of a secret split: their probabilities, and what each alone is used for."""
     if settings["split"] is None:
         return []
     (structure, parameters, seeds), model = settings["split"], settings.get("model")
-    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
-    if model in ("paper", "independent") or (model == "bayesian_network" and other):  # the paper's network
+    is_paper_network = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
+    if model in ("paper", "independent") or (model == "bayesian_network" and is_paper_network):
         return [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
     return [(structure + parameters, {"structure", "parameters"}), (seeds, {"seeds"})]
 
 
-def rows_of(use: str | Sequence[str], settings: Any) -> int | None:
-    """The part whose rows alone are used for something: parts of an entry, or rows of an answer."""
+def split_part_of(use: str | Sequence[str], settings: Any) -> int | None:
+    """Index of the only part of the rows used for an entry's parts or an answer's rows."""
     use = _PARTS.get(use, (use,)) if isinstance(use, str) else use
-    return next((i for i, (_, alone) in enumerate(_split(settings)) if use and {*use} <= alone), None)
+    return next((i for i, (_, only_uses) in enumerate(_split(settings)) if use and {*use} <= only_uses), None)
 
 
 def check_words(document: Any) -> str:
-    """Refuse a sentence that is not that of the entries, or that covers more."""
+    """Compare the ledger's text with the text that follows from its entries."""
     ledger, unit = document["ledger"], ProtectedUnit.of(document["ledger"])
     if ledger["covers"] != COVERS:
         raise ContradictionError(f"what the total is said to cover must be {COVERS!r}")
     values = f"a person whose rows are under several values of {unit.person}"
     if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
         raise ContradictionError("what no total covers is not said as it is")
-    if ledger["sentence"] != (wanted := _sentence(ledger, unit)):
-        made = wanted if has_claim(ledger["entries"]) else f"{NO_CLAIM}..."
-        raise ContradictionError(f"the sentence is not that of the entries: it must read {made!r}")
+    if ledger["sentence"] != (expected := _sentence(ledger, unit)):
+        shown = expected if has_claim(ledger["entries"]) else f"{NO_CLAIM}..."
+        raise ContradictionError(f"the sentence is not that of the entries: it must read {shown!r}")
     return "sentence, what it covers and what not are those of the entries"
 
 
 def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
-    """The guarantee in one sentence, as the format has it."""
-    if ends := [entry for entry in ledger["entries"] if not has_claim([entry])]:
-        reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in ends)
+    """The guarantee as the format words it."""
+    if unbounded := [entry for entry in ledger["entries"] if not has_claim([entry])]:
+        reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in unbounded)
         return f"{NO_CLAIM}{reasons}."
-    epsilon, delta, one, them, rows = ledger["epsilon"], rounded_up(ledger["delta"]), "one row", "it", ""
+    epsilon, delta = ledger["epsilon"], rounded_up(ledger["delta"])
+    unit_text, pronoun, rows = "one row", "it", ""
     if unit.person is not None:
         most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
-        one, them = "one person", "them"
+        unit_text, pronoun = "one person", "them"
         rows = f"all rows with one value of {unit.person}, of which at most {most} used"
-    relation = f"addition or removal of any {one}" + (rows and f" ({rows})")
-    compared = f"with any {one} in the data as without {them}"
+    relation = f"addition or removal of any {unit_text}" + (rows and f" ({rows})")
+    compared = f"with any {unit_text} in the data as without {pronoun}"
     if unit.is_replaced:
         known = f"{rows}; the number of people" if rows else "the number of rows"
-        relation = f"replacement of any {one} by another one ({known} is public)"
-        compared = f"with any {one} as with any other one in its place"
+        relation = f"replacement of any {unit_text} by another one ({known} is public)"
+        compared = f"with any {unit_text} as with any other one in its place"
     factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
     if any("assumes" in entry for entry in ledger["entries"]):
         relation += f", {CONDITION}"
@@ -201,11 +207,12 @@ def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
 
 
 def check_settings(document: Any) -> str:  # noqa: PLR0912
-    """Refuse settings of another guarantee than the ledger's, or without the entries that belong to them."""
+    """Compare the settings with the ledger, and check that every setting has its entries."""
     settings, ledger = document["settings"], document["ledger"]
-    told, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
-    ours = {name: settings[name] for name in ("person", "rows_per_person")}
-    is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
+    neighbours, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
+    unit = {"relation": settings["neighbours"]}
+    unit |= {name: settings[name] for name in ("person", "rows_per_person")}
+    is_same = unit == neighbours and settings["delta"] == ledger["delta"]
     if settings["privacy_test"] != "release" or not is_same:
         raise ContradictionError(
             "test, unit or delta of the settings are not those that the ledger counts with"
@@ -218,7 +225,7 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
     columns = {column["name"] for column in document["schema"]["columns"]}
     for name in (name for entry in ledger["entries"] for name in entry.get("assumes", ())):
         if name not in columns:
-            raise ContradictionError(f"the type of column {shown(name)} is assumed, which is not there")
+            raise ContradictionError(f"the type of column {quoted(name)} is assumed, which is not there")
     if settings["types"] in (None, "declared") and assumes != (settings["types"] is None):
         raise ContradictionError("the ledger's assumption on column types and the settings do not agree")
     if has_claim(ledger["entries"]):
@@ -235,61 +242,57 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
                 f"a {SAMPLED} is for single rows added or removed, and not for this unit"
             )
         modelled = {column["name"]: column["provenance"] for column in document["domain"]}
-        known = {column["name"] for column in document["schema"]["columns"]}
         for name in settings.get("voted", ()):
-            if name not in known or modelled.get(name) == "declared":
+            if name not in columns or modelled.get(name) == "declared":
                 raise ContradictionError(
-                    f"a type was voted for of {shown(name)}, which is no column, or was declared"
+                    f"a type was voted for of {quoted(name)}, which is no column, or was declared"
                 )
-        if strangers := sorted({*settings.get("voted_others", ())} - {*settings.get("voted", ())}):
+        if unknown := sorted({*settings.get("voted_others", ())} - {*settings.get("voted", ())}):
             raise ContradictionError(
-                f"cells of another kind than a vote found are told of {shown(strangers[0])}"
+                f"cells of another kind than a vote found are told of {quoted(unknown[0])}"
             )
         if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
             raise ContradictionError("types were voted for, and no entry pays for the vote")
     if settings["split"] is None and any(a["rows"] != "all" for a in document["answers"]["asked"]):
         raise ContradictionError("answers were asked of a part of the rows, and the settings have no split")
-    rows, person = settings.get("public_rows"), told["person"]
+    rows, person = settings.get("public_rows"), neighbours["person"]
     if person is not None and person not in columns - {column["name"] for column in document["domain"]}:
         raise ContradictionError(
-            f"column {shown(person)} says whose a row is, and is no column that is invented"
+            f"column {quoted(person)} says whose a row is, and is no column that is invented"
         )
     needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
-    for name, there in needed.items():
-        if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
+    for name, is_needed in needed.items():
+        if (name in entries) != bool(is_needed) and has_claim([entries.get(name, {"losses": ()})]):
             raise ContradictionError(
-                f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is"
+                f"the ledger must {'' if is_needed else 'not '}have an entry {name!r}, as the file is"
             )
     if rows is not None:
         source = settings.get("public_source")
-        named = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
-        if not entries["public table"]["mechanism"].endswith(named):
+        public_text = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
+        if not entries["public table"]["mechanism"].endswith(public_text):
             raise ContradictionError("the ledger names another published table than the settings")
     _check_count(document)
-    idle = [name for name, usual in sorted(IDLE.items()) if settings.get(name, usual) != usual]
-    without = f"; without effect: {', '.join(idle)}" if idle else ""
-    return f"unit, delta and test are those that the ledger counts with{without}"
+    unused = [name for name, usual in sorted(UNUSED_OPTIONS.items()) if settings.get(name, usual) != usual]
+    note = f"; without effect: {', '.join(unused)}" if unused else ""
+    return f"unit, delta and test are those that the ledger counts with{note}"
 
 
 def _check_count(document: Any) -> None:
-    """Refuse a count before all else that is not paid as such, or that is of another table."""
-    entries, asked, unit = (
-        document["ledger"]["entries"],
-        document["answers"]["asked"],
-        ProtectedUnit.of(document["ledger"]),
-    )
-    counts = [e for e in entries if e["name"] == "count" and e["losses"] and not is_earlier(e)]
-    firsts = [answer for answer in asked if answer["kind"] == FIRST]
+    """Check the charge, the noise and the value of a first row count."""
+    entries, answers = document["ledger"]["entries"], document["answers"]["asked"]
+    unit = ProtectedUnit.of(document["ledger"])
+    counts = [e for e in entries if e["name"] == "count" and e["losses"] and not is_reused_domain(e)]
+    firsts = [answer for answer in answers if answer["kind"] == FIRST_COUNT]
     if not counts and not firsts:
         return
-    if counts != entries[:1] or firsts != asked[:1]:
+    if counts != entries[:1] or firsts != answers[:1]:
         raise ContradictionError(
             "a count before all else needs one entry and one answer, the first of the file"
         )
     (entry,), (answer,) = counts, firsts
     epsilon = min(FIRST_SHARE * (document["settings"]["epsilon"] or 0.0), FIRST_MOST)
-    (loss, *more) = entry["losses"]
-    if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
+    (loss, *others) = entry["losses"]
+    if others or loss["type"] != "PureDP" or loss["count"] != 1 or not _is_close(loss["epsilon"], epsilon):
         raise ContradictionError(
             f"a count before all else costs epsilon {rounded_up(epsilon)} here, and is charged otherwise"
         )
@@ -297,14 +300,14 @@ def _check_count(document: Any) -> None:
         raise ContradictionError(
             "a count before all else is of all rows, has Laplace noise, and is paid by its entry"
         )
-    if not _near(answer["scale"], unit.rows / epsilon):
+    if not _is_close(answer["scale"], unit.rows / epsilon):
         raise ContradictionError("a count before all else has other noise than its entry pays for")
-    for other in (a for a in asked if a["kind"] == "number of rows" and a["rows"] == "all"):
+    for other in (a for a in answers if a["kind"] == "number of rows" and a["rows"] == "all"):
         if abs(other["values"][0] - answer["values"][0]) > FAR * (answer["scale"] + other["scale"]):
             raise ContradictionError(
                 "a count before all else is of another table: a later number of rows is far from it"
             )
 
 
-def _near(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-6 * other
+def _is_close(value: float, reference: float) -> bool:
+    return abs(value - reference) <= 1e-6 * reference

@@ -1,4 +1,4 @@
-"""A file of related tables: each held to what it says by itself, and all of them to the one family."""
+"""Checks of a file of related tables: each table by itself, and all tables together."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sdv_plausible.extensions.verify.independent.content_checks import codes_of
-from sdv_plausible.extensions.verify.independent.file_reader import breaches, in_counts
+from sdv_plausible.extensions.verify.independent.content_checks import num_codes
+from sdv_plausible.extensions.verify.independent.file_reader import (
+    check_table_names,
+    decode_table,
+    schema_violations,
+)
 from sdv_plausible.extensions.verify.independent.ledger_checks import has_claim, losses_of
-from sdv_plausible.extensions.verify.independent.table_names import check_table_names
 from sdv_plausible.extensions.verify.independent.totals import total
 from sdv_plausible.extensions.verify.independent.verdict import (
     ContradictionError,
     ProtectedUnit,
     UncheckableError,
+    quoted,
     rounded_up,
-    shown,
 )
 
 FORMAT = "sdv-plausible-families/1"
@@ -24,27 +27,27 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": 1000}
 _TEXTS = ("parent", "child", "primary_key", "foreign_key")
 
 
-def _of(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The form of an object that has these entries and no others."""
+def _object_schema(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of an object with exactly these properties."""
     return {
         "type": "object", "properties": dict(entries), "required": [*entries], "additionalProperties": False,
     }  # fmt: skip
 
 
-_ROLE = _of(
+_ROLE = _object_schema(
     {
         "column": _TEXT,
         "code": {"type": "integer", "minimum": 0},
         "often": {"enum": ["exactly one", "at most one"]},
     }
 )
-FORM = _of(
+SCHEMA = _object_schema(
     {
         "format": {"const": FORMAT},
         "neighbours": {"enum": ["add_remove", "replace_one"]},
         "links": {
             "type": "array",
-            "items": _of(
+            "items": _object_schema(
                 {**dict.fromkeys(_TEXTS, _TEXT), "most": {"type": "integer", "minimum": 1, "maximum": 1000}}
             ),
             "minItems": 1,
@@ -57,152 +60,157 @@ FORM = _of(
 Checks = Mapping[str, Callable[[Any], str]]
 
 
-def is_of_families(plain: Any) -> bool:
-    """Whether a document says that it is of related tables."""
-    return isinstance(plain, dict) and plain.get("format") == FORMAT
+def is_multi_table(document: Any) -> bool:
+    """Whether a document is of related tables, by its format."""
+    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def tables_of(plain: Any, form: Any) -> dict[str, Any]:
-    """Documents of the tables, their arrays read, the root first; ``form`` is a release's schema."""
-    if broken := next(breaches(plain, FORM, FORM), None):
-        raise ContradictionError(broken)
-    known = [plain["links"][0]["parent"]]
-    for link in plain["links"]:
-        if link["parent"] not in known or link["child"] in known:
+def read_tables(document: Any, json_schema: Any) -> dict[str, Any]:
+    """Documents of the tables with NumPy arrays, the root first; ``form`` is the release schema."""
+    if violation := next(schema_violations(document, SCHEMA, SCHEMA), None):
+        raise ContradictionError(violation)
+    names = [document["links"][0]["parent"]]
+    for link in document["links"]:
+        if link["parent"] not in names or link["child"] in names:
             raise ContradictionError("the links do not lead from one root to each table once")
-        known.append(link["child"])
-    if {*plain["tables"]} != {*known}:
+        names.append(link["child"])
+    if {*document["tables"]} != {*names}:
         raise ContradictionError("the tables are not those of the links")
-    check_table_names(known)
-    for name in known:
-        if broken := next(breaches(plain["tables"][name], form, form, f"file.tables.{name[:40]}"), None):
-            raise ContradictionError(broken)
-        if plain["tables"][name]["schema"]["table"] != name:
+    check_table_names(names)
+    for name in names:
+        if violation := next(
+            schema_violations(document["tables"][name], json_schema, json_schema, f"file.tables.{name[:40]}"),
+            None,
+        ):
+            raise ContradictionError(violation)
+        if document["tables"][name]["schema"]["table"] != name:
             raise ContradictionError(f"the document of table {name!r:.40} is of another table")
-    return {name: in_counts(plain["tables"][name]) for name in known}
+    return {name: decode_table(document["tables"][name]) for name in names}
 
 
-def checks_of(plain: Any, tables: Mapping[str, Any]) -> Checks:
-    """What there is to check of all tables together."""
-    own = dict(_own_columns(plain, tables))
+def joint_checks(document: Any, tables: Mapping[str, Any]) -> Checks:
+    """Checks of all tables together."""
+    own_columns = dict(_own_columns(document, tables))
     return {
-        "one family": lambda _: _check_units(plain, tables),
-        "counts of children": lambda _: _check_counts(plain, own),
+        "one family": lambda _: _check_units(document, tables),
+        "counts of children": lambda _: _check_counts(document, own_columns),
         "all tables' total": lambda _: _check_total(tables),
-        "columns beside": lambda _: _check_beside(plain, tables, own),
-        "roles": lambda _: _check_roles(plain, own),
+        "columns beside": lambda _: _check_conditioning_columns(document, tables, own_columns),
+        "roles": lambda _: _check_roles(document, own_columns),
     }
 
 
-def alone(plain: Any, tables: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Name, document, and the document without columns that stand beside a row, of each table."""
-    for name, columns in _own_columns(plain, tables):
+def own_documents(document: Any, tables: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Name, document, and document without columns of related tables, of each table."""
+    for name, columns in _own_columns(document, tables):
         yield name, tables[name], {**tables[name], "domain": columns}
 
 
-def _own_columns(plain: Any, tables: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Columns of each table's domain that are its own, with counts of what hangs on its rows."""
-    parents = {link["child"]: link["parent"] for link in plain["links"]}
-    for name, document in tables.items():
-        marks = (f"{parents[name]}.", "sibling.") if name in parents else ()
-        yield name, [column for column in document["domain"] if not column["name"].startswith(marks)]
+def _own_columns(document: Any, tables: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Each table's own columns, including the counts of its children."""
+    parents = {link["child"]: link["parent"] for link in document["links"]}
+    for name, table in tables.items():
+        prefixes = (f"{parents[name]}.", "sibling.") if name in parents else ()
+        yield name, [column for column in table["domain"] if not column["name"].startswith(prefixes)]
 
 
-def _check_units(plain: Any, tables: Mapping[str, Any]) -> str:
-    """Refuse noise for fewer rows than one family has in a table, or for another change."""
-    root = plain["links"][0]["parent"]
+def _check_units(document: Any, tables: Mapping[str, Any]) -> str:
+    """Check that each table's privacy unit is the rows of one family in it."""
+    root = document["links"][0]["parent"]
     rows, lines, keys = {root: 1}, {root: 1}, {root: None}
-    for link in plain["links"]:
+    for link in document["links"]:
         name, most = link["child"], link["most"]
         rows[name], keys[name] = rows[link["parent"]] * most, link["foreign_key"]
-        lines[name] = max(rows[link["parent"]] * (most - (_first(plain, name) is not None)), 1)
-    for name, document in tables.items():
-        wanted = ProtectedUnit(lines[name], plain["neighbours"] == "replace_one", keys[name])
-        if ProtectedUnit.of(document["ledger"]) != wanted:
+        lines[name] = max(rows[link["parent"]] * (most - (_first_child_role(document, name) is not None)), 1)
+    for name, table in tables.items():
+        expected = ProtectedUnit(lines[name], document["neighbours"] == "replace_one", keys[name])
+        if ProtectedUnit.of(table["ledger"]) != expected:
             raise ContradictionError(
-                f"a family has {lines[name]:,} lines of {shown(name)}, and the ledger is of another unit"
+                f"a family has {lines[name]:,} lines of {quoted(name)}, and the ledger is of another unit"
             )
-    if len({document["ledger"]["delta"] for document in tables.values()}) > 1:
+    if len({table["ledger"]["delta"] for table in tables.values()}) > 1:
         raise ContradictionError("the tables have several deltas")
-    told = ", ".join(f"{number:,} of {shown(name)}" for name, number in lines.items())
-    return f"each table's noise is for the lines that one family has there at most: {told}"
+    summary = ", ".join(f"{number:,} of {quoted(name)}" for name, number in lines.items())
+    return f"each table's noise is for the lines that one family has there at most: {summary}"
 
 
-def _check_counts(plain: Any, own: Mapping[str, Any]) -> str:
-    """Refuse a column of how many children a row has that is not 0 to the link's cap, each by itself."""
-    for name, columns in own.items():
+def _check_counts(document: Any, own_columns: Mapping[str, Any]) -> str:
+    """Check the columns of child counts: integer codes from 0 to the relationship's cap."""
+    for name, columns in own_columns.items():
         links = {
-            f"number of {link['child']}": link["most"] for link in plain["links"] if link["parent"] == name
+            f"number of {link['child']}": link["most"] for link in document["links"] if link["parent"] == name
         }
         counts = {column["name"]: column for column in columns if column["name"] in links}
         for count, most in links.items():
             column, codes = counts.get(count), [*range(most + 1)]
             if column is None or column["kind"] != "integer" or column["provenance"] != "declared":
                 raise ContradictionError(
-                    f"table {shown(name)} has no declared column {shown(count)} of whole numbers"
+                    f"table {quoted(name)} has no declared column {quoted(count)} of whole numbers"
                 )
-            if [*column["lower"]] != codes or [*column["upper"]] != codes or codes_of(column) != len(codes):
+            if [*column["lower"]] != codes or [*column["upper"]] != codes or num_codes(column) != len(codes):
                 raise ContradictionError(
-                    f"column {shown(count)} must have the codes 0 to {most}, the cap of its link"
+                    f"column {quoted(count)} must have the codes 0 to {most}, the cap of its link"
                 )
-    return f"{len(plain['links'])} columns of numbers of children, each from 0 to the cap of its link"
+    return f"{len(document['links'])} columns of numbers of children, each from 0 to the cap of its link"
 
 
-def _first(plain: Any, table: str) -> str | None:
-    """The column whose role exactly one of a parent's rows has: that row stands in its parent's line."""
-    roles = plain["roles"].get(table, ())
+def _first_child_role(document: Any, table: str) -> str | None:
+    """Column of the role "exactly one", whose row is stored with its parent's row; else None."""
+    roles = document["roles"].get(table, ())
     return next((role["column"] for role in roles if role["often"] == "exactly one"), None)
 
 
 def _check_total(tables: Mapping[str, Any]) -> str:
-    """Add up what all tables cost the same family; no file states it."""
+    """Compose the charges of all tables for one family; no file states this total."""
     entries = [entry for document in tables.values() for entry in document["ledger"]["entries"]]
     if not has_claim(entries):
         raise UncheckableError("there is none, as an entry ends the claim")
     delta = next(iter(tables.values()))["ledger"]["delta"]
-    found = total(losses_of(entries), delta)
-    if math.isinf(found):
+    combined = total(losses_of(entries), delta)
+    if math.isinf(combined):
         raise UncheckableError(f"the entries have none at delta {rounded_up(delta)}")
-    return f"the entries of all tables add up to {found:.6g} at delta {rounded_up(delta)} for one family"
+    return f"the entries of all tables add up to {combined:.6g} at delta {rounded_up(delta)} for one family"
 
 
-def _check_beside(plain: Any, tables: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """Refuse value sets beside a row that are not those of the table that they are of."""
+def _check_conditioning_columns(
+    document: Any, tables: Mapping[str, Any], own_columns: Mapping[str, Any]
+) -> str:
+    """Compare the columns of related tables with the tables that they come from."""
     number = 0
-    for link in plain["links"]:
+    for link in document["links"]:
         name, parent = link["child"], link["parent"]
-        wanted = {f"{parent}.{column['name']}": codes_of(column) for column in own[parent]}
-        for column in own[name]:  # a sibling may be missing
-            wanted[f"sibling.{column['name']}"] = codes_of({**column, "nullable": True})
-        ours = {column["name"] for column in own[name]}
-        beside = {c["name"]: codes_of(c) for c in tables[name]["domain"] if c["name"] not in ours}
-        if beside != wanted:
+        expected = {f"{parent}.{column['name']}": num_codes(column) for column in own_columns[parent]}
+        for column in own_columns[name]:  # there may be no sibling
+            expected[f"sibling.{column['name']}"] = num_codes({**column, "nullable": True})
+        own_names = {column["name"] for column in own_columns[name]}
+        actual = {c["name"]: num_codes(c) for c in tables[name]["domain"] if c["name"] not in own_names}
+        if actual != expected:
             raise ContradictionError(
-                f"what stands beside a row of {shown(name)} has other columns or codes than its table"
+                f"what stands beside a row of {quoted(name)} has other columns or codes than its table"
             )
-        number += len(beside)
-        mark, column = f"first of {name}.", _first(plain, name)
-        first = {c["name"] for c in own[parent] if c["name"].startswith(mark)}
-        if first != {f"{mark}{one}" for one in ours if column not in (None, one)}:
+        number += len(actual)
+        prefix, column = f"first of {name}.", _first_child_role(document, name)
+        first = {c["name"] for c in own_columns[parent] if c["name"].startswith(prefix)}
+        if first != {f"{prefix}{name_}" for name_ in own_names if column not in (None, name_)}:
             raise ContradictionError(
-                f"in lines of {shown(parent)} stand other columns of {shown(name)} than its roles say"
+                f"in lines of {quoted(parent)} stand other columns of {quoted(name)} than its roles say"
             )
     return f"{number} columns of parents and siblings, with the codes of their own tables"
 
 
-def _check_roles(plain: Any, own: Mapping[str, Any]) -> str:
-    """Refuse roles of columns or codes that are not there."""
-    for name, roles in plain["roles"].items():
-        codes = {column["name"]: codes_of(column) for column in own.get(name, ())}
+def _check_roles(document: Any, own_columns: Mapping[str, Any]) -> str:
+    """Reject roles of unknown columns or codes."""
+    for name, roles in document["roles"].items():
+        codes = {column["name"]: num_codes(column) for column in own_columns.get(name, ())}
         if sum(role["often"] == "exactly one" for role in roles) > 1:
             raise ContradictionError(
-                f"several roles of {shown(name)} are said to be that of exactly one child"
+                f"several roles of {quoted(name)} are said to be that of exactly one child"
             )
         if len({(role["column"], role["code"]) for role in roles}) < len(roles):
-            raise ContradictionError(f"a value of {shown(name)} has several roles")
+            raise ContradictionError(f"a value of {quoted(name)} has several roles")
         for role in roles:
             if role["code"] >= codes.get(role["column"], 0):
-                raise ContradictionError(f"a role of {shown(name)} is of no column, or of no code of it")
-    if plain["links"][0]["parent"] in plain["roles"]:
+                raise ContradictionError(f"a role of {quoted(name)} is of no column, or of no code of it")
+    if document["links"][0]["parent"] in document["roles"]:
         raise ContradictionError("the root's rows hang on none, and have no roles")
-    return f"{sum(map(len, plain['roles'].values()))} roles, of columns that are there"
+    return f"{sum(map(len, document['roles'].values()))} roles, of columns that are there"

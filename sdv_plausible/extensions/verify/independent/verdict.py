@@ -1,4 +1,4 @@
-"""What is said of one claim of a release file, and of whom it protects."""
+"""Findings of the checks, their errors, and the privacy unit."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any, Literal
 
-LONGEST = 1200  # characters of a reason
+MAX_REASON = 1200  # most characters of a reason
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line: what was checked, whether it agrees, and why; what cannot be checked is never called ok."""
+    """Finding on one claim: what was checked, its state, and why."""
 
     about: str
     state: Literal["ok", "refused", "not checkable"]
     why: str
 
     def __post_init__(self) -> None:
-        for name in ("about", "why"):  # names of a file must make no line, and no colour on a terminal
+        for name in ("about", "why"):  # names from a file must not add lines or terminal colours
             object.__setattr__(self, name, _printable(getattr(self, name)))
 
     def __str__(self) -> str:
@@ -29,33 +29,33 @@ class Verdict:
 
 
 def _printable(text: str) -> str:
-    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cut)
+    shortened = text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in shortened)
 
 
-def shown(name: str, most: int = 60) -> str:
-    """A name of a file as it stands where it is one word, and else in quotation marks and cut short."""
-    if re.fullmatch(r"\w[\w-]*", name) and len(name) <= most:
+def quoted(name: str, max_length: int = 60) -> str:
+    """A name from a file: as it is if it is one word, else quoted and cut."""
+    if re.fullmatch(r"\w[\w-]*", name) and len(name) <= max_length:
         return name
-    return repr(name if len(name) <= most else f"{name[:most]}...")
+    return repr(name if len(name) <= max_length else f"{name[:max_length]}...")
 
 
-def visible(text: str) -> str:
-    """A text with its control characters written out, as a ledger lists names."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def escape_controls(text: str) -> str:
+    """A text with its control characters escaped, as the ledger lists names."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class ContradictionError(ValueError):
-    """Something in a file is not as the rest of it says; the text is what a verdict quotes."""
+    """A claim that the rest of the file contradicts; the message is the finding's reason."""
 
 
 class UncheckableError(ValueError):
-    """Something that cannot be checked; the text says why."""
+    """A claim that cannot be checked; the message is the finding's reason."""
 
 
 @dataclass(frozen=True)
 class ProtectedUnit:
-    """Whom the total protects: all rows of one person, or one row."""
+    """The privacy unit: all rows of one person, or one row."""
 
     rows: int
     is_replaced: bool
@@ -63,21 +63,23 @@ class ProtectedUnit:
 
     @classmethod
     def of(cls, ledger: Any) -> ProtectedUnit:
-        """Of a ledger."""
-        told = ledger["neighbours"]
-        return cls(int(told["rows_per_person"]), told["relation"] == "replace_one", told["person"])
+        """The unit of a ledger."""
+        neighbours = ledger["neighbours"]
+        return cls(
+            int(neighbours["rows_per_person"]), neighbours["relation"] == "replace_one", neighbours["person"]
+        )
 
     @property
     def l1(self) -> int:
-        """Most that counts change in which every row is in one cell, added up."""
+        """L1 sensitivity of a histogram."""
         return self.rows * (2 if self.is_replaced else 1)
 
     @property
     def l2(self) -> float:
-        """The same, as a Euclidean distance."""
+        """L2 sensitivity of a histogram."""
         return self.rows * math.sqrt(2 if self.is_replaced else 1)
 
 
 def rounded_up(figure: float) -> str:
-    """A figure with three digits, never below it, written as C's format ``%g`` writes it."""
+    """A figure rounded up to three digits, in C's format ``%g``."""
     return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(f'{figure:.15g}')):.3g}"

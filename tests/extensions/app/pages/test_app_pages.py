@@ -15,10 +15,9 @@ from sentences import LEAD, NO_CLAIM, total
 from sdv_plausible.extensions.app.pages import background_fit
 from sdv_plausible.extensions.app.pages.app_pages import INSIDE
 from sdv_plausible.extensions.app.pages.app_steps import steps
-from sdv_plausible.extensions.app.pages.background_fit import FILES
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.background_fit import FILES, RunningFit
 from sdv_plausible.extensions.app.review.review import version
-from sdv_plausible.rules.multiples import Multiple
+from sdv_plausible.rules.derived_columns import Multiple
 from sdv_plausible.table.declared.domain_file import digest
 
 
@@ -63,7 +62,7 @@ def check_look(browser):
 def test_a_large_table_is_read_in_parts_without_being_asked(place, people, large, monkeypatch):
     """Unless somebody says otherwise on the page of the budget."""
     if large:
-        monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
+        monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE_FILE_BYTES", 100)
     browser = opened(place, people)
     assert ('<option value="parts" selected>' in browser.get("budget").text) is large
     refused = "the row-by-row tests need"

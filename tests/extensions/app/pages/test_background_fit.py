@@ -9,12 +9,12 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.extensions.app.pages import background_fit
 from sdv_plausible.extensions.app.pages.background_fit import FILES, run
-from sdv_plausible.extensions.app.pages.release_request import read_order
+from sdv_plausible.extensions.app.pages.release_request import read_request
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting import diagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.table.declared.domain_file import drafted
+from sdv_plausible.table.declared.domain_file import draft_domain_file
 from sdv_plausible.table.learned import type_inference
 
 SENTENCE = "links between columns are mostly noise: do not rely on them"
@@ -41,7 +41,7 @@ def ordered(tmp_path):
     table = ReviewedTable(write_people(tmp_path / "people.csv", 2000), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(columns=COLUMNS, **texts):
-        return read_order(table, drafted(table.names, columns), {"rows": "50", **texts})[0]
+        return read_request(table, draft_domain_file(table.names, columns), {"rows": "50", **texts})[0]
 
     return made
 
@@ -83,7 +83,7 @@ def charges_before_questions(ordered, tmp_path, monkeypatch):
         return lambda *a, **o: asked.append(told.of("charged")[-1][1]) or honest(*a, **o)
 
     monkeypatch.setattr(AdaptiveNetwork, "fit", noted(AdaptiveNetwork.fit))
-    monkeypatch.setattr(type_inference, "vote_types", noted(type_inference.vote_types))
+    monkeypatch.setattr(type_inference, "infer_types", noted(type_inference.infer_types))
     run(ordered(NO_TOWN), tmp_path, told)
     assert told.of("failed") == []
     assert asked[0] == ["types"]
@@ -162,7 +162,7 @@ def order_of(path, lines, columns, **texts):
     """Of another table."""
     path.write_text("\n".join([*lines, ""]))
     table = ReviewedTable(path, tuple(lines[0].split(",")), {"encoding": "utf-8"})
-    return read_order(table, drafted(table.names, columns), texts)[0]
+    return read_request(table, draft_domain_file(table.names, columns), texts)[0]
 
 
 def test_dates_that_are_split_leave_the_report_without_a_network(tmp_path):
@@ -177,15 +177,15 @@ def test_dates_that_are_split_leave_the_report_without_a_network(tmp_path):
 ALONE = f"""
 import signal, sys
 from pathlib import Path
-from sdv_plausible.extensions.app.pages import ordered_fit
+from sdv_plausible.extensions.app.pages import background_fit
 from sdv_plausible.utils.atomic_files import write_whole
 
 def half(path):
     path.write_text("a real row")
     {READY}
 
-ordered_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
-ordered_fit.run_alone(None, Path(sys.argv[1]), None)
+background_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
+background_fit.process_main(None, Path(sys.argv[1]), None)
 """
 
 

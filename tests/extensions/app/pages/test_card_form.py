@@ -7,8 +7,8 @@ import pytest
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.extensions.app.pages import background_fit
-from sdv_plausible.extensions.app.pages.card_form import MOST
-from sdv_plausible.extensions.app.pages.running_fit import RunningFit
+from sdv_plausible.extensions.app.pages.app_pages import MAX_FIELD_LENGTH
+from sdv_plausible.extensions.app.pages.background_fit import RunningFit
 from sdv_plausible.extensions.app.review.review import version
 
 
@@ -43,8 +43,8 @@ def test_what_is_typed_stands_on_the_card(browser):
     digest = re.compile(r"[0-9a-f]{64}")
     assert digest.findall(before) == digest.findall(after)
     assert 'value="Census &lt;people&gt;"' in browser.get("result").text
-    browser.post("card", **{"card-name": "y" * (MOST + 1)})
-    assert re.findall("y{100,}", browser.get("files/card").text)[0] == "y" * MOST
+    browser.post("card", **{"card-name": "y" * (MAX_FIELD_LENGTH + 1)})
+    assert re.findall("y{100,}", browser.get("files/card").text)[0] == "y" * MAX_FIELD_LENGTH
 
 
 def test_sources_that_are_typed_after_the_fit_are_not_cited(browser):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sdv_plausible
-from sdv_plausible.extensions.app.pages.fit_messages import FitMessages, by_column, in_app
+from sdv_plausible.extensions.app.pages.app_steps import FitMessages, by_column, in_app
 from sdv_plausible.fitting.row_count_check import TooFewRowsError
 
 ROOT = Path(sdv_plausible.__file__).parent

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.extensions.app.forms import place_of
+from sdv_plausible.extensions.app.forms import field_of_error
 from sdv_plausible.extensions.app.pages.release_request import (
     EXAMPLES,
     USUAL,
-    in_lines,
     parse_rules,
-    read_order,
+    read_request,
+    rules_to_json,
     with_inequality,
 )
 from sdv_plausible.extensions.app.review.review import ReviewedTable
-from sdv_plausible.table.declared.domain_file import drafted
+from sdv_plausible.table.declared.domain_file import draft_domain_file
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def read(tmp_path):
     table = ReviewedTable(write_people(tmp_path / "people.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(columns=COLUMNS, **texts):
-        return read_order(table, drafted(table.names, columns), texts)
+        return read_request(table, draft_domain_file(table.names, columns), texts)
 
     return made
 
@@ -44,7 +44,7 @@ def refused_by_plan(order, words):
     """The field beside which a plan is refused."""
     with pytest.raises(ValueError, match=words) as refused:
         order.plan()
-    return place_of(refused.value, USUAL)
+    return field_of_error(refused.value, USUAL)
 
 
 def test_a_plan(read):
@@ -114,7 +114,7 @@ def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
 
 
 def test_rules(read):
-    assert len(parse_rules(in_lines([rule.to_dict() for rule in EXAMPLES]))) == 3  # those of the page
+    assert len(parse_rules(rules_to_json([rule.to_dict() for rule in EXAMPLES]))) == 3  # those of the page
     text = with_inequality("", {"low": "age", "high": "id"})
     assert json.loads(with_inequality(text, {"low": "id", "high": "sex"}))[1]["high"] == "sex"
     for pair in ({}, {"low": "age"}, {"low": "age", "high": "age"}):

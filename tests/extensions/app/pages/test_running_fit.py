@@ -8,8 +8,7 @@ from time import monotonic, sleep
 import pytest
 from sentences import total
 
-from sdv_plausible.extensions.app.pages.background_fit import STAGES
-from sdv_plausible.extensions.app.pages.running_fit import NOTHING, RunningFit
+from sdv_plausible.extensions.app.pages.background_fit import NOTHING, STAGES, RunningFit
 
 
 class Played:
@@ -108,7 +107,7 @@ def test_failed_or_dead():
 
 def test_the_process_is_a_fresh_one():
     """A forked one would hold the server's memory: other people's tables, and tokens."""
-    from sdv_plausible.extensions.app.pages import running_fit
+    from sdv_plausible.extensions.app.pages import background_fit
 
     asked = []
 
@@ -117,7 +116,7 @@ def test_the_process_is_a_fresh_one():
         raise RuntimeError("enough")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running_fit, "get_context", context)
+        patch.setattr(background_fit, "get_context", context)
         with pytest.raises(RuntimeError):
-            running_fit.start_process(None, None)
+            background_fit.start_process(None, None)
     assert asked == ["spawn"]

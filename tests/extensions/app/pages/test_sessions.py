@@ -8,13 +8,13 @@ import pytest
 from apps import new_token
 from killing import READY, SIGNALS, ended, waiting
 
-from sdv_plausible.extensions.app.pages.sessions import MOST, private_sessions
+from sdv_plausible.extensions.app.pages.sessions import MAX_SESSIONS, private_sessions
 
 
 def test_folders_are_private_and_apart():
     with private_sessions(new_token) as sessions:
-        folders = [sessions.root, *(sessions.begin().folder for _ in range(MOST))]
-        assert len(set(folders)) == MOST + 1
+        folders = [sessions.root, *(sessions.begin().folder for _ in range(MAX_SESSIONS))]
+        assert len(set(folders)) == MAX_SESSIONS + 1
         assert sessions.begin() is None
         if os.name == "posix":
             assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}

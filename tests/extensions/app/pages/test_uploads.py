@@ -104,7 +104,7 @@ def test_what_others_say_of_an_uploaded_file_is_not_shown(place, monkeypatch):
     def foreign(*_):
         raise KeyError("SECRETCELL")
 
-    monkeypatch.setattr("sdv_plausible.extensions.app.pages.app_pages.review_of", foreign)
+    monkeypatch.setattr("sdv_plausible.extensions.app.pages.app_pages.review_upload", foreign)
     answer = place.browser().open(content=GOOD)
     assert "Nothing was opened" in answer.text
     assert "SECRETCELL" not in answer.text

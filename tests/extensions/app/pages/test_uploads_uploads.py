@@ -6,7 +6,7 @@ import pytest
 from apps import HOME, MOST_BYTES, ORIGIN
 
 from sdv_plausible.extensions.app.pages import uploads
-from sdv_plausible.extensions.app.pages.uploads import harmless
+from sdv_plausible.extensions.app.pages.uploads import safe_file_name
 
 
 def test_names():
@@ -20,7 +20,7 @@ def test_names():
         "a\x1b[31m\n.csv": "a__31m_.csv",
         "x" * 300 + ".parquet": "x" * 80 + ".parquet",
     }.items():
-        assert harmless(sent_) == kept
+        assert safe_file_name(sent_) == kept
 
 
 def sent(place, texts=(), files=(), **headers):
@@ -46,7 +46,9 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("what", TOO_MUCH)
 def test_more_than_is_taken_is_refused_and_leaves_nothing(place, monkeypatch, what):
-    monkeypatch.setattr(uploads, "MOST_TEXT", 5000)  # of a megabyte, so that the whole is not too large first
+    monkeypatch.setattr(
+        uploads, "MAX_FIELD_BYTES", 5000
+    )  # of a megabyte, so that the whole is not too large first
     texts, files, code, words = TOO_MUCH[what]
     is_refused(*sent(place, texts, files), code, words)
 
@@ -67,7 +69,7 @@ def test_a_length_that_lies_or_is_missing_helps_nobody(place, length):
 
 
 def test_what_is_within_the_limits_is_taken(place, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_TEXT", 5000)
+    monkeypatch.setattr(uploads, "MAX_FIELD_BYTES", 5000)
     browser, answer = sent(place, [("na_values", "x" * 4999)], [("table", ("people.csv", b"age\n1\n"))])
     assert answer.url.path == HOME + "columns/"
     kept = next(path for path in browser.session.folder.rglob("people.csv"))

@@ -14,9 +14,9 @@ from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.app.review import review as module
 from sdv_plausible.extensions.app.review.review import Review, ReviewedTable, version
 from sdv_plausible.extensions.app.review.review_command import plan_of
-from sdv_plausible.table.declared.access_log import record_look
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
-from sdv_plausible.table.files.table_file import columns_of, read_file, unreadable
+from sdv_plausible.table.declared.access_log import record_access
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file, read_domain_file
+from sdv_plausible.table.files.table_file import count_unreadable_cells, file_columns, read_file
 from sdv_plausible.table.files.text_files import Files
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
@@ -29,7 +29,9 @@ def table(tmp_path):
 
 @pytest.fixture
 def review(table, tmp_path):
-    return Review(drafted(table.names, COLUMNS), table, tmp_path / "domain.json", plan_of, is_saved=False)
+    return Review(
+        draft_domain_file(table.names, COLUMNS), table, tmp_path / "domain.json", plan_of, is_saved=False
+    )
 
 
 def saved(review):
@@ -60,7 +62,7 @@ def test_a_look_at_a_file_that_a_draft_replaces_is_kept(review):
     """``declare --web --overwrite``: somebody compares the file while the page is open."""
     DomainFile(columns=COLUMNS).save(review.output)
     seen = version(review.file)
-    record_look(review.output, ["age", "gone"], ["0" * 64])
+    record_access(review.output, ["age", "gone"], ["0" * 64])
     review.save({**COLUMNS, "age": {"sdtype": "numerical", "range_min": 18, "range_max": 77}}, seen)
     assert read_domain_file(review.output).edited == ("age",)
     assert set(read_domain_file(review.output).looked) == {"age"}
@@ -109,7 +111,7 @@ def test_a_look_that_cannot_be_written_down_shows_nothing(review, monkeypatch):
 
 
 def test_a_planted_comparison_that_forgets_the_look_is_caught(review, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "note_look", lambda *_: [])
+    monkeypatch.setattr(module, "log_access", lambda *_: [])
     with pytest.raises(AssertionError):
         test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys)
 
@@ -173,12 +175,14 @@ def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):
     pytest.importorskip("pyarrow")
     path, document = tmp_path / "t.parquet", {"sex": {"sdtype": "categorical"}}
     pd.DataFrame({"sex": ["f", "NA", "m"]}).to_parquet(path)
-    assert unreadable(ReviewedTable(path, ("sex",), {}).files, {}) == {}  # its cells have types of their own
+    assert (
+        count_unreadable_cells(ReviewedTable(path, ("sex",), {}).files, {}) == {}
+    )  # its cells have types of their own
     typed = {"types": document}
     reading = (
-        columns_of,
+        file_columns,
         partial(read_file, **typed),
-        partial(unreadable, **typed),
+        partial(count_unreadable_cells, **typed),
         partial(fit_source, domain=document),
     )
     for (name, mark), read in product(

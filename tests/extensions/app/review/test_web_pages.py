@@ -14,7 +14,7 @@ from sdv_plausible.extensions.app.review.review import Review, ReviewedTable
 from sdv_plausible.extensions.app.review.review_command import plan_of
 from sdv_plausible.extensions.app.review.review_pages import ReviewPages
 from sdv_plausible.extensions.app.serving.access_guard import COOKIE, AccessGuard, AccessKeys
-from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
+from sdv_plausible.table.declared.domain_file import DomainFile, draft_domain_file, read_domain_file
 from sdv_plausible.utils.html_templates import environment
 
 KEYS = AccessKeys("k")
@@ -52,7 +52,7 @@ class Visitor:
 def visit(tmp_path):
     def visited(columns=COLUMNS, *, is_saved=False, names=NAMES):
         table = ReviewedTable(write_people(tmp_path / "people.csv"), names, {"encoding": "utf-8"})
-        draft = drafted(names, columns)
+        draft = draft_domain_file(names, columns)
         return Visitor(Review(draft, table, tmp_path / "domain.json", plan_of, is_saved=is_saved))
 
     return visited
@@ -135,7 +135,7 @@ def test_a_look_is_written_down_before_it_is_shown(visit, tmp_path, monkeypatch)
 
 
 def test_a_planted_look_that_is_not_written_down_is_caught(visit, tmp_path, monkeypatch):
-    monkeypatch.setattr(review_module, "note_look", lambda *_: [])
+    monkeypatch.setattr(review_module, "log_access", lambda *_: [])
     with pytest.raises(AssertionError):
         look_before_show(visit, tmp_path, monkeypatch)
 
@@ -143,7 +143,7 @@ def test_a_planted_look_that_is_not_written_down_is_caught(visit, tmp_path, monk
 def test_a_look_that_cannot_be_written_down_shows_nothing(visit, monkeypatch):
     visitor = visit()
     visitor.press("save")
-    monkeypatch.setattr(review_module, "note_look", full)
+    monkeypatch.setattr(review_module, "log_access", full)
     answer = visitor.press("compare")
     assert "Nothing was compared" in answer.text
     assert "Basel" not in answer.text
@@ -238,7 +238,7 @@ def test_names_are_escaped(visit):
     text = visitor.home()
     assert "<script>alert" not in text
     assert "<b>" not in text
-    assert "safe" not in environment(*ReviewPages.rooms).filters
+    assert "safe" not in environment(*ReviewPages.template_packages).filters
 
 
 def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):

@@ -15,10 +15,10 @@ from sdv_plausible.extensions.app.serving.access_guard import (
     MOST_BYTES,
     AccessGuard,
     AccessKeys,
-    form_fields,
     is_same,
+    parse_form,
 )
-from sdv_plausible.table.declared.domain_file import drafted, read_domain_file
+from sdv_plausible.table.declared.domain_file import draft_domain_file, read_domain_file
 
 KEYS = AccessKeys("t" * 43)
 HOME = f"/{KEYS.place}/"
@@ -36,7 +36,7 @@ def make(tmp_path, output):
     table = ReviewedTable(write_people(tmp_path / "people.csv", 20), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(guard=AccessGuard, *, enter=True):
-        review = Review(drafted(table.names, COLUMNS), table, output, plan_of, is_saved=False)
+        review = Review(draft_domain_file(table.names, COLUMNS), table, output, plan_of, is_saved=False)
         app = guard(ReviewPages(review, KEYS, lambda: None).application(), KEYS, HOST, lambda _: None)
         client = TestClient(app, base_url=f"http://{HOST}", follow_redirects=False)
         if enter:
@@ -100,7 +100,7 @@ def too_large(make, output):
     kind = {**ORIGIN, "content-type": "application/x-www-form-urlencoded"}
     parts = iter([b"a=" + b"x" * MOST_BYTES])  # without a Content-Length
     assert client.post(f"{HOME}save", content=parts, headers=kind).status_code == 413
-    many = "&".join(f"a{i}=" for i in range(module.MOST_FIELDS + 1))
+    many = "&".join(f"a{i}=" for i in range(module.MAX_FIELDS + 1))
     assert client.post(f"{HOME}save", content=many, headers=kind).status_code == 400
     assert not output.exists()
 
@@ -202,7 +202,7 @@ def test_other_methods_and_kinds_of_body(make):
 
     for body in (b"a=1&a=2", b"a=%ff", b"\xff", b"a"):  # that are no form
         with pytest.raises(ValueError):  # noqa: PT011
-            form_fields(body)
+            parse_form(body)
 
 
 def test_an_error_goes_into_no_answer(make):

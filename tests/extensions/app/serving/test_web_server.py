@@ -20,11 +20,11 @@ from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, Acces
 from sdv_plausible.extensions.app.serving.server import (
     BODY_SECONDS,
     HEADER_SECONDS,
-    LEAST_BYTES,
     LOOPBACK,
-    MOST_CONNECTIONS,
+    MAX_CONNECTIONS,
+    MIN_BYTES,
     MOST_WAITING,
-    OldestGoes,
+    LimitedProtocol,
     settings,
 )
 from sdv_plausible.privacy.noise.keyed_rng import new_token
@@ -81,16 +81,16 @@ def test_silent_connections_do_not_keep_the_owner_out(tmp_path):
 
 
 def test_the_oldest_silent_connection_makes_room(monkeypatch):
-    assert MOST_WAITING < MOST_CONNECTIONS
+    assert MOST_WAITING < MAX_CONNECTIONS
     kept = [SimpleNamespace(cycle=None, transport=Closes()) for _ in range(MOST_WAITING)]
-    monkeypatch.setattr(OldestGoes, "waiting", list(kept))
+    monkeypatch.setattr(LimitedProtocol, "waiting", list(kept))
     monkeypatch.setattr(H11Protocol, "connection_made", lambda *_: None)
-    new = object.__new__(OldestGoes)
+    new = object.__new__(LimitedProtocol)
     new.cycle, new.loop = None, SimpleNamespace(call_later=lambda *_: None)
     new.connection_made(None)
     assert kept[0].transport.closed
     assert not any(one.transport.closed for one in kept[1:])
-    assert OldestGoes.waiting[-1] is new
+    assert LimitedProtocol.waiting[-1] is new
 
 
 class Closes:
@@ -118,14 +118,14 @@ class Played:
     """A connection whose time is played: of what is awaited, ``over`` says that its seconds are over."""
 
     def __init__(self, app):
-        self.of = OldestGoes(settings(app), ServerState(), {})
+        self.of = LimitedProtocol(settings(app), ServerState(), {})
         self.of.loop, self.transport, self.deadlines = self, Closes(), []
         self.of.connection_made(self.transport)
 
     def call_later(self, seconds, act):
         handle = SimpleNamespace(seconds=seconds, act=act, runs=True)
         handle.cancel = lambda: setattr(handle, "runs", False)
-        if act == self.of._end_slow:  # not uvicorn's own, between two requests
+        if act == self.of._drop_if_slow:  # not uvicorn's own, between two requests
             self.deadlines.append(handle)
         return handle
 
@@ -199,17 +199,17 @@ async def a_slow_body():
     one = Played(application())
     await one.send(f"{HEADER}\r\n")
     for _ in range(3):
-        await one.send("x" * LEAST_BYTES)
+        await one.send("x" * MIN_BYTES)
         assert [deadline.seconds for deadline in one.awaited] == [BODY_SECONDS]
         assert not one.over()  # it came on
-    await one.send("x" * (LEAST_BYTES - 1))
+    await one.send("x" * (MIN_BYTES - 1))
     return one
 
 
 async def a_body_that_nobody_wants():
     one = Played(application(reads=False))
     await one.send(f"{HEADER}\r\n")
-    await one.send("x" * LEAST_BYTES)
+    await one.send("x" * MIN_BYTES)
     return one
 
 
@@ -238,7 +238,7 @@ async def not_read_by_us():
     """Of a body that waits for the application, the sender is not to blame."""
     one = Played(application(reads=False, answers=False))
     await one.send(f"{HEADER}\r\n")
-    await one.send("x" * (LEAST_BYTES + 1))
+    await one.send("x" * (MIN_BYTES + 1))
     one.over()
     return not one.over()
 
@@ -258,7 +258,7 @@ def test_nothing_is_awaited_of_a_connection_that_is_gone():
 
 
 def test_the_server_drops_half_a_header(monkeypatch):
-    monkeypatch.setattr(OldestGoes, "header_seconds", 0.05)
+    monkeypatch.setattr(LimitedProtocol, "header_seconds", 0.05)
     with socket.socket() as listening:
         listening.bind((LOOPBACK, 0))
         listening.listen()
@@ -286,5 +286,5 @@ def test_what_does_not_go_with_it(tmp_path, monkeypatch, capsys):
 
     assert "does not go with --private" in refused("domain.json", "--private", "1")
     assert "is what --web would open" in refused("domain.json", "--from-codebook", "book.csv")
-    monkeypatch.setattr("sdv_plausible.cli.declare.find_spec", lambda _: None)
+    monkeypatch.setattr("sdv_plausible.extensions.app.review.review_command.find_spec", lambda _: None)
     assert "sdv-plausible[app]" in refused("d.json")  # without the libraries

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from attacked import CopyCat, people
 
-from sdv_plausible.extensions.audit.attacks.attributes import attribute_inference, worst_attribute
+from sdv_plausible.extensions.audit.attacks.black_box import attribute_inference, worst_attribute
 
 MEMBERS, OTHERS = people(600, seed=1), people(600, seed=2)
 

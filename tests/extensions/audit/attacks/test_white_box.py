@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.audit.attacks.white_box import _overheard, _score, white_box, worst_tables
+from sdv_plausible.extensions.audit.attacks.white_box import _observed_fit, _score, white_box, worst_tables
 from sdv_plausible.extensions.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.extensions.models.uniform import Uniform
@@ -145,8 +145,8 @@ def test_each_answer_is_judged_by_its_own_noise() -> None:
         lambda rows: (rows.ask(NumberOfRows(), 1.0), rows.count_rows(1.0, 0.0)),
         (HALF, DiscreteLaplaceLoss(epsilon=1.0)),
     )
-    rows = _overheard(both, DOMAIN, TEN, both.plan(DOMAIN, TEN), absent)
-    gauss, laplace = (float(one.values[0]) - 1000 for one in rows.heard)
+    rows = _observed_fit(both, DOMAIN, TEN, both.plan(DOMAIN, TEN), absent)
+    gauss, laplace = (float(one.values[0]) - 1000 for one in rows.recorded)
     score, mu = _score(rows, (absent, present))
     assert mu == pytest.approx(0.5)
     by_hand = (gauss**2 - (gauss - 1) ** 2) * 0.5**2 / 2 + abs(laplace) - abs(laplace - 1)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.audit.disclosure.count_tables import (
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import (
     MOST_CELLS,
     check_cells,
     neighbouring,

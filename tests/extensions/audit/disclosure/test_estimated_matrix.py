@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.audit.disclosure.count_synthesizers import multinomial_dirichlet
-from sdv_plausible.extensions.audit.disclosure.estimated_matrix import OTHER, monte_carlo
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import OTHER, monte_carlo
 
 RUNS = 4000
 ALARM = 1e-7  # that any interval misses

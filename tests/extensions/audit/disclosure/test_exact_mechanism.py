@@ -25,14 +25,13 @@ from theory.release_test_loss import release_test_loss
 from sdv_plausible.extensions.audit.disclosure import exact
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
+from sdv_plausible.privacy.accounting.paper_theorems import floor_by_construction, theorem1
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
-from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.queryable import SeedRecords
 from tests.flat import bound, rebound, settings_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-PAGE = Path(__file__).parents[3] / "docs/explanation/how_protective.md"
+PAGE = Path(__file__).parents[4] / "docs/explanation/how_protective.md"
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from cases import fast_and_nightly
 
 from sdv_plausible.extensions.audit import recorded_queries
-from sdv_plausible.extensions.audit.disclosure.learning import FINE, _gaussian, _loss_law, compare_learner
+from sdv_plausible.extensions.audit.disclosure.claims import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.extensions.audit.disclosure.small_universe import tables_of_sizes
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.extensions.models.uniform import Uniform
@@ -21,7 +21,7 @@ from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.queries import query_session
+from sdv_plausible.queries import queryable
 from sdv_plausible.queries.count_queries import Axis, CountTable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -104,12 +104,12 @@ def test_fine_noise_is_as_good_as_continuous():
 )
 def test_half_the_noise_is_caught(name, learner, word, factor, monkeypatch):
     """Planted: the door draws noise of half the scale, and states the right one."""
-    real = getattr(query_session.noise, name)
+    real = getattr(queryable.noise, name)
 
     def half(values, **how):
         return real(values, **how | {word: factor * how[word]})
 
-    monkeypatch.setattr(query_session.noise, name, half)
+    monkeypatch.setattr(queryable.noise, name, half)
     found = compared(learner)
     assert not found.holds
     assert "BROKEN" in str(found)
@@ -156,7 +156,7 @@ def test_tables_asked_for_together_have_each_its_own_noise(shares, monkeypatch):
 
     Planted: noise by position; more questions than calls, or the noise of others.
     """
-    monkeypatch.setattr(query_session, "MANY_TABLES", 4)
+    monkeypatch.setattr(queryable, "MANY_TABLES", 4)
 
     def curve(together: bool) -> np.ndarray:
         found = compared(of(shares, together), REPLACE, [(1, 0, 0, 0), (0, 1, 0, 0)])

@@ -9,8 +9,11 @@ from scipy import stats
 
 import sdv_plausible.extensions.audit as face
 from sdv_plausible.extensions.audit.disclosure.count_synthesizers import laplace, multinomial_dirichlet
-from sdv_plausible.extensions.audit.disclosure.count_tables import tables_of_counts
-from sdv_plausible.extensions.audit.disclosure.transition_matrix import TransitionMatrix, log
+from sdv_plausible.extensions.audit.disclosure.transition_matrix import (
+    TransitionMatrix,
+    log,
+    tables_of_counts,
+)
 
 FIGURE_2 = """
 1.003353 0.295930 1.595212 2.894495 4.193778 5.493061

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from sdv_plausible.extensions.models.datasynthesizer import candidates as module
-from sdv_plausible.extensions.models.datasynthesizer.candidates import AttributeLevels, candidates
+from sdv_plausible.extensions.models.datasynthesizer import greedy_bayes as module
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import AttributeLevels, candidates
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.columns.domain import Attribute, Domain
 

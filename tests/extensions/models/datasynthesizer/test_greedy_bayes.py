@@ -9,11 +9,14 @@ import pytest
 from doors import learn
 
 from sdv_plausible.extensions.models.datasynthesizer import greedy_bayes as learning
-from sdv_plausible.extensions.models.datasynthesizer.candidates import GRID, rows_times_information
-from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import GreedyBayes
-from sdv_plausible.extensions.models.datasynthesizer.greedy_shares import GreedyPlan
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import (
+    GRID,
+    GreedyBayes,
+    GreedyPlan,
+    rows_times_information,
+)
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.model_checks import check_learner, domain_of
+from sdv_plausible.models.model_checks import categorical_domain, check_learner
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -24,7 +27,7 @@ from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.queryable import NoisyValues
 
 M = 6
-DOMAIN = domain_of((3,) * M)
+DOMAIN = categorical_domain((3,) * M)
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 
@@ -100,7 +103,7 @@ def test_what_is_charged_is_what_is_drawn():
 
 def test_one_column_is_alone_two_are_linked_and_too_few_rows_give_a_valid_model():
     for m, budget in itertools.product((1, 2), (BUDGET, FREE)):
-        few, ledger = domain_of((3,) * m), PrivacyLedger(delta=1e-6)
+        few, ledger = categorical_domain((3,) * m), PrivacyLedger(delta=1e-6)
         network = learn(GreedyBayes(), chain(5_000)[:, :m], few, budget, ledger, KeyedRNG.from_seed(1))
         assert [len(parents) for _, parents in network.structure()] == [0, 1][:m]
     for n, epsilon in itertools.product((0, 1, 3), (0.01, 1.0)):

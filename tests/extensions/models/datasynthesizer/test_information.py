@@ -7,7 +7,7 @@ import numpy as np
 import oracles
 import pytest
 
-from sdv_plausible.extensions.models.datasynthesizer.candidates import (
+from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import (
     GRID,
     MutualInformation,
     rows_times_information,

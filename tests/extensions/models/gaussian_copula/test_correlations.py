@@ -7,9 +7,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import multivariate_normal
 
-from sdv_plausible.extensions.models.gaussian_copula import correlations
-from sdv_plausible.extensions.models.gaussian_copula.copula_model import LEAST_SPREAD
-from sdv_plausible.extensions.models.gaussian_copula.correlations import factors, polychoric
+from sdv_plausible.extensions.models.gaussian_copula import copula_model
+from sdv_plausible.extensions.models.gaussian_copula.copula_model import LEAST_SPREAD, factors, polychoric
 
 MASS = np.array([0.2, 0.3, 0.4, 0.1])
 
@@ -32,8 +31,8 @@ def test_the_correlation_is_found():
 
 def test_cells_are_those_of_a_normal():
     at = 150
-    rho = float(np.sin(correlations._ANGLES[at]))
-    cells = correlations.cell_probabilities(MASS, MASS)[at]
+    rho = float(np.sin(copula_model._ANGLES[at]))
+    cells = copula_model.cell_probabilities(MASS, MASS)[at]
     assert cells.sum() == pytest.approx(1)
     corner = multivariate_normal([0, 0], [[1, rho], [rho, 1]]).cdf(ndtri([0.5, 0.2]))
     assert cells[:2, :1].sum() == pytest.approx(corner, abs=1e-5)
@@ -63,6 +62,6 @@ def test_values_without_an_order_are_put_into_one():
     """Column 0 is ordered; column 1 is its codes shuffled: the scores find the order."""
     shuffled = np.array([2, 0, 3, 1])
     tables = {(0, 1): table(0.9)[:, shuffled]}
-    scores = correlations.latent_scores(tables, [MASS, MASS[shuffled]], [True, False])
+    scores = copula_model.latent_scores(tables, [MASS, MASS[shuffled]], [True, False])
     found = shuffled[np.argsort(scores[1])].tolist()
     assert found in ([0, 1, 2, 3], [3, 2, 1, 0])

@@ -10,7 +10,7 @@ from sdv_plausible.extensions.audit.disclosure.exact import (
     plausible_seeds,
     randomized_pass,
 )
-from sdv_plausible.privacy.accounting.one_row import rows_loss
+from sdv_plausible.privacy.accounting.released_rows import rows_loss
 
 GAMMA, K, A = Fraction(2), 2, Fraction(1, 3)
 POINTS, ROWS, KINDS = range(3), range(4), range(4)

@@ -5,16 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.models.latent import gradients
+from sdv_plausible.extensions.models.latent import training
 from sdv_plausible.extensions.models.latent.autoencoder import VALUE_STEP, WEIGHTS
-from sdv_plausible.extensions.models.latent.gradients import (
+from sdv_plausible.extensions.models.latent.training import (
     DELTA_STEP,
     LARGEST_NORM,
     GradientSum,
     backward,
     clipped,
+    untrained,
+    with_weights,
 )
-from sdv_plausible.extensions.models.latent.training import untrained, with_weights
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.coded_rows import CodeArray
@@ -73,8 +74,8 @@ def test_small_gradients_are_left_as_they_are():
     layers = backward(NET, EVERY, NOISE, WEIGHT)
     small = {name: (x, np.rint(d * 2.0**-8 / DELTA_STEP) * DELTA_STEP) for name, (x, d) in layers.items()}
     for name, (_, deltas) in clipped(small, len(CARDS)).items():
-        apart = deltas * gradients._CLIPPED_STEP - small[name][1]
-        assert np.abs(apart).max() <= gradients._CLIPPED_STEP + 1e-6 * np.abs(small[name][1]).max()
+        apart = deltas * training._CLIPPED_STEP - small[name][1]
+        assert np.abs(apart).max() <= training._CLIPPED_STEP + 1e-6 * np.abs(small[name][1]).max()
 
 
 @pytest.mark.parametrize("network", [NET, LIVELY], ids=["untrained", "lively"])
@@ -117,16 +118,16 @@ def test_no_row_adds_more_than_the_norm(monkeypatch):
     def forgetful(layers, columns):
         first = layers["embedding"]
         rest = clipped({name: layer for name, layer in layers.items() if name != "embedding"}, columns)
-        return {"embedding": (first[0], np.trunc(first[1] / gradients._CLIPPED_STEP)), **rest}
+        return {"embedding": (first[0], np.trunc(first[1] / training._CLIPPED_STEP)), **rest}
 
-    monkeypatch.setattr(gradients, "clipped", forgetful)
+    monkeypatch.setattr(training, "clipped", forgetful)
     assert largest() > 1.01
 
 
 def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch):
     """The guard stands by itself: squares too large for 64 bits do not wrap around to small ones."""
     for times in (3.0, *(2.0**power for power in range(4, 44, 4))):
-        monkeypatch.setattr(gradients, "_SAFE", times)
+        monkeypatch.setattr(training, "_SAFE", times)
         for network in TAME_AND_WILD:
             layers = clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS))
             for i in range(len(EVERY)):
@@ -140,22 +141,22 @@ def test_the_norm_and_its_guard_see_every_layer(name):
     """Rows whose gradient is in one layer alone: scaled to the norm; and nothing at all where scaling fails."""
     layers = backward(NET, EVERY, NOISE, WEIGHT)
     large = {each: (x, deltas * (1e5 if each == name else 0.0)) for each, (x, deltas) in layers.items()}
-    inputs, deltas = gradients.clipped(large, len(CARDS))[name]
+    inputs, deltas = training.clipped(large, len(CARDS))[name]
     squares = (np.full(len(EVERY), len(CARDS)) if inputs is None else (inputs**2).sum(axis=1)) / VALUE_STEP**2
     norms = np.sqrt(squares * (deltas**2).sum(axis=1)) / LARGEST_NORM
     assert ((norms > 0.99) & (norms <= 1)).all()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gradients, "_SAFE", 1.5)
-        assert not gradients.clipped(large, len(CARDS))[name][1].any()
+        patch.setattr(training, "_SAFE", 1.5)
+        assert not training.clipped(large, len(CARDS))[name][1].any()
 
 
 def test_the_numbers_are_those_of_the_proof():
     """sampled_sum.md, Theorem 2, names each: whole steps are exact. A figure that was cut off has no derivative."""
-    assert (LARGEST_NORM, gradients.CLIP, gradients.UNIT) == (2**24, 1.0, 2.0**-24)
-    assert (DELTA_STEP, gradients._CLIPPED_STEP) == (2.0**-12, 2.0**-16)
-    assert (gradients._SAFE, gradients._BLOCK) == (1 - 2.0**-20, 2048)
-    assert gradients._inside(np.array([0.0, 2.0**-8, 15.5, 16.0])).tolist() == [False, True, True, False]
-    assert gradients._rounded(np.array([-1e9, -63.5, 1e9])).tolist() == [-64.0, -63.5, 64.0]
+    assert (LARGEST_NORM, training.CLIP, training.UNIT) == (2**24, 1.0, 2.0**-24)
+    assert (DELTA_STEP, training._CLIPPED_STEP) == (2.0**-12, 2.0**-16)
+    assert (training._SAFE, training._BLOCK) == (1 - 2.0**-20, 2048)
+    assert training._inside(np.array([0.0, 2.0**-8, 15.5, 16.0])).tolist() == [False, True, True, False]
+    assert training._rounded(np.array([-1e9, -63.5, 1e9])).tolist() == [-64.0, -63.5, 64.0]
 
 
 def test_every_figure_lies_on_its_grid():
@@ -173,7 +174,7 @@ def test_every_figure_lies_on_its_grid():
 def test_rows_of_different_blocks_have_points_of_their_own(monkeypatch):
     """One norm is for all rows, and their randomness is independent: no block may repeat another's."""
     two = np.repeat(EVERY[:1], 2, axis=0)
-    monkeypatch.setattr(gradients, "_BLOCK", 1)
+    monkeypatch.setattr(training, "_BLOCK", 1)
     assert (contribution(two) != 2 * contribution(two[:1])).any()
 
 

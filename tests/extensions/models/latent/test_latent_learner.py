@@ -14,7 +14,7 @@ from sdv_plausible.extensions.models.latent.autoencoder import WEIGHTS
 from sdv_plausible.extensions.models.latent.latent_learner import Latent
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learner_checks import plausible_gamma
-from sdv_plausible.models.model_checks import check_learner, domain_of
+from sdv_plausible.models.model_checks import categorical_domain, check_learner
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -25,7 +25,7 @@ from sdv_plausible.queries.queryable import NoisyValues
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
 from tests.flat import values
 
-DOMAIN = domain_of((3, 3, 3))
+DOMAIN = categorical_domain((3, 3, 3))
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 SMALL = {"steps": 6, "hidden": 6, "latent": 2}
 

@@ -18,9 +18,9 @@ from sdv_plausible.extensions.models.latent.latent_model import (
     log_totals,
     terms,
 )
-from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.learner_checks import far_share, plausible_gamma
+from sdv_plausible.models.learner_checks import impossible_seed_probability, plausible_gamma
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from tests.flat import bound
@@ -128,7 +128,7 @@ def failures(model, row_cap):
     """What rows cost beside their noise."""
     options = {"k": 50, "gamma": 4.0, "epsilon0": 1.0, "seed_free_share": 0.5, "least_rows": 5_000}
     test, learner = bound(RandomizedTest, delta=1e-9, row_cap=row_cap, **options), make_learner(model)
-    entries = test.charge(plausible_gamma(learner, 4.0), far_share(learner, 4.0))
+    entries = test.charge(plausible_gamma(learner, 4.0), impossible_seed_probability(learner, 4.0))
     return [loss for entry in entries for loss in entry.losses if isinstance(loss, ApproxDP)]
 
 

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.models.latent.autoencoder import WEIGHTS
-from sdv_plausible.extensions.models.latent.gradients import LARGEST_NORM
-from sdv_plausible.extensions.models.latent.training import TrainingPlan, untrained, with_weights
-from sdv_plausible.models.budget_stages import NO_NOISE
+from sdv_plausible.extensions.models.latent.training import (
+    LARGEST_NORM,
+    TrainingPlan,
+    untrained,
+    with_weights,
+)
+from sdv_plausible.models.count_learning import NO_NOISE
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry

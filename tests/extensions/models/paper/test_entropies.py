@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.extensions.models.paper.entropies import (
+from sdv_plausible.extensions.models.paper.structure import (
     ENTROPY_GRID,
     Entropies,
     EntropyTable,

@@ -11,15 +11,14 @@ from scipy.stats import binom
 
 from sdv_plausible.extensions.models.paper import paper_network as learning
 from sdv_plausible.extensions.models.paper import structure as structures
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.paper_shares import LearningPlan
-from sdv_plausible.extensions.models.paper.structure import check_structure, check_tables
+from sdv_plausible.extensions.models.paper.paper_plans import LearningPlan
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID, check_structure, check_tables
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.buckets import MAX_BUCKETS
-from sdv_plausible.models.model_checks import domain_of
+from sdv_plausible.models.model_checks import categorical_domain
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
@@ -91,7 +90,7 @@ def test_tables_are_distributions_for_any_rows_and_budget(name, n, epsilon, seed
 
 @pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"given"}))  # which names columns of its own
 def test_domains_of_one_column_and_of_single_values(name):
-    for domain in map(domain_of, ((1,), (4,), (1, 1, 1), (1, 5))):
+    for domain in map(categorical_domain, ((1,), (4,), (1, 1, 1), (1, 5))):
         rows = np.zeros((50, len(domain.names)), dtype=np.int32)
         for budget in (BUDGET, FREE):
             check_network(
@@ -295,10 +294,10 @@ def test_a_table_of_as_many_cells_as_are_allowed_is_made(monkeypatch):
     learner, rows = PaperNetwork(structure={"c2": ["c0", "c1"]}), np.zeros((5, 3), dtype=np.int32)
     for most, sizes in ((24, {3, 4, 24}), (23, {3, 4, 6}), (5, {3, 4, 2})):
         monkeypatch.setattr(structures, "MAX_CELLS", most)
-        network = learn(learner, rows, domain_of((3, 4, 2)), FREE, ledger(), KeyedRNG.from_seed(0))
+        network = learn(learner, rows, categorical_domain((3, 4, 2)), FREE, ledger(), KeyedRNG.from_seed(0))
         assert {table.probabilities.size for table in network.tables} == sizes
     monkeypatch.undo()
-    wide = domain_of((10,) * 12)
+    wide = categorical_domain((10,) * 12)
     parents = check_structure({"c11": [f"c{i}" for i in range(11)]}, wide)
     said = r"structure: the table of 'c11'.*1,000,000,000,000 cells.*leave out parents"
     with pytest.raises(ValueError, match=said):

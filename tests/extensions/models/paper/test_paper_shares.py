@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.paper_shares import SHARES, SIZE_FAILURE, LearningPlan
+from sdv_plausible.extensions.models.paper.paper_plans import SHARES, SIZE_FAILURE, LearningPlan
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.composition import compose

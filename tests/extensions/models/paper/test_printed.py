@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sdv_plausible.extensions.models.paper import paper_network
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
-from sdv_plausible.extensions.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero
+from sdv_plausible.extensions.models.paper.paper_plans import PrintedEntropies, PrintedPlan, cut_at_zero
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensitivity, paper_shares
+from sdv_plausible.privacy.accounting.paper_theorems import paper_entropy_sensitivity, paper_shares
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours

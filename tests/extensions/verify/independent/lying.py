@@ -11,8 +11,7 @@ import numpy as np
 from agreeing import made
 
 from sdv_plausible import Release
-from sdv_plausible.release.file.arrays import decode, encode
-from sdv_plausible.release.file.json_documents import write
+from sdv_plausible.release.file.json_documents import decode, encode, write
 
 Document = dict[str, Any]
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID, Entropies
 from sdv_plausible.extensions.models.paper.paper_network import least_rows
-from sdv_plausible.extensions.models.paper.printed import (
+from sdv_plausible.extensions.models.paper.paper_plans import (
     PrintedCounts,
     PrintedEntropies,
     PrintedPlan,
     PrintedSize,
 )
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID, Entropies
 from sdv_plausible.extensions.verify.independent import answer_checks
 from sdv_plausible.extensions.verify.independent.totals import total
 from sdv_plausible.extensions.verify.independent.verdict import (
@@ -31,7 +31,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.queries.query_session import NoisyValues
+from sdv_plausible.queries.queryable import NoisyValues
 
 AXES = [Axis.of_codes(0, 3), Axis.of_codes(1, 2)]
 UNITS = {
@@ -71,14 +71,16 @@ def test_sensitivities_are_the_questions_own():
         question = questions(least)[name]
         answer = told(question, "discrete laplace" if is_printed else "discrete gaussian")
         theirs = question.l1(who) if is_printed else question.sensitivity(who)
-        ours = answer_checks._moved(0, answer, ProtectedUnit(*unit, "p"), 6 if "entropies" in name else 1)
+        ours = answer_checks._sensitivity(
+            0, answer, ProtectedUnit(*unit, "p"), 6 if "entropies" in name else 1
+        )
         assert ours == pytest.approx(theirs, rel=1e-12), (name, unit)
     assert questions(9)["entropies"].asked().details["grid"] == ENTROPY_GRID
 
 
 def test_thresholds_are_the_door_s():
     """Control: a count one below is refused."""
-    assert answer_checks.LEAST_HOLDERS == LEAST_HOLDERS
+    assert answer_checks.MIN_UNITS == LEAST_HOLDERS
     for (rows, replace), who in UNITS.items():
         for sigma, failure in ((1.0, 1e-11), (34.8, 5e-11), (7.9, 1e-3)):
             least = threshold(sigma, failure, who)
@@ -118,13 +120,13 @@ NOT_PACKED = {
 def test_epsilons_are_taken_from_single_pieces():
     """Lemma 2 (b): what is taken from a piece adds up to it at most."""
     for case in PACKED.values():
-        answer_checks._check_packed(*case)
+        answer_checks._check_laplace(*case)
 
 
 @pytest.mark.parametrize("name", NOT_PACKED)
 def test_epsilons_that_no_piece_holds_are_refused(name):
     with pytest.raises(ContradictionError, match="where|cannot each be"):
-        answer_checks._check_packed(*NOT_PACKED[name])
+        answer_checks._check_laplace(*NOT_PACKED[name])
 
 
 @pytest.mark.parametrize("name", ["counts", "number of rows", "distances", "entropies"])
@@ -169,7 +171,7 @@ def test_gaussian_answers_add_up_in_both_terms(moved):
     pieces, mu = [(1 / 25, 100)], 2.0
 
     def paid(found, charged, step=1.0):
-        answer_checks._add_up([(*one, step) for one in found], charged)
+        answer_checks._check_gaussian([(*one, step) for one in found], charged)
 
     paid([(1.0, 5.0)] * 100, pieces)
     paid([(moved, moved / mu * 100)] * 10_000, pieces)
@@ -199,9 +201,9 @@ def entries_of(*losses: GaussianLoss) -> list[LedgerEntry]:
 def test_a_question_of_one_s_own_is_open():
     answer = {"kind": "Mine", "noise": "discrete gaussian", "tables": [], "details": {}, "scale": 1.0}
     with pytest.raises(UncheckableError, match="its own"):
-        answer_checks._moved(0, answer, ProtectedUnit(1, False, None), 1)
+        answer_checks._sensitivity(0, answer, ProtectedUnit(1, False, None), 1)
     assert math.isfinite(
-        answer_checks._moved(0, {**answer, "kind": "runs"}, ProtectedUnit(1, False, None), 1)
+        answer_checks._sensitivity(0, {**answer, "kind": "runs"}, ProtectedUnit(1, False, None), 1)
     )
 
 

@@ -13,14 +13,14 @@ from lying import damaged, honest
 from sdv_plausible import Release
 from sdv_plausible.extensions.verify.independent.file_reader import (
     array_of,
-    breaches,
     canonical,
     check_sizes,
     read,
     schema,
+    schema_violations,
 )
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
-from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.release.file.json_documents import encode
 from tests import ruled
 from tests.schemas import RELEASE_FILE
 
@@ -92,7 +92,7 @@ def test_breaches_name_the_entry_and_its_rule():
         (document["settings"] if where == "settings" else losses)[name] = value
         if value is None:
             del document["settings"][name]
-        found = [*breaches(document, form, form)]
+        found = [*schema_violations(document, form, form)]
         assert re.search(words, found[0]), found
 
 
@@ -103,12 +103,14 @@ def test_files_are_refused_as_jsonschema_refuses_them(case, many):
     ruled_text = ruled.fitted().release().to_bytes()
     whole = json.loads(ruled_text if case.startswith("rules") else honest(case))
     assert form == RELEASE_FILE
-    assert not any(breaches(whole, form, form))
+    assert not any(schema_violations(whole, form, form))
     states = set()
     for _ in range(many):
         changed = damaged(whole, rng)
         fits = validator.is_valid(changed)
-        assert any(breaches(changed, form, form)) != fits, next(breaches(changed, form, form), None)
+        assert any(schema_violations(changed, form, form)) != fits, next(
+            schema_violations(changed, form, form), None
+        )
         states.add(fits)
     assert states == {True, False} or many < 10
 

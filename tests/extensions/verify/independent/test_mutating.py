@@ -88,5 +88,5 @@ def test_a_judge_that_raises_would_be_seen(tmp_path, monkeypatch):
     def judge(*_):
         raise AttributeError("shape")
 
-    monkeypatch.setattr(all_checks, "verdict_of", judge)
+    monkeypatch.setattr(all_checks, "run_check", judge)
     assert complaints("k", 20, tmp_path)

@@ -21,7 +21,7 @@ from sdv_plausible.extensions.verify.independent.related_table_checks import FOR
 from sdv_plausible.extensions.verify.verification import verify
 from sdv_plausible.models.adaptive import adaptive_network
 from sdv_plausible.release.file import json_documents
-from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.json_documents import decode, encode
 
 TRIPS = {"columns": {"traveller": {"sdtype": "id"}, "mode": {"sdtype": "categorical"}}}
 NAMES = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
@@ -81,7 +81,7 @@ def test_an_honest_file_agrees_with_itself(honest, tmp_path, capsys):
     said = {"refused": 0, "not_checkable": 0, "passed": True}
     assert main.main(["verify", str(tmp_path / "f.release"), "--json"]) == 0
     assert said.items() <= json.loads(capsys.readouterr().out).items()
-    assert json_documents.OF_FAMILIES == FORMAT
+    assert json_documents.MULTI_TABLE_FORMAT == FORMAT
     document = copy.deepcopy(honest)  # no total is stated where an entry ends the claim
     entry = next(e for e in document["tables"]["trips"]["ledger"]["entries"] if e["losses"])
     entry["losses"] = [{"type": "InfiniteLoss", "count": 1}]

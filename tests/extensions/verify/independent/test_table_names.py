@@ -2,9 +2,14 @@
 
 import pytest
 
-from sdv_plausible.extensions.verify.independent.table_names import MOST, _is_file_name, check_table_names
+from sdv_plausible.extensions.verify.independent.file_reader import (
+    MAX_NAME_BYTES,
+    _is_file_name,
+    check_table_names,
+)
 from sdv_plausible.extensions.verify.independent.verdict import ContradictionError
-from sdv_plausible.utils.file_names import MOST_BYTES, broken_rule
+from sdv_plausible.utils import file_paths
+from sdv_plausible.utils.file_paths import violated_rule
 from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
 
 LETTERS = [
@@ -19,9 +24,9 @@ def test_both_statements_of_the_rule_agree():
         *ORDINARY_NAMES,
         *(shape.replace("{}", one) for one in LETTERS for shape in SHAPES),
     ]
-    assert [ascii(name) for name in names if (broken_rule(name) is None) != _is_file_name(name)] == []
+    assert [ascii(name) for name in names if (violated_rule(name) is None) != _is_file_name(name)] == []
     assert [name for name in TABLE_NAMES if _is_file_name(name)] == []
-    assert MOST == MOST_BYTES
+    assert file_paths.MAX_NAME_BYTES == MAX_NAME_BYTES
     check_table_names(ORDINARY_NAMES)
     for pair in COLLIDING:
         with pytest.raises(ContradictionError, match="are one on some systems"):

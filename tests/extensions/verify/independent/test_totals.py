@@ -8,10 +8,9 @@ import pytest
 
 from sdv_plausible.extensions.verify.independent import file_reader, totals, verdict
 from sdv_plausible.extensions.verify.independent.content_checks import margin
-from sdv_plausible.extensions.verify.independent.ledger_checks import AGREES, _stands_for
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.extensions.verify.independent.ledger_checks import TOLERANCE, _stands_for
+from sdv_plausible.privacy.accounting.composition import RandomSplit, compose
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu
-from sdv_plausible.privacy.accounting.random_split import RandomSplit
 from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -71,8 +70,8 @@ def test_every_kind_of_loss_has_a_case():
 def test_totals_agree(kind, delta):
     """Closer than a verdict asks for: it then never hangs on the machine."""
     theirs, ours = compose(of_program(KINDS[kind]), delta), totals.total(KINDS[kind], delta)
-    assert ours <= theirs * (1 + AGREES / 3) + 1e-9
-    assert theirs <= ours * (1 + AGREES / 2) + 1e-9  # its grid moves the end of a loss up
+    assert ours <= theirs * (1 + TOLERANCE / 3) + 1e-9
+    assert theirs <= ours * (1 + TOLERANCE / 2) + 1e-9  # its grid moves the end of a loss up
 
 
 def sizes(epsilon: float, delta: float, l1: int) -> dict[str, Any]:
@@ -82,11 +81,11 @@ def sizes(epsilon: float, delta: float, l1: int) -> dict[str, Any]:
 def assert_honest(losses: list[dict[str, Any]], delta: float) -> None:
     """What ``check_total`` asks of a total that the program states."""
     theirs, ours = compose(of_program(losses), delta), totals.total(losses, delta)
-    assert ours * (1 - AGREES) - 1e-9 <= theirs, (losses, delta)
-    charged, step = totals.program_excess(losses)
+    assert ours * (1 - TOLERANCE) - 1e-9 <= theirs, (losses, delta)
+    charged, step = totals.accounting_slack(losses)
     if delta > 2 * charged:
         most = totals.total(losses, delta - charged) + step
-        assert theirs <= most * (1 + AGREES) + 1e-9, (losses, delta)
+        assert theirs <= most * (1 + TOLERANCE) + 1e-9, (losses, delta)
 
 
 HONEST: dict[str, tuple[list[dict[str, Any]], float]] = {
@@ -129,8 +128,8 @@ def test_few_losses_are_summed_without_a_grid():
 
 def test_a_step_more_is_allowed_of_the_program_s_grid_alone():
     """Nothing beside Gaussian noise, which has no grid there; little where there are many uses."""
-    assert totals.program_excess([gaussian(1.0)]) == (totals.NUMERICAL, 0.0)
-    charged, step = totals.program_excess([loss("PureDP", epsilon=0.01, count=10_000)])
+    assert totals.accounting_slack([gaussian(1.0)]) == (totals.NUMERICAL, 0.0)
+    charged, step = totals.accounting_slack([loss("PureDP", epsilon=0.01, count=10_000)])
     assert charged == 10_001 * totals.NUMERICAL_PER_USE
     assert 0 < step < 2.1e-5
 
@@ -152,14 +151,14 @@ def test_random_ledgers_have_the_program_s_total():
         if kept:
             assert_honest(kept, delta)
             more = [{**one, "count": one["count"] * 2} for one in kept if one["type"] == "PureDP"]
-            apart += totals.total([*kept, *more], delta) > compose(of_program(kept), delta) * (1 + AGREES)
+            apart += totals.total([*kept, *more], delta) > compose(of_program(kept), delta) * (1 + TOLERANCE)
     assert apart > 3
 
 
 def test_many_uses_are_never_below_the_truth():
     """Reference: the transform of an exponentially tilted loss, whose rounding is relative."""
     epsilon, s, uses, delta = 0.14146185086333715, 30, 1290, 3e-12
-    rate, atoms = epsilon / s, totals.laplace(epsilon, s)
+    rate, atoms = epsilon / s, totals.laplace_loss(epsilon, s)
     at, tilt, size = np.rint(atoms.values / rate).astype(int), 0.8, 1 << 18
     tilted = atoms.masses * np.exp(tilt * atoms.values)
     log_sum = math.log(tilted.sum())
@@ -179,7 +178,7 @@ def test_what_the_program_charges_for_rounding_is_within_what_is_allowed():
     """At a delta where it shows. Control: without the allowance the totals are apart."""
     losses = KINDS["choices"]
     theirs = compose(of_program(losses), 1e-12)
-    assert totals.total(losses, 1e-12) < theirs * (1 - AGREES)
+    assert totals.total(losses, 1e-12) < theirs * (1 - TOLERANCE)
     assert theirs <= totals.total(losses, 1e-12 - totals.NUMERICAL)
 
 
@@ -188,7 +187,7 @@ def test_another_loss_has_another_total():
     first, *others = KINDS["noise and failures"]
     for change in ({"count": 10}, {"sensitivity_over_sigma": 0.06}):
         assert totals.total([{**first, **change}, *others], 1e-9) > totals.total([first, *others], 1e-9) * (
-            1 + 10 * AGREES
+            1 + 10 * TOLERANCE
         )
 
 
@@ -201,7 +200,7 @@ def test_a_split_is_amplified_alike():
         ours = totals.split_total(
             [(0.25, parts["structure"]), (0.25, parts["parameters"]), (0.5, [])], common, 1e-9
         )
-        assert ours == pytest.approx(theirs, rel=AGREES / 3)
+        assert ours == pytest.approx(theirs, rel=TOLERANCE / 3)
 
 
 def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum():
@@ -225,8 +224,8 @@ def test_the_dominating_noise_is_the_same():
 def test_atoms_are_distributions_both_ways():
     """Masses sum to what does not fail, and reversed to at most 1."""
     for atoms in (
-        totals.laplace(0.7, 1), totals.laplace(2.0, 4), totals.bounded_range(0.8), totals.sampled(0.2, 0.5),
-        totals.release(1.0, 1e-3, 1), totals.release(1.0, 1e-3, 4),
+        totals.laplace_loss(0.7, 1), totals.laplace_loss(2.0, 4), totals.bounded_range_loss(0.8), totals.sampled_gaussian_loss(0.2, 0.5),
+        totals.release_loss(1.0, 1e-3, 1), totals.release_loss(1.0, 1e-3, 4),
     ):  # fmt: skip
         assert atoms.masses.sum() + atoms.failure == pytest.approx(1, abs=1e-12)
         back = atoms.reverse()
@@ -256,7 +255,7 @@ def test_a_power_is_taken_by_squares():
     factor = np.exp(1j * np.linspace(0, 3, 9)) * np.linspace(0, 1, 9)
     for power in (1, 2, 7, 100):
         product = np.full(9, 2.0 + 0j)
-        totals._times_power(product, factor.copy(), power)
+        totals._multiply_by_power(product, factor.copy(), power)
         assert product == pytest.approx(2 * factor**power, abs=1e-13)
 
 

@@ -1,27 +1,73 @@
-"""The paper's learner with its noise as printed, for comparison (sections 3.3.1 and 3.4.1).
-
-It uses Laplace noise on entropies with the sensitivity of Lemma 1 at a noisy n, Laplace counts clipped at
-zero, and Dirichlet draws. The scales are the paper's. Their actual cost is proved in
-docs/explanation/proofs/paper_formulas.md and differs from the paper's formulas.
-"""
+"""Budget shares of the paper's learner by stage, from the domain and the budget alone."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sdv_plausible.extensions.models.paper.entropies import ENTROPY_GRID, Entropies
+from sdv_plausible.extensions.models.paper.structure import ENTROPY_GRID, Entropies
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.budget_stages import stage_entry
-from sdv_plausible.privacy.accounting import paper_formulas as printed
+from sdv_plausible.models.count_learning import BudgetStages, StageSpecs, stage_entry
+from sdv_plausible.privacy.accounting import paper_theorems as printed
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, EpsilonDelta, Loss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.queries.count_queries import CountTable, NumberOfRows
+from sdv_plausible.table.columns.domain import Domain
+
+Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
+SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # shares of mu**2
+SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningPlan(BudgetStages):
+    """Budget of every stage of the paper's learner."""
+
+    stage_specs: ClassVar[StageSpecs] = {
+        "margins": ("one-way counts", ("parameters",)),
+        "size": ("number of rows, for the entropies' sensitivity", ("structure",)),
+        "structure": ("entropies for correlation-based feature selection", ("structure",)),
+        "tables": ("counts of the conditional tables", ("parameters",)),
+    }
+
+    @classmethod
+    def make(cls, structure: Structure, domain: Domain, budget: ModelBudget) -> LearningPlan:
+        """Compute the noise of every stage."""
+        stages = list(SHARES) if structure == "cfs" else ["margins", "tables"]
+        if structure == "independent":
+            stages = ["margins"]
+        total = sum(SHARES[s] for s in stages)
+        is_private = math.isfinite(budget.epsilon)
+        failure = SIZE_FAILURE * budget.delta if is_private and "size" in stages else 0.0
+        return cls(
+            mu=budget.gaussian(failure),
+            shares={s: SHARES[s] / total for s in stages},
+            num_attributes=len(domain),
+            size_failure=failure,
+        )
+
+    def releases(self, stage: str) -> int:
+        """Return the number of releases of a stage; the structure uses entropies of all columns and pairs."""
+        m = self.num_attributes
+        return m * (m + 1) if stage == "structure" else super().releases(stage)
+
+    def entries(self, structure: Structure) -> list[LedgerEntry]:
+        """Return one ledger entry per stage."""
+        if isinstance(structure, str):
+            return self.stage_entries()
+        declared = LedgerEntry(
+            name="structure", mechanism="declared by the user", losses=(), scope="the model",
+            parts=("structure",),
+        )  # fmt: skip
+        return [*self.stage_entries(), declared]
+
 
 PRINTED_SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
 STAGES: dict[str, tuple[str, Part]] = {
