@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (
     *(f"benchmarks/paper/{name}.py" for name in ("data", "settings", "synthesis", "statistics", "classifiers", "generation")),
     *(f"benchmarks/paper/{name}.py" for name in ("linear", "private_linear", "diffprivlib_peer", "causes", "readings")),
-    *(f"sdv_plausible/{room}" for room in ("datasets", "mechanism", "models", "privacy", "questions", "table/columns", "utils")),
+    *(f"sdv_plausible/{package}" for package in ("datasets", "mechanism", "models", "privacy", "queries", "table/columns", "utils")),
     "sdv_plausible/fitting/fit.py", "sdv_plausible/evaluation/distances.py",
 )  # fmt: skip
 UNKNOWN = "before versions were kept"

@@ -332,7 +332,7 @@ class Fit:
         paid : PaidFit
             Its ledger is charged before every query.
         coins : KeyedRNG
-            The random streams of this fit.
+            Source of all random streams of this fit, and of its sampler. Each use has a name (``spawn``).
         diagnostics : HolderDiagnostics
             Collects warnings for the data owner; they have no effect on the fit.
 

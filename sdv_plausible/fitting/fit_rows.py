@@ -46,7 +46,10 @@ class FitRows(Protocol):
         ...
 
     def folded(self, names: Collection[str]) -> pd.DataFrame:
-        """The model's columns; for a declared or learned domain only their dtypes are used."""
+        """The model's columns, as values: derived columns are left out, surrogates added.
+
+        Where a domain is declared or learned, it is built from their dtypes alone.
+        """
         ...
 
     def columns(self, names: Collection[str]) -> ExactColumns:
@@ -119,7 +122,7 @@ class InMemoryRows(UnpicklableRows):
         return self._table.iloc[:0]
 
     def folded(self, names: Collection[str]) -> pd.DataFrame:
-        """The model's columns."""
+        """The model's columns, as values."""
         if self._folded is None:
             self._folded = self._rules.fold(self._table) if self._rules else self._table
         if list(self._folded.columns) != list(names):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdv_plausible.fitting.ledger_notes import sentences
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
+from sdv_plausible.mechanism.privacy_tests.row_tests import DEFAULT_ROW_CAP
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.forecast import Forecast, numeric_category_warnings, rows_needed
 from sdv_plausible.models.learner_checks import (
@@ -20,6 +22,7 @@ from sdv_plausible.models.learner_checks import (
     plausible_gamma,
 )
 from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -30,8 +33,11 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.text_output import escape_controls
 
+if TYPE_CHECKING:
+    from sdv_plausible.fitting.frontier import Frontier
+
 _TITLE = "Plan (no row has been looked at)"
-HARDLY_ANY = 10.0  # a plan warns above this total epsilon
+HARDLY_ANY = 10.0  # a plan warns above this total epsilon, and refuses a default row cap above it
 TRIED_EPSILONS = (0.01, 100.0)  # range of the search for an epsilon
 
 
@@ -58,6 +64,33 @@ class Plan:
     rows_needed: int | None = None
     warnings: tuple[str, ...] = field(default=())
     epsilon: float = math.nan
+    _frontier: Callable[..., Frontier] | None = field(default=None, repr=False, compare=False)
+
+    def frontier(self, ks: Sequence[int] | None = None) -> Frontier:
+        """Compare values of k under :class:`~sdv_plausible.RandomizedTest`, from public figures alone.
+
+        Each row of the table is one test: k, epsilon0, the total epsilon, and the share of candidates that
+        pass, as a lower bound and as expected where the kept values are spread evenly. The totals are for the
+        rows wanted (``num_rows`` of the plan, else ``row_cap``) and the model's epsilon of this plan.
+
+        Parameters
+        ----------
+        ks : sequence of int, optional
+            Values of k, >= 1. By default from a quarter of the plan's k to eight times it.
+
+        Returns
+        -------
+        Frontier
+            A tuple of rows, which prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If the test is another one, or a k is below 1.
+        """
+        if self._frontier is None:
+            raise ValueError("this plan has no frontier: it was not made by plan()")
+        return self._frontier(ks=ks)
 
     def _notes(self) -> list[str]:
         notes = [] if self.forecast is None else [str(self.forecast)]
@@ -122,18 +155,9 @@ def plan(
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
             check.whole(name, value, 1)
-    settings.check_model(model_class(learner))
-    ledger = settings.empty_ledger()
-    if (split := settings.random_split(learner)) is not None:
-        ledger.split = split
-    ledger.charge(*extra)
-    budget = settings.model_budget(ledger)
-    factor = settings.test.likelihood_factor
-    ledger.charge(
-        *settings.test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
-    )
-    ledger.charge(*planned_entries(learner, domain, budget))
-    ledger.charge(*sentences(settings, learner, domain))
+    ledger = _planned_ledger(settings, learner, domain, extra)
+    _check_row_cap(settings, ledger)
+    budget = settings.model_budget(_ledger_before_model(settings, learner, extra))
     expected = ExpectedNoise(
         settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
     )
@@ -156,6 +180,70 @@ def plan(
         rows_needed=rows_needed(expected.forecast),
         warnings=tuple(warnings),
         epsilon=settings.epsilon,
+        _frontier=partial(_frontier_of, settings, learner, domain, extra, assumed or domain, num_rows),
+    )
+
+
+def _check_row_cap(settings: Settings, ledger: PrivacyLedger) -> None:
+    """Refuse the default row cap where the rows alone cost more than hardly any protection."""
+    test = settings.test
+    if test.row_limit != DEFAULT_ROW_CAP or not test.has_delta or not ledger.claims_privacy:
+        return
+    losses = [loss for entry in ledger.entries if entry.name == "rows" for loss in entry.losses]
+    cost = compose(losses, settings.seed_delta)
+    if HARDLY_ANY < cost < math.inf:
+        raise check.Refused.saying(
+            "row_cap",
+            f"row_cap ({DEFAULT_ROW_CAP:,}, the default) is the number of rows that the fit pays for. They "
+            f"would cost epsilon {math.ceil(cost):,}. Set it to the number of rows that you will release, as "
+            "in RandomizedTest(row_cap=1_000), or let RandomizedTest.within(4, rows=1_000, "
+            "least_rows=20_000) find a test whose rows cost at most 4. With test='release' rows are free",
+        )
+
+
+def _ledger_before_model(settings: Settings, learner: Any, extra: tuple[LedgerEntry, ...]) -> PrivacyLedger:
+    ledger = settings.empty_ledger()
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
+    ledger.charge(*extra)
+    return ledger
+
+
+def _planned_ledger(
+    settings: Settings, learner: Any, domain: Domain, extra: tuple[LedgerEntry, ...]
+) -> PrivacyLedger:
+    """The ledger of a whole fit."""
+    settings.check_model(model_class(learner))
+    ledger = _ledger_before_model(settings, learner, extra)
+    budget = settings.model_budget(ledger)
+    factor = settings.test.likelihood_factor
+    ledger.charge(
+        *settings.test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
+    )
+    ledger.charge(*planned_entries(learner, domain, budget))
+    ledger.charge(*sentences(settings, learner, domain))
+    return ledger
+
+
+def _frontier_of(
+    settings: Settings,
+    learner: Any,
+    domain: Domain,
+    extra: tuple[LedgerEntry, ...],
+    assumed: Domain,
+    num_rows: int | None,
+    ks: Sequence[int] | None,
+) -> Frontier:
+    from sdv_plausible.fitting.frontier import frontier
+
+    factor = settings.test.likelihood_factor
+    return frontier(
+        settings,
+        assumed.cardinalities,
+        num_rows,
+        plausible_gamma(learner, factor) == 1 and not impossible_seed_probability(learner, factor),
+        lambda changed: _planned_ledger(changed, learner, domain, extra),
+        ks,
     )
 
 

@@ -39,7 +39,7 @@ Pieces = Mapping[float, int]
 
 @dataclass(frozen=True, kw_only=True)
 class QueryBudget:
-    """Privacy budget of a set of queries."""
+    """Privacy budget of a set of queries: how much was paid for, not how much is left."""
 
     # Gaussian privacy parameter of all Gaussian noise together, >= 0; infinite: exact answers
     mu: float

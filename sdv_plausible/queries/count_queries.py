@@ -210,7 +210,7 @@ class CountTable:
 
 @dataclass(frozen=True)
 class L1Distances:
-    """Query for the L1 distances between count tables and public estimates: scores of a model's errors.
+    """Query for the L1 distances between count tables and a model's estimates: scores of its errors.
 
     Parameters
     ----------

@@ -60,7 +60,10 @@ class NoisyValues:
 
 
 class QuerySession:
-    """Rows with a charged privacy budget; parameters as for :class:`Queryable`."""
+    """What all queries of :class:`Queryable` share: rows, a paid budget, Gaussian noise and the record.
+
+    Parameters as there.
+    """
 
     def __init__(
         self,
@@ -112,6 +115,11 @@ class QuerySession:
         return answer
 
     def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> NoisyValues:
+        """Add discrete Gaussian noise of sigma = sensitivity / (mu sqrt(share)) to an exact answer.
+
+        For large shares sigma is a little larger. The share was spent before. Without a
+        guarantee, the answer stays exact.
+        """
         if not self.allowance.is_private:
             return NoisyValues(values=exact.astype(float), sigma=0.0)
         sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
@@ -153,7 +161,9 @@ class Queryable(QuerySession):
     entries : iterable of LedgerEntry
         The privacy budget of all queries together.
     coins : KeyedRNG
-        Source of the noise.
+        Random stream. If it is secret, noise is drawn by OpenDP from the operating system's entropy, and the
+        stream only chooses samples and parts of the rows. If it is reproducible, it is the source of the
+        noise too, and there is no guarantee.
     parts : mapping of str to engine
         Named parts of the rows, for :meth:`part`. Without a split, each part is all rows.
     transcript : Transcript, optional
@@ -187,6 +197,9 @@ class Queryable(QuerySession):
     # --- noisy answers ----------------------------------------------------------------------------
     def ask(self, question: Query[Any], share: float, failure: float = 0.0) -> NoisyValues:
         """Answer a query with discrete Gaussian noise on every entry, for a share of mu^2.
+
+        Here mu is the Gaussian budget that the entries paid for (``allowance.mu``). All shares add up to 1 at
+        most.
 
         Parameters
         ----------

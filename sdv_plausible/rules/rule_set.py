@@ -126,7 +126,7 @@ class RuleSet:
     # --- rows -------------------------------------------------------------------------------------
 
     def fold(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Real rows as the model sees them, transformed row by row."""
+        """Convert the table's rows to the model's, row by row: without derived columns, with surrogates."""
         formats, read = self.formats, self._read(table)
         added = {
             name: column for rule in self.deriving_rules for name, column in rule.fold(read, formats).items()

@@ -647,7 +647,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             self._emit_warnings()
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table that SDV is fitted to: placeholders, with the rows kept for the model; or the rows."""
+        """The table that SDV is fitted to. By default a placeholder table; the rows are kept for the model.
+
+        With SDV constraints or transformers of the user, the rows themselves.
+        """
         if not self._sdv.sees_rows:
             self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
             return self._sdv.placeholders(frame.dtypes)
@@ -669,7 +672,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return processed if self._rows is None else self._rows[list(processed.columns)].reset_index(drop=True)
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
-        """SDV's hook: fit the model."""
+        """SDV's hook: fit the model, to the rows rather than to SDV's placeholders."""
         dtypes = processed_data.dtypes if self._rows is None else self._rows.dtypes
         self._fit_rows(self._modelled_rows(processed_data), dtypes)
 
@@ -910,7 +913,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         )  # fmt: skip
 
     def _fit_rng(self) -> KeyedRNG:
-        """Secret random numbers of a fit, or reproducible ones."""
+        """A new secret source of random streams; with ``random_state``, always the same reproducible one."""
         return (
             KeyedRNG.from_os_entropy() if self.random_state is None else KeyedRNG.from_seed(self.random_state)
         )

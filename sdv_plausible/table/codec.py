@@ -32,10 +32,13 @@ class Codec:
 
     Notes
     -----
-    Each row is encoded by itself, so encoding never weakens a guarantee. A number outside a declared range is
-    clipped. A category outside the declared values becomes missing. If missing is not in the domain, the cell
-    gets a uniformly drawn value. A category too rare to be learned is not missing: its cell gets a learned
-    one, drawn in proportion to their noisy counts.
+    Each row is encoded by itself, so encoding never weakens a guarantee.
+
+    - A number outside the range gets the nearest bin.
+    - A category outside the declared values becomes missing. So does a cell that is no number or date.
+    - If missing is not in the domain, a missing cell gets a random code instead, each equally likely.
+    - Where categories were learned, one too rare to be learned does not become missing. Its cell gets a
+      learned category, drawn in proportion to the noisy counts. So does a cell that must not be missing.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -47,7 +50,7 @@ class Codec:
         return self.fill(self.known(table), coins)
 
     def known(self, table: pd.DataFrame, dtype: npt.DTypeLike = np.int32) -> np.ndarray:
-        """Encode without random draws: cells outside a domain that has no code for them get -1."""
+        """Encode without random draws: a cell that needs one gets -1. :meth:`fill` then draws its code."""
         codes = np.empty((len(table), len(self.domain)), dtype=dtype, order="F")
         for j, column in enumerate(self._columns):
             column.encode_into(codes[:, j], table[column.attribute.name])
@@ -210,7 +213,8 @@ class ColumnCodec:
         return codes, np.asarray(outside), numbers
 
     def encode_into(self, out: np.ndarray, column: pd.Series[Any]) -> None:
-        """Encode into a given array, block by block so that intermediates stay in the CPU cache."""
+        """Encode into a given array: the code of each cell, or -1 as in :meth:`encode`."""
+        # Block by block, so that intermediate arrays stay in the CPU cache.
         # Large temporary arrays are slow with allocators that return memory at once, as under Dask.
         attribute = self.attribute
         missing_code = _OUTSIDE if attribute.missing_code is None else attribute.missing_code

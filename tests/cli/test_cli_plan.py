@@ -26,13 +26,15 @@ def test_a_plan_needs_no_table_and_is_the_synthesizers(holder, declared, capsys)
 def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
     options = ["plan", "--domain", str(holder / "domain.json"), "--test", "randomized", "--json"]
     costs = []
-    for more in (["-n", "300"], ["-n", "300", "--row-cap", "3000"], []):
+    for more in (["-n", "300"], ["-n", "300", "--row-cap", "3000"], ["--row-cap", "30000"]):
         assert main([*options, *more]) == 0
         document = json.loads(capsys.readouterr().out)
         costs.append(document["ledger"]["epsilon"])
         if not costs[1:]:
             assert "the first 300 rows" in document["ledger"]["headline"]
     assert costs[0] < 60 < costs[1] < costs[2]
+    assert main(options) == 2
+    assert "row_cap (1,000,000, the default) is the number of rows" in capsys.readouterr().err
     assert main([*options, "-n", "300", "--row-cap", "299"]) == 2
     assert "row_cap (299) must be at least the rows that are asked for (300)" in capsys.readouterr().err
     rules = holder / "rules.json"

@@ -6,11 +6,12 @@ import inspect
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import each_once
 from doors import fit_codes
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.fitting.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.models import make_learner
@@ -87,6 +88,42 @@ def test_what_to_expect():
             plan(settings(), learner, DOMAIN, **{name: 0})
     told = {"settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed", "public"}
     assert set(inspect.signature(plan).parameters) == told
+
+
+def check_that_nothing_is_spent(tmp_path) -> None:
+    """A plan and a fit of a million rows are refused, with the call to write, and the budget is whole."""
+    columns = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}}
+    path = tmp_path / "budget"
+    budget = Budget(epsilon=10.0**7, delta=1e-6, path=path)
+    unspent = path.read_bytes()
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(columns), domain=columns, test="randomized", budget=budget
+    )
+    calls = r"RandomizedTest\(row_cap=1_000\), or let RandomizedTest.within\(4, rows=1_000"
+    for call in (synth.plan, lambda: synth.fit(pd.DataFrame({"a": ["x", "y"] * 1000}))):
+        with pytest.raises(ValueError, match=rf"^row_cap \(1,000,000, the default\).*{calls}"):
+            call()
+    assert path.read_bytes() == unspent
+
+
+def test_rows_that_nobody_limited_are_refused_before_anything_is_spent(tmp_path, monkeypatch):
+    check_that_nothing_is_spent(tmp_path)
+    monkeypatch.setattr("sdv_plausible.fitting.plan._check_row_cap", lambda *_: None)
+    (tmp_path / "again").mkdir()
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        check_that_nothing_is_spent(tmp_path / "again")
+
+
+def test_a_million_rows_are_planned_where_they_cost_little_or_nothing_is_claimed():
+    learner, many = make_learner("bayesian_network"), {"row_cap": 10**6}
+    for made in (
+        settings(test="deterministic", **many),
+        settings(test="randomized", epsilon=math.inf, **many),
+        settings(test="randomized", **many, least_rows=10**9, k=20_000, epsilon0=1e-3),
+    ):
+        assert plan(made, learner, DOMAIN).ledger.entries
+    with pytest.raises(ValueError, match="^row_cap"):
+        plan(settings(test="randomized", **many), learner, DOMAIN)
 
 
 def test_of_a_split_the_rows_that_learn_are_forecast():

@@ -131,7 +131,7 @@ def released(door, frame):
         {},
         {"person": Person("home", rows=3)},
         {"neighbours": "replace_one", "test": ReleaseTest(omega=5, k=2), "model": "independent"},
-        {"model": "correlated", "test": "randomized"},
+        {"model": "correlated", "test": RandomizedTest(row_cap=100)},
         {"domain": {"sex": {"range_values": ["f", "m"]}, "fee": {"range_min": 0.0, "range_max": 900.0}}},
     ],
     ids=["usual", "people", "replaced, seeds", "row by row", "partly declared"],
@@ -439,7 +439,7 @@ def is_even(fit):
 
 TOLD = [(columns, model, ReleaseTest()) for columns in (1, 5) for model in LEARNERS]
 TOLD += [(5, "bayesian_network", ReleaseTest(omega=1)), (1, "correlated", ReleaseTest(omega=1)),
-         (5, "independent", RandomizedTest())]  # fmt: skip
+         (5, "independent", RandomizedTest(row_cap=100))]  # fmt: skip
 
 
 @pytest.mark.parametrize(("columns", "model", "test"), TOLD, ids=lambda one: str(one).partition("(")[0])

@@ -357,7 +357,10 @@ def test_the_plan_says_what_the_rows_can_carry(mixed_table):
     assert "stand well above the noise from about" in str(make().plan())
     assert make(epsilon=math.inf, undeclared="infer").plan(table_rows=600).forecast is None
     synth = make(
-        {"age": COLUMNS["age"]}, domain={"age": {"range_min": 0, "range_max": 110}}, test="randomized"
+        {"age": COLUMNS["age"]},
+        domain={"age": {"range_min": 0, "range_max": 110}},
+        test="randomized",
+        row_cap=100_000,
     )
     assert any("hardly any protection" in warning for warning in synth.plan().warnings)
     assert not make().plan().warnings

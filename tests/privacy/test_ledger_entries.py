@@ -116,7 +116,7 @@ def planned(**options):
 def test_every_entry_of_the_package_says_what_it_pays_for():
     for options in (
         {}, {"structure": "cfs"}, {"structure": {"b": ["a"]}}, {"structure": "independent"}, {"model": "uniform"}, {"omega": 1},
-        {"omega": 1, "test": "randomized", "least_rows": 100_000}, {"undeclared": "private", "domain": {}},
+        {"omega": 1, "test": "randomized", "least_rows": 100_000, "row_cap": 100}, {"undeclared": "private", "domain": {}},
     ):  # fmt: skip
         ledger = planned(**options)
         assert [one.name for one in ledger.entries if not one.parts] == [SAYS_ONLY]

@@ -53,6 +53,7 @@ class ReleasedPrefixes:
 class ReleasedSeeds:
     """The released prefixes of the release test: one :class:`ReleasedPrefixes` per omega.
 
+    By default every attribute is resampled. The only prefix is then the empty one, and no seed is used.
     With several omegas each seed belongs to one of them, by a secret draw that does not depend on its values.
     One row then changes one part only, and all parts together cost what one costs
     (docs/explanation/proofs/release_test.md). Rows are sampled from each part with equal probability.
@@ -62,7 +63,10 @@ class ReleasedSeeds:
 
     @classmethod
     def draw(cls, model: PrefixModel, seeds: Queryable, omega: Omega, test: GroupRelease) -> ReleasedSeeds:
-        """Apply the test once to the seeds; each omega of a range gets a random part of them."""
+        """Apply the test once to the seeds; each omega of a range gets a random part of them.
+
+        Nothing is drawn if all attributes are resampled.
+        """
         m = model.num_attributes
         prefixes = [model.order[: m - number] for number in omega.among(m)]
         if not any(prefixes):  # every attribute is resampled: no seed is used

@@ -98,7 +98,7 @@ class Sampler(ABC):
 
 @dataclass(kw_only=True)
 class PrefixSampler(Sampler):
-    """Samples from released prefixes and the model."""
+    """Samples from released prefixes and the model; by default from the model alone."""
 
     holds_records: ClassVar[bool] = False
     samples_conditions: ClassVar[bool] = True

@@ -134,7 +134,7 @@ class ReleaseTest(PrivacyTest):
         return large[kept], noisy[kept]
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
-        """Draw the released prefixes once; rows are post-processing."""
+        """Draw the released prefixes once, if seeds are used; rows are post-processing."""
         assert isinstance(model, PrefixModel)  # see check_model
         return PrefixSampler(model=model, coins=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))
 

@@ -66,6 +66,8 @@ def inverse_variance_mean(first: Noisy, second: Noisy) -> Noisy:
 class ConditioningColumns:
     """Columns whose joint distribution is modelled elsewhere; the other columns are learned given them.
 
+    By default there are none: all columns are measured, with unreduced shares.
+
     Parameters
     ----------
     columns : frozenset of int

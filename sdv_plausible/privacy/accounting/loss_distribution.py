@@ -123,10 +123,11 @@ class ComposedLoss:
 class Composer:
     """Composes a fixed set of losses with any amount of Gaussian noise.
 
-    ``scale`` is the largest Gaussian mu that may be added to ``total``.
+    ``scale`` is the largest Gaussian mu that may be added to ``total``. ``coarseness`` multiplies the grid
+    step: the totals are found faster, are slightly larger, and remain upper bounds.
     """
 
-    def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
+    def __init__(self, total: SortedLosses, scale: float = 0.0, coarseness: int = 1) -> None:
         self._failure, self._step, self._rounding = total.failure, 1.0, _NUMERICAL_DELTA
         self._others: PrivacyLossDistribution | None = None
         if not total.others:
@@ -136,11 +137,9 @@ class Composer:
         self._rounding = max(_NUMERICAL_DELTA, uses * _NUMERICAL_DELTA_PER_USE)
         spread = zip(total.others, tops, strict=True)
         variance = math.fsum(count * _second_moment(loss, top) for (loss, count), top in spread)
-        self._step = _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
+        self._step = coarseness * _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
         for (loss, count), top in zip(total.others, tops, strict=True):
-            single = _discretise(loss, top, self._step)
-            with np.errstate(over="ignore"):  # some orders tried for the tails overflow
-                part = single if count == 1 else single.self_compose(count)
+            part = _repeated(loss, count, top, self._step)
             self._others = part if self._others is None else self._others.compose(part)
 
     def distribution(self, mu_squared: float) -> ComposedLoss:
@@ -216,6 +215,16 @@ def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
     if remove is add:
         return PrivacyLossDistribution(_pmf(remove, remove, losses))
     return PrivacyLossDistribution(_pmf(remove, add, losses), _pmf(add, remove, losses))
+
+
+@lru_cache(maxsize=4)
+def _repeated(loss: Loss, count: int, top: float, step: float) -> PrivacyLossDistribution:
+    """Distribution of ``count`` uses of a loss, cached: the rows are composed alone, and with the rest."""
+    single = _discretise(loss, top, step)
+    if count == 1:
+        return single
+    with np.errstate(over="ignore"):  # some orders tried for the tails overflow
+        return single.self_compose(count)
 
 
 def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:

@@ -1,8 +1,9 @@
-"""Calibrated noise: the only way in which a value computed from private data leaves the privacy core.
+"""Calibrated noise. Under a guarantee, every number that is learned from the rows gets its noise here.
 
-With a secret stream, each function is one OpenDP measurement with entropy from the operating system. It
-depends on no stream or seed and is fresh in every thread and process. With a reproducible stream
-(`KeyedRNG.from_seed`) it draws from the same distribution and gives no privacy guarantee. Neighbours,
+If ``coins`` is secret, the usual case, it supplies no randomness: each call is one OpenDP measurement with
+entropy from the operating system, fresh in every thread and process. The exceptions are calls with
+``repeatable=True``, whose noise is from the secret stream. If ``coins`` is reproducible
+(`KeyedRNG.from_seed`), it supplies noise of the same distribution, without a privacy guarantee. Neighbours,
 sensitivities and composition are the caller's task: see `accounting`. Noise is added to integers only: real
 values are counted or rounded first. A finer grid counts in steps of a half, a quarter and so on.
 

@@ -30,4 +30,4 @@ def test_each_column_in_words_and_escaped():
             assert cell in unescape(DOMAIN._repr_html_())
     assert str(DOMAIN).startswith("Domain of 4 columns\n")
     assert "<b>" not in DOMAIN._repr_html_()
-    assert domain.title(Domain(DOMAIN.attributes[:1])) == "Domain of 1 column"
+    assert domain.description_title(Domain(DOMAIN.attributes[:1])) == "Domain of 1 column"
