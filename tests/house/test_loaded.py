@@ -11,7 +11,7 @@ from pathlib import Path
 from pages import ROOT
 
 # Limits for the modules of the package that are loaded; a module of one line (a package with a docstring) is not counted.
-MODULES, LINES = 143, 32_000
+MODULES, LINES = 143, 32_200
 OTHERS = (
     "cli",
     "extensions",
