@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from sdv_plausible import PublicTable, ReleaseTest
 from sdv_plausible.fitting.options import OPTIONS, VALUES
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, option_names
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings, read_test
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
 from sdv_plausible.models import PAPER_OPTIONS, named_learner
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 

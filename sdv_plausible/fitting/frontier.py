@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sdv_plausible.mechanism.privacy_tests.contract import PREFIX_CELLS
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PREFIX_CELLS
 from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest, cheapest
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.paper_theorems import log_pass_probability

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.parameter_checks import Refused

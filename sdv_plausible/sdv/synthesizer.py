@@ -40,8 +40,8 @@ from sdv_plausible.fitting.public_table import PublicTable, check_public_given, 
 from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import structure_by_name
 from sdv_plausible.privacy import parameter_checks

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.privacy_test import SEED_DELTA_SHARE, PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models import is_builtin

@@ -11,7 +11,7 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss

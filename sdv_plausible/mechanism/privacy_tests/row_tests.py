@@ -14,7 +14,7 @@ import numpy as np
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.privacy_test import SEED_DELTA_SHARE, PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import parameter_checks as check

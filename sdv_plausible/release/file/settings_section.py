@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, option_names
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PrivacyTest, option_names
 from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
 from sdv_plausible.models import learner_config, learner_from_config
 from sdv_plausible.privacy.accounting.composition import RandomSplit

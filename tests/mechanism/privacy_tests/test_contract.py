@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.privacy_test import PREFIX_CELLS
+from sdv_plausible.mechanism.privacy_tests.contract import PREFIX_CELLS
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
