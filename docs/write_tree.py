@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/explanation/architecture.md"
 BEGIN, END = "```text\nsdv_plausible/\n", "```\n"
-WIDTH = 26
+WIDTH, DEPTH = 26, 2
 
 
 def tree(package: Path = ROOT / "sdv_plausible") -> str:
@@ -26,6 +26,8 @@ def tree(package: Path = ROOT / "sdv_plausible") -> str:
     ):
         place = path.parent if path.name == "__init__.py" else path
         parts = place.relative_to(package).parts
+        if len(parts) > DEPTH:
+            continue
         name = "  " * len(parts) + parts[-1] + ("/" if path.name == "__init__.py" else "")
         summary = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
         lines.append(f"{name:<{WIDTH}}{summary}\n")
