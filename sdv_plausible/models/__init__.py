@@ -71,7 +71,7 @@ def learner_config(model: Any) -> dict[str, Any]:
     config: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
     config["accounting"] = "proved"
     if isinstance(model, str):
-        return {"model": model, **config}
+        return {"model": model, **config} if is_builtin(model) else config
     if (name := _name_of(model)) is None:
         return config
     values = {f.name: getattr(model, f.name) for f in fields(model)}
@@ -81,8 +81,11 @@ def learner_config(model: Any) -> dict[str, Any]:
 
 
 def is_builtin(learner: Any) -> bool:
-    """Whether a learner belongs to this package."""
-    return isinstance(learner, str) or _name_of(learner) is not None
+    """Whether a learner, or a learner's name, belongs to this package."""
+    if isinstance(learner, str):
+        place = extension_location("learner", learner) or ""
+        return learner == DEFAULT or place.startswith("sdv_plausible.")
+    return _name_of(learner) is not None
 
 
 def _name_of(learner: Any) -> str | None:
