@@ -1,7 +1,7 @@
 """A simulator of households and their people, with known associations; see :func:`families_like`.
 
-No number was estimated from data. So the associations that a synthesizer of related tables must keep, between
-people and their household and among its people, are known.
+All parameters were chosen, not estimated from data. The associations that a multi-table synthesizer must
+preserve are therefore known: between a household and its people, and among its people.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
     num_households : int
         Number of households, 0 to 10,000,000. 20,000 households, with 47,500 people, take less than a second.
     random_state : int or None
-        Seed, at least 0, of the NumPy generator; None for a fresh one. Equal arguments give equal tables.
+        Seed, at least 0, of the NumPy generator; None for a random one. Equal arguments give equal tables.
 
     Returns
     -------
@@ -106,39 +106,43 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
 def _people(
     kind: NDArray[np.int64], owned: NDArray[np.bool_], north: NDArray[np.bool_], rng: np.random.Generator
 ) -> dict[str, NDArray[np.int64]]:
-    """Codes of all people (heads, spouses, children, others), and the number of their household."""
+    """Codes of all people (heads, spouses, children, others), and the index of each one's household."""
     n = len(kind)
     middle = np.select([kind == COUPLE, kind == SINGLE], [55, 42], 39) + 10 * (owned & (kind == SINGLE))
     age = np.clip(rng.normal(middle, 13), ADULT, OLDEST)
     sex, education = rng.integers(0, 2, n), _educations(n, 0.12 * north - 0.003 * (age - 45), rng)
 
-    wed = np.flatnonzero((kind == COUPLE) | ((kind == FAMILY) & (rng.random(n) < 0.8)))
-    spouse_age = np.clip(age[wed] + rng.normal(-1, 3, len(wed)), ADULT, OLDEST)
-    spouse_sex = np.where(rng.random(len(wed)) < 0.96, 1 - sex[wed], sex[wed])
-    spouse_education = np.where(rng.random(len(wed)) < 0.6, education[wed], _educations(len(wed), 0, rng))
+    married = np.flatnonzero((kind == COUPLE) | ((kind == FAMILY) & (rng.random(n) < 0.8)))
+    spouse_age = np.clip(age[married] + rng.normal(-1, 3, len(married)), ADULT, OLDEST)
+    spouse_sex = np.where(rng.random(len(married)) < 0.96, 1 - sex[married], sex[married])
+    spouse_education = np.where(
+        rng.random(len(married)) < 0.6, education[married], _educations(len(married), 0, rng)
+    )
 
-    born = np.where(kind == FAMILY, np.minimum(1 + rng.poisson(0.9, n), 8), 0)
-    parent = np.repeat(np.arange(n), born)
-    number = np.arange(len(parent)) - np.repeat(np.cumsum(born) - born, born)
-    first = age - rng.integers(20, 39, n)
-    child_age = np.clip(first[parent] - 3 * number + rng.integers(-1, 2, len(parent)), 0, 50)
-    like = np.where(rng.random(len(parent)) < 0.4, education[parent], _educations(len(parent), 0, rng))
-    child_education = np.where(child_age < GROWN, 0, np.maximum(like, 1))
+    num_children = np.where(kind == FAMILY, np.minimum(1 + rng.poisson(0.9, n), 8), 0)
+    parent = np.repeat(np.arange(n), num_children)
+    birth_order = np.arange(len(parent)) - np.repeat(np.cumsum(num_children) - num_children, num_children)
+    first_age = age - rng.integers(20, 39, n)
+    child_age = np.clip(first_age[parent] - 3 * birth_order + rng.integers(-1, 2, len(parent)), 0, 50)
+    adult_education = np.where(
+        rng.random(len(parent)) < 0.4, education[parent], _educations(len(parent), 0, rng)
+    )
+    child_education = np.where(child_age < GROWN, 0, np.maximum(adult_education, 1))
 
     grandparent = (kind == FAMILY) & (rng.random(n) < 0.06)
     sharing = np.where(kind == SHARED, np.minimum(1 + rng.poisson(0.8, n), 6), 1 * grandparent)
-    with_whom = np.repeat(np.arange(n), sharing)
-    shift = np.where(kind[with_whom] == FAMILY, 26, 0)
-    other_age = np.clip(age[with_whom] + shift + rng.normal(0, 5, len(with_whom)), ADULT, OLDEST)
-    alike = rng.random(len(with_whom)) < 0.5
-    other_education = np.where(alike, education[with_whom], _educations(len(with_whom), 0, rng))
+    host = np.repeat(np.arange(n), sharing)
+    shift = np.where(kind[host] == FAMILY, 26, 0)
+    other_age = np.clip(age[host] + shift + rng.normal(0, 5, len(host)), ADULT, OLDEST)
+    same_education = rng.random(len(host)) < 0.5
+    other_education = np.where(same_education, education[host], _educations(len(host), 0, rng))
 
     people = {
-        "home": np.concatenate([np.arange(n), wed, parent, with_whom]),
-        "relation": np.repeat([HEAD, SPOUSE, CHILD, OTHER], [n, len(wed), len(parent), len(with_whom)]),
+        "home": np.concatenate([np.arange(n), married, parent, host]),
+        "relation": np.repeat([HEAD, SPOUSE, CHILD, OTHER], [n, len(married), len(parent), len(host)]),
         "age": np.concatenate([age, spouse_age, child_age, other_age]).astype(np.int64),
         "sex": np.concatenate(
-            [sex, spouse_sex, rng.integers(0, 2, len(parent)), rng.integers(0, 2, len(with_whom))]
+            [sex, spouse_sex, rng.integers(0, 2, len(parent)), rng.integers(0, 2, len(host))]
         ),
         "education": np.concatenate([education, spouse_education, child_education, other_education]),
     }
@@ -149,18 +153,18 @@ def _people(
 
 
 def _educations(n: int, shift: float | NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Random codes of education; ``shift`` is added to the quantiles."""
+    """Draw codes of education by inversion; ``shift`` is added to the uniform draws."""
     return np.searchsorted([0.15, 0.55, 0.82], np.clip(rng.random(n) + shift, 0, 1)).astype(np.int64)
 
 
 def _labels(codes: NDArray[Any], values: tuple[str, ...]) -> ExtensionArray:
-    """Labels of codes, in the string dtype of the installed pandas, for empty tables, too."""
+    """Labels of codes, in the string dtype of the installed pandas even if there are none."""
     labels: ExtensionArray = pd.Series(list(values)).array.take(codes.astype(np.int64))
     return labels
 
 
 def _ids(letter: str, n: int, digits: int) -> ExtensionArray:
-    """Ids in order: a letter and digits."""
+    """Consecutive ids: a letter and zero-padded digits."""
     ids: ExtensionArray = pd.Series([f"{letter}{i:0{digits}d}" for i in range(n)], dtype=object).array
     return ids
 

@@ -53,8 +53,9 @@ def learned_file(
 ) -> DomainFile:
     """Learn the domains that a domain file leaves open; the budget is charged before any row is read.
 
-    A fit that uses the file must have the same ``neighbours``. A file that was read off the rows is rejected.
-    Unless ``anyway``, a row count comes first: if most columns would be lost, the rest is not spent.
+    A fit that uses the file must have the same ``neighbours``. Declarations derived from the rows are
+    rejected. Unless ``anyway`` is set, the rows are counted first. If most columns would be lost, the rest
+    of the budget is not spent.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
@@ -80,13 +81,13 @@ def learned_file(
     is_counted = bool(plan.open) and row_count_check.is_counted(settings, anyway)
     count = (row_count_check.count_entry(settings),) if is_counted else ()
     left = row_count_check.after_count(settings) if is_counted else settings
-    plan = replace(plan, mu=LearningBudget.of(left.epsilon, delta).mu)  # all that is left is the domain's
+    plan = replace(plan, mu=LearningBudget.of(left.epsilon, delta).mu)  # the domain gets what is left
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*count, *plan.entries())
     check_texts(planned)
     check_ledger_fits(epsilon, planned)
-    for frame in (stored, table):  # also as it was stored
+    for frame in (stored, table):  # both as stored and normalised
         _check_table(frame, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}

@@ -23,7 +23,7 @@ MODELS = {
     "latent": "autoencoder",
     "uniform": "the same as random",
 }
-MODELS |= {name: name for name in extension_names("learner") if name not in MODELS}  # of other packages
+MODELS |= {name: name for name in extension_names("learner") if name not in MODELS}  # by entry points
 TESTS = {
     "release": "one guarantee for any number of rows (default)",
     "randomized": "row by row, randomised: every row costs",
@@ -32,19 +32,19 @@ TESTS = {
 TYPES_SHARE = 0.3
 """Share of epsilon and of the model's delta for type inference.
 
-For Gaussian noise this is a tenth of mu^2: the noise of domain and model is a twentieth larger than without.
+With Gaussian noise this is a tenth of mu^2, so the domain and the model get about 5 % more noise.
 """
 VOTE_TAKES = "three tenths of epsilon"
 VALUES = {
     "ReleaseTest": "test", "RandomizedTest": "test", "DeterministicTest": "test", "PaperNetwork": "model",
     "Person": "person", "PublicTable": "public",
 }  # fmt: skip
-"""Value classes, and the constructor argument that each belongs to."""
+"""Value class -> constructor argument that takes it."""
 NAMED = {
     "test": {"release": "ReleaseTest", "randomized": "RandomizedTest", "deterministic": "DeterministicTest"},
     "model": dict.fromkeys(("paper", "independent", "bayesian_network"), "PaperNetwork"),
 }
-"""By argument: its names, and the value class with the options of each."""
+"""Constructor argument -> name -> value class that holds the name's options."""
 _TESTS = tuple(NAMED["test"].values())
 _BY_ROW = _TESTS[1:]
 
@@ -62,7 +62,7 @@ class Option:
     choices : mapping or tuple
         Allowed values, with labels for a form.
     within, written : str
-        Its name in the value class, and the placeholder on the command line, if they differ.
+        Name in the value class, and placeholder on the command line, if they differ.
     """
 
     name: str
@@ -143,7 +143,7 @@ _MOVED = {
     "rows_per_person": 'give person=Person("column", rows={value})',
     "public_source": "give public=PublicTable(frame, source={value})",
 }
-"""Arguments of version 0.1 without an option of the same name, and what replaces them."""
+"""Arguments of version 0.1 that are no longer constructor arguments -> replacement."""
 
 
 def default_of(name: str) -> Any:
@@ -170,23 +170,23 @@ def moved_to(name: str, value: Any) -> str | None:
 
 
 def check_no_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
-    """Raise TypeError for an unknown keyword argument of ``where``, naming the replacement of those of 0.1.
+    """Raise TypeError for unknown keyword arguments of ``where``, naming replacements of those of 0.1.
 
-    ``beside`` has the arguments that take value objects, as they were given.
+    ``beside`` holds the arguments that take value objects, as passed.
     """
     from sdv_plausible.privacy.parameter_checks import shown
 
     for name, value in given.items():
-        if (way := moved_to(name, value)) is None:
+        if (replacement := moved_to(name, value)) is None:
             raise TypeError(f"{where}() has no argument {name!r}")
         argument = _argument(name)
         if argument in beside and beside[argument] is not default_of(argument):
-            way += f" in the place of {argument}={shown(beside[argument])}, or leave {name} out"
-        raise TypeError(f"{name}: {way}")
+            replacement += f" in the place of {argument}={shown(beside[argument])}, or leave {name} out"
+        raise TypeError(f"{name}: {replacement}")
 
 
 def unused_option(argument: str, chosen: str, given: Iterable[str]) -> str | None:
-    """The first of some flat options that the chosen test or model does not use; None if all are used."""
+    """The first flat option in ``given`` that the chosen test or model does not use, or None."""
     held = {name: OPTIONS[name].of for name in given if name != argument and _argument(name) == argument}
     return next((name for name, of in held.items() if NAMED[argument].get(chosen) not in of), None)
 
@@ -200,25 +200,27 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     from sdv_plausible.privacy.parameter_checks import Refused
 
     arguments: dict[str, Any] = {}
-    of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
+    by_argument: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
     for name, value in flat.items():
-        (arguments if _argument(name) == name else of[_argument(name)])[name] = value
-    more = arguments.pop("model_parameters", None)
-    if of["test"]:
-        arguments["test"] = TESTS_BY_NAME[arguments.get("test", default_of("test"))](**of["test"])
-    if of["model"] or more is not None:
-        arguments["model"] = named_learner(arguments.get("model", default_of("model")), more, **of["model"])
-    if of["person"]:
-        arguments["person"] = person_from_fields(arguments.get("person"), *of["person"].values())
-    if of["public"]:
+        (arguments if _argument(name) == name else by_argument[_argument(name)])[name] = value
+    model_parameters = arguments.pop("model_parameters", None)
+    if by_argument["test"]:
+        arguments["test"] = TESTS_BY_NAME[arguments.get("test", default_of("test"))](**by_argument["test"])
+    if by_argument["model"] or model_parameters is not None:
+        arguments["model"] = named_learner(
+            arguments.get("model", default_of("model")), model_parameters, **by_argument["model"]
+        )
+    if by_argument["person"]:
+        arguments["person"] = person_from_fields(arguments.get("person"), *by_argument["person"].values())
+    if by_argument["public"]:
         if arguments.get("public") is None:
-            given = next(iter(of["public"].values()))
+            given = next(iter(by_argument["public"].values()))
             raise Refused("public_source", given, "needs public, the table that was published")
-        arguments["public"] = PublicTable(arguments.get("public"), *of["public"].values())  # type: ignore[arg-type]
+        arguments["public"] = PublicTable(arguments.get("public"), *by_argument["public"].values())  # type: ignore[arg-type]
     return arguments
 
 
 def _argument(name: str) -> str:
-    """The constructor argument that a flat option belongs to; itself if it is one."""
+    """The constructor argument that takes a flat option; options of the constructor are their own."""
     of = OPTIONS[name].of if name in OPTIONS else ()
     return VALUES[of[0]] if of else name

@@ -1,4 +1,4 @@
-"""The privacy ledger: every use of the rows, its cost, and the total guarantee in one sentence."""
+"""The privacy ledger: the cost of every use of the rows, and the total guarantee in one sentence."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ class PrivacyLedger:
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Called with all losses, covered ones too, before a charge; may raise to refuse an unplanned one."""
+    """Called before a charge with all losses, also those under an envelope; raises to reject it."""
     after_charge: Callable[[PrivacyLedger], object] | None = None
-    """Called after every charge and before the query that it pays for; shows a fit's progress."""
+    """Called after every charge, before the query that it pays for; reports the progress of a fit."""
     split: RandomSplit | None = None
-    """Secret random split of the rows, where it lowers the total."""
+    """Secret random split of the rows, if it lowers the total."""
     stated: float = 0.0
-    """Total stated at release time, where the present accounting of the same losses gives less."""
+    """Total stated at release time: a lower bound on :meth:`total` at the ledger's delta."""
     is_recorded: bool = False
     """Whether the ledger was read from a file; texts from the file are then quoted."""
 
@@ -170,7 +170,7 @@ class PrivacyLedger:
 
     @property
     def _lines(self) -> tuple[LedgerEntry, ...]:
-        """Entries that are lines of the table: all with a loss are."""
+        """Entries shown as lines of the table: those with a loss, and those not shown as sentences."""
         return tuple(e for e in self._entries if e.losses or e.name not in SENTENCE_ENTRIES)
 
     @property
@@ -180,14 +180,14 @@ class PrivacyLedger:
 
     @property
     def assumed_types(self) -> tuple[str, ...]:
-        """Columns whose types are assumed to be known without the data, although nobody has declared them.
+        """Columns whose undeclared types are assumed to be public knowledge.
 
-        The guarantee holds only if they were known: every sentence that states the total says so.
+        The guarantee depends on this assumption. Every sentence that states the total mentions it.
         """
         return tuple(dict.fromkeys(name for entry in self._entries for name in entry.assumes))
 
     def covers_part(self, part: Part) -> bool:
-        """Whether the ledger has a privacy guarantee and an entry pays for this part of the release."""
+        """Whether the release has a privacy guarantee and an entry pays for this part of it."""
         return self.claims_privacy and any(part in entry.parts for entry in self._entries)
 
     def sentence(self, *, as_written: bool = False) -> str:
@@ -196,7 +196,7 @@ class PrivacyLedger:
         Parameters
         ----------
         as_written : bool
-            Leave texts that were read from a file unquoted, as the file has them.
+            Do not quote texts that were read from a file.
         """
         if not self._entries:
             return "Nothing has been charged yet: no row has been looked at."
@@ -242,7 +242,7 @@ class PrivacyLedger:
         return [self.attackers().rare(), *([f"{NOISE} {mus}."] if mus else [])]
 
     def _words(self, entry: LedgerEntry) -> LedgerEntry:
-        """Return an entry as it is shown."""
+        """Return an entry as displayed: one from a file is described by its losses."""
         return in_own_words(entry) if self.is_recorded else entry
 
     def _scope(self) -> str:
@@ -251,7 +251,7 @@ class PrivacyLedger:
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """What no total covers."""
+        """Risks that the guarantee does not cover."""
         return not_covered(self._unit.person)
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class PrivacyLedger:
         }
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
-        """One entry. Its result is a function of the whole release, so it costs at most the total."""
+        """Return one entry. Its epsilon is capped at the total, which covers the whole release."""
         is_covered = any(entry is other for other in covered_entries(self._entries))
         envelope = self.envelope if is_covered else None
         is_counted = entry.status == "charged" and envelope is None
@@ -335,7 +335,7 @@ def _escaped(value: Any) -> Any:
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
-    """Losses that make the total."""
+    """Losses that the total composes."""
     return [loss for entry in entries_in_total(entries) for loss in entry.losses]
 
 
@@ -347,12 +347,12 @@ def _total(entries: Sequence[LedgerEntry], delta: float) -> float:
 
 
 def not_covered(person: str | None) -> tuple[str, ...]:
-    """What no total covers, given the column that identifies a person."""
+    """Risks that the guarantee does not cover, given the column that identifies a person."""
     return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
 
 def bound_on_conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
-    """State the guarantee's bound on the probability of conclusions, to follow the words that name them."""
+    """Return the predicate of the guarantee's sentence: the bound on the probability of a conclusion."""
     return (
         f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
         f"additional probability of at most {rounded_up(delta)}"

@@ -60,10 +60,7 @@ class NoisyValues:
 
 
 class QuerySession:
-    """What all queries of :class:`Queryable` share: rows, a paid budget, Gaussian noise and the record.
-
-    Parameters as there.
-    """
+    """Rows with a charged privacy budget, and the noise for their answers; base of :class:`Queryable`."""
 
     def __init__(
         self,
@@ -208,7 +205,7 @@ class Queryable(QuerySession):
         share : float
             Share of mu^2, > 0.
         failure : float
-            Probability, also charged, that a result derived from the answer fails, such as a bound.
+            Failure probability of a bound derived from the answer; spent from the budget.
 
         Returns
         -------
@@ -278,8 +275,8 @@ class Queryable(QuerySession):
         Parameters
         ----------
         question : Query
-            One score per candidate. Its ``sensitivity`` is an integer: the most that one unit moves any of
-            them.
+            A query with one score per candidate. Its ``sensitivity``, an integer, bounds how far one unit
+            moves any score.
 
         Returns
         -------
@@ -306,7 +303,7 @@ class Queryable(QuerySession):
             epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
         )
-        return self._give(None, chosen)  # not recorded: the next recorded query shows the choice
+        return self._give(None, chosen)  # not recorded: the next recorded query reveals the choice
 
     def ask_frequent(self, question: OccurringValues, share: float, failure: float) -> FrequentValueCounts:
         """Select frequent values: values that enough units hold and whose noisy count passes a threshold.
@@ -352,7 +349,7 @@ class Queryable(QuerySession):
         epsilon : float
             Privacy loss of the count, > 0.
         failure : float
-            Probability, also charged, that a bound derived from the count fails.
+            Failure probability of a bound derived from the count; spent from the budget.
 
         Returns
         -------
@@ -381,7 +378,7 @@ class Queryable(QuerySession):
         epsilon : float
             Privacy loss of the whole answer, > 0.
         failure : float
-            Probability, also charged, that a result derived from the answer fails.
+            Failure probability of a bound derived from the answer; spent from the budget.
 
         Returns
         -------
@@ -478,7 +475,7 @@ class Queryable(QuerySession):
     # --- the rows themselves ----------------------------------------------------------------------
 
     def seed_records(self, paid_for: str) -> SeedRecords:
-        """Return the seed records for a row-by-row privacy test, whose entry must be among the charged ones.
+        """Return the seed records for a row-by-row privacy test whose entry was charged.
 
         Parameters
         ----------
@@ -510,7 +507,7 @@ class Queryable(QuerySession):
         Parameters
         ----------
         why : str
-            What the rows are used for. It is charged to the ledger first.
+            Purpose, for the ledger entry, which is charged before the rows are returned.
 
         Returns
         -------

@@ -65,7 +65,7 @@ from sdv_plausible.table.declared.codebook import Codebook, CodebookReader
 READER = CodebookReader(lambda path: Codebook(columns={"a": {"sdtype": "id"}}), endings=(".toy",))
 """
 PROGRAM = """
-from sdv_plausible import fit_source
+from sdv_plausible import fit_source, verify
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.table.declared.codebook import read_codebook
 from toy_package.learner import Toy
@@ -75,6 +75,8 @@ assert isinstance(make_learner("toy"), Toy) and NAMES.count("paper") == 1
 assert not isinstance(make_learner("paper"), Toy)  # a built-in name keeps its meaning
 release = fit_source(source.Toy(), {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}}, model="toy")
 assert set(release.sample(20)["a"]) <= {"x", "y"}
+release.save("toy.release")
+assert verify("toy.release").refused == []  # the file names no learner of another package
 assert read_codebook("b.toy").columns["a"]["sdtype"] == "id"
 print("done")
 """

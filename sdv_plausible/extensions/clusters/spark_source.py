@@ -1,7 +1,7 @@
 """Source of a Spark DataFrame: executors read and count every partition, and merge counts as a tree.
 
-Pickled counts are sent, one row per task. A partition arrives as Arrow batches, and is several parts if it is
-large. The number of a part encodes the partition and the position in it.
+Counts are sent pickled, one row per task. A partition arrives as Arrow batches; a large one is split into
+several parts. A part's number encodes its partition and its position in it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from sdv_plausible.table.files.parquet_files import parse_arrow_table
 PACKAGE = "sdv-plausible"
 T = TypeVar("T")
 Pairs = Iterator[tuple[int, Any]]
-"""Numbers, and parts or counts of a partition."""
+"""Numbered parts or counts of a partition."""
 Pairing = Callable[[Iterator[Any]], Pairs]
-"""Arrow batches of a partition -> such pairs."""
+"""Arrow batches of a partition -> pairs."""
 ROWS = "number long, pickled binary"
 PARTS_OF_PARTITION = 1 << 12  # part numbers have 32 bits, which leaves a million partitions
 
@@ -55,7 +55,7 @@ class SparkSource(ClusterSource):
 
     def __init__(self, table: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> None:
         self._names, self._types, self._rows = list(table.columns), types, rows
-        # columns by position: in names, Spark interprets dots and ignores case
+        # columns named by position, because Spark interprets dots in names and ignores case
         self._table = table.toDF(*map(_place, range(len(self._names))))
         self._held: list[Any] = []
 
@@ -76,13 +76,13 @@ class SparkSource(ClusterSource):
         return _total(task, self._columns(names), self._parts(names), self.empty(names))
 
     def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> SparkParts:
-        """Keep the task's results for every part, in the memory and on the disks of executors."""
+        """Persist the task's results for every part, in memory and on disk of the executors."""
         parts = self._parts(names)
         made = _map_partitions(self._columns(names), lambda batches: _count_parts(task, parts(batches)))
         return SparkParts(made, task.count(self.empty(names), 0), self._held, by=task)
 
     def select(self, choice: RowChoice, names: Sequence[str]) -> SparkParts:
-        """Choose rows. They are moved as bytes, to partitions of a part's size: Spark merges no kept ones."""
+        """Choose rows, and move them to partitions of a part's size: Spark does not merge persisted ones."""
         cores = self._table.sparkSession.sparkContext.defaultParallelism
         partitions = max(cores, -(-self.total(RowCountTask(), names[:1]) // PART_ROWS))
         parts, empty = self._parts(names), self.empty(names)
@@ -96,7 +96,7 @@ class SparkSource(ClusterSource):
         return SparkParts(made, choice.select([], empty), self._held)
 
     def close(self) -> None:
-        """Release what the executors keep."""
+        """Unpersist all tables that the executors hold."""
         while self._held:
             self._held.pop().unpersist()
 
@@ -121,7 +121,7 @@ class SparkSource(ClusterSource):
 
 
 class SparkParts(ClusterSource):
-    """Parts kept by executors, made in the first pass; every pass compares their fingerprints.
+    """Parts persisted on executors, computed in the first pass; every pass compares their fingerprints.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ class SparkParts(ClusterSource):
     none : TracedPart
         A part without rows.
     held : list
-        Tables to release after the fit; the parts are appended.
+        Tables to unpersist after the fit; this one is appended.
     by : PartTask, optional
-        The task that made and merges the parts; small ones of a partition are then counted as one.
+        The task that made the parts. With it, small parts of a partition are merged before counting.
     of : SparkParts, optional
-        The parts that they were made of; their fingerprints follow those of the parts.
+        The parts that these were made from; their fingerprints follow the parts' own.
     """
 
     in_order = True
@@ -167,7 +167,7 @@ class SparkParts(ClusterSource):
         Raises
         ------
         RuntimeError
-            If a part was made again and differs.
+            If a recomputed part differs.
         """
         partitions = raise_source_errors(self._table.rdd.getNumPartitions)
         counted = FingerprintedTask(task, tuple(names))
@@ -194,7 +194,7 @@ class SparkParts(ClusterSource):
 
 @dataclass(frozen=True, eq=False)
 class _TracedTask:
-    """A task on kept parts, whose fingerprints are appended to those of its results."""
+    """A task on persisted parts that appends their fingerprints to those of its results."""
 
     counted: FingerprintedTask
 
@@ -215,7 +215,7 @@ def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> Spar
     Raises
     ------
     ValueError
-        If it is a stream or of Spark Connect, or an executor lacks a package.
+        If it is a stream or belongs to Spark Connect, or an executor lacks a package.
     """
     if not type(table).__module__.startswith("pyspark.sql.classic"):
         raise SourceError(
@@ -234,7 +234,7 @@ def _check_executors(session: Any) -> None:
 
     def versions(
         batches: Iterator[Any],
-    ) -> Iterator[Any]:  # pickled by value, since executors may lack this module
+    ) -> Iterator[Any]:  # pickled by value, because executors may lack this module
         import pyarrow as pa
 
         try:
@@ -261,9 +261,9 @@ def _place(number: int) -> str:
 
 
 def _total(task: PartTask[T], table: Any, parts: Pairing, none: Any, partitions: int | None = None) -> T:
-    """Merge the counts of all parts: one sum per partition, merged on the executors until few are left.
+    """Merge the counts of all parts: first per partition, then as a tree on the executors.
 
-    If the number of partitions is unknown, the sums are first distributed to as many as there are cores.
+    If the number of partitions is unknown, the sums are first repartitioned to the number of cores.
     """
     sums = _map_partitions(
         table, lambda batches: _packed(task, _merge_counts(task, _count_parts(task, parts(batches))))
@@ -271,7 +271,7 @@ def _total(task: PartTask[T], table: Any, parts: Pairing, none: Any, partitions:
     while partitions is None or partitions > MERGE_FAN_IN:
         cores = table.sparkSession.sparkContext.defaultParallelism
         partitions = cores if partitions is None else -(-partitions // MERGE_FAN_IN)
-        # by number, so that a task that runs again gets the same sums
+        # by number, so that a rerun task gets the same sums
         sums = _map_partitions(
             sums.repartition(partitions, "number"), lambda batches: _merge_counts(task, _unpickled(batches))
         )
@@ -287,7 +287,7 @@ def _map_partitions(table: Any, pairs: Pairing) -> Any:
 
 
 def _pickled(pairs: Pairs) -> Iterator[Any]:
-    """Yield batches of one row each, so that none waits for others. Errors in Spark's logs quote no cell."""
+    """Yield one-row batches, so that no result waits for the next. Errors in Spark's logs quote no cell."""
     import pyarrow as pa
 
     while (pair := raise_source_errors(lambda: next(pairs, None))) is not None:
@@ -319,22 +319,22 @@ def _read(batches: Iterable[Any], schema: Any, types: Mapping[str, ColumnType], 
 
 
 def _merge_small_parts(batches: Iterable[Any], by: PartTask[TracedPart]) -> Pairs:
-    """Yield kept parts, with small ones of a partition merged."""
+    """Yield persisted parts, with small parts of a partition merged."""
     for pairs in _batched(_unpickled(batches), lambda pair: len(pair[1].rows), PART_ROWS):
         yield pairs[0][0], merge_all(by, [part for _, part in pairs])
 
 
 def _distribute(choice: RowChoice, parts: Pairs, places: int) -> Pairs:
-    return (dealt for _, part in parts for dealt in choice.distribute(part, places))
+    return (piece for _, part in parts for piece in choice.distribute(part, places))
 
 
 def _select_rows(choice: RowChoice, batches: Iterable[Any], empty: pd.DataFrame) -> Pairs:
-    """Choose among all rows that were sent to a partition."""
+    """Choose among the rows of a partition."""
     from pyspark import TaskContext
 
-    rows = [dealt for _, dealt in _unpickled(batches)]
-    if rows:
-        yield TaskContext.get().partitionId(), choice.select(rows, empty)
+    pieces = [piece for _, piece in _unpickled(batches)]
+    if pieces:
+        yield TaskContext.get().partitionId(), choice.select(pieces, empty)
 
 
 def _batched(pieces: Iterable[Any], length: Callable[[Any], int], rows: int) -> Iterator[list[Any]]:
@@ -358,7 +358,7 @@ def _packed(task: PartTask[Any], counts: Pairs) -> Pairs:
 
 
 def _merge_counts(task: PartTask[Any], counts: Pairs) -> Pairs:
-    """Merge counts to one, with the number of the first; none if there are none."""
+    """Merge counts into one, with the number of the first; yields nothing if there are none."""
     for number, found in counts:
         for _, other in counts:
             found = task.merge(found, other)  # noqa: PLW2901

@@ -15,7 +15,7 @@ from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.table.files.text_files import is_parquet
 from sdv_plausible.utils.file_paths import check_regular_file, open_regular_file
 
-STRUCTURE = ("DATAFLOW", "STRUCTURE")  # first header of SDMX-CSV 1 and 2
+STRUCTURE = ("DATAFLOW", "STRUCTURE")  # first column header of SDMX-CSV 1 and 2
 NOT_DIMENSIONS = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns before dimensions
 VALUE = "OBS_VALUE"
 TOTALS = ("_T", "TOTAL", "T")
@@ -157,7 +157,7 @@ def read_sdmx(
     values : mapping, optional
         Translations for dimensions whose codes are not the domain's values: ``{"SEX": {"F": "female"}}``.
     totals : iterable of str
-        Codes for totals. Rows with one of them in the margin are dropped.
+        Codes for totals. Rows with such a code in a margin column are dropped.
     **stated
         Parameters of :class:`~sdv_plausible.StatedCounts`. By default the counts are exact, and their source
         is the dataflow named in the file. ``scale`` may name an attribute, such as the standard error.

@@ -47,7 +47,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the card."""
+    """Write the card, or the description by a standard."""
     from sdv_plausible.release.file.json_documents import kind_of_release
     from sdv_plausible.release.file.release import Release
 

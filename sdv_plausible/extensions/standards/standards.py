@@ -1,4 +1,4 @@
-"""Descriptions of a release by standards that other tools read."""
+"""Descriptions of a release by metadata standards: Croissant, DCAT, Table Schema and SDV metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def to_sdv_metadata(description: ReleaseDescription) -> dict[str, Any]:
-    """Return the document, as ``Metadata.load_from_dict`` of SDV 2.0 takes it."""
+    """Return SDV metadata V2, the input of ``Metadata.load_from_dict`` in SDV 2.0."""
     columns = {}
     for name, spec in description.columns.items():
         fields = ("sdtype", *FIELDS.get(spec["sdtype"], ("pii",)))
@@ -50,7 +50,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 
 
 def to_table_schema(description: ReleaseDescription) -> dict[str, Any]:
-    """Return the schema of the rows: types, ranges, values, and whether cells may be missing."""
+    """Return a Frictionless Table Schema: types, ranges, values, and whether cells may be missing."""
     primary, *_ = description.keys
     key = {} if primary is None else {"primaryKey": [primary] if isinstance(primary, str) else list(primary)}
     return {
@@ -116,13 +116,13 @@ STANDARDS: dict[str, Standard] = {
 def to_standard(
     release: Any, standard: str, *, rows: str | Path | None = None, file: str = "", **known: Any
 ) -> str:
-    """Return a description of a release by a standard, as JSON.
+    """Describe a release by a metadata standard, as JSON.
 
     Parameters
     ----------
     release : Release
-        The release. Its columns (types, ranges, values, nulls), its privacy claim and its limits are
-        described; the real rows are not used.
+        The release. Its columns (types, ranges, values, nulls), privacy claim and limits are described, and
+        the real rows are not used.
     standard : {"croissant", "dcat", "frictionless", "sdv"}
         Croissant 1.1 with its responsible-AI fields; DCAT-AP and HealthDCAT-AP, with the release as a sample
         of the protected table and DPV terms; Table Schema of Frictionless Data; SDV metadata V2.

@@ -73,10 +73,10 @@ class Settings:
         return settings
 
     def check_model(self, made: type[SeedModel]) -> None:
-        """Raise ValueError if a class of models does not fit the privacy test or omega."""
+        """Raise ValueError if a class of models is incompatible with the privacy test or omega."""
         self.test.check_model(made)
-        kept = self.test.omega is not None and not self.test.omega.is_all
-        if self.tests_latent_points(made) and kept:
+        keeps_columns = self.test.omega is not None and not self.test.omega.is_all
+        if self.tests_latent_points(made) and keeps_columns:
             raise check.Refused.saying(
                 "omega",
                 f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
@@ -85,7 +85,7 @@ class Settings:
             )
 
     def check_learner(self, learner: Learner) -> None:
-        """Raise ValueError for a learner that does not fit, before a privately learned domain is paid for."""
+        """Raise ValueError for an incompatible learner, before the budget for learning a domain is spent."""
         self.check_model(model_class(learner))
         learner.check_neighbours(self.neighbours)
 
@@ -105,7 +105,7 @@ class Settings:
 
     @property
     def splits_rows(self) -> bool:
-        """Whether rows are assigned to parts by secret draws: by a split, or by a range of omega."""
+        """Whether rows are assigned to parts secretly at random: by a split, or by a range of omega."""
         omega = self.test.omega
         return self.split is not None or (omega is not None and omega.low != omega.high)
 
@@ -121,7 +121,7 @@ class Settings:
         return self.delta - self.model_delta
 
     def among(self, columns: int) -> Settings:
-        """The settings for a number of columns, to which omega is cut."""
+        """The settings with omega clipped to a number of columns."""
         omega = self.test.omega
         if omega is None or omega.low is None or omega.high is None or omega.high <= columns:
             return self
@@ -133,10 +133,10 @@ class Settings:
         return PrivacyLedger(delta=self.delta, covers=self.test.covers, neighbours=self.neighbours)
 
     def model_budget(self, ledger: PrivacyLedger) -> ModelBudget:
-        """Budget of the model next to earlier charges, or within the worst-case charge if there is one."""
+        """Budget of the model after earlier charges, or within the worst-case charge if there is one."""
         unit, envelope, spent = self.neighbours, ledger.envelope, ledger.within
         if envelope is None:
-            # A row count is not part of it: ``epsilon`` is what the count left.
+            # The row count is left out: its cost is already deducted from ``epsilon``.
             count = first_row_count(ledger.entries)
             before = tuple(loss for e in ledger.entries if e is not count for loss in e.losses)
             spent = tuple(loss for loss in before if not isinstance(loss, InfiniteLoss))
@@ -151,7 +151,7 @@ class Settings:
         )
 
     def random_split(self, learner: Learner) -> RandomSplit | None:
-        """How the split lowers the total, for single rows and a learner with known queries of each part."""
+        """The random split for the accountant; None without one, or if the unit is not a single row."""
         if self.split is None or self.neighbours != ONE_ROW:
             return None
         return RandomSplit.of(self.split, apart=is_builtin(learner) and learner.parts_apart)

@@ -57,7 +57,7 @@ OneWay = tuple[list[np.ndarray], list[float], float]
 
 
 def inverse_variance_mean(first: Noisy, second: Noisy) -> Noisy:
-    """Return the mean of two noisy answers by inverse variance."""
+    """Return the inverse-variance weighted mean of two noisy answers."""
     weight_1, weight_2 = first[1] ** -2, second[1] ** -2
     return (weight_1 * first[0] + weight_2 * second[0]) / (weight_1 + weight_2), (weight_1 + weight_2) ** -0.5
 
@@ -103,7 +103,7 @@ class ConditioningColumns:
         )
 
     def averaged(self, first: OneWay, second: OneWay) -> OneWay:
-        """Return the mean of two measurements by inverse variance."""
+        """Return the inverse-variance weighted mean of two measurements."""
         both = zip(first[0], first[1], second[0], second[1], strict=True)
         means = {
             j: inverse_variance_mean((a, s), (b, t))
@@ -124,15 +124,15 @@ class ConditioningColumns:
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
 LEAST_LEFT = 1e-6  # smallest share of mu^2 worth spending
-DEPENDENT = 0.5  # L1 distance from independence from which later fits must keep a modelled pair
+DEPENDENT = 0.5  # L1 distance from independence above which later fits keep an unmeasured pair's table
 CHECKED = 3  # smallest number of public pairs to measure
-BEFORE, SCORED = 4, 3  # raking rounds of a model's table before denoising and before scoring
+BEFORE, SCORED = 4, 3  # raking rounds for a model's table, before denoising and before scoring
 
 
 class Measurements:
     """Measured marginals of the adaptive learner.
 
-    One-way counts are measured at once, scores and pair tables in each round.
+    One-way counts are measured at construction, scores and pair tables in each round.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class Measurements:
         return bool(len(chosen))
 
     def measure_again(self) -> bool:
-        """Spend the unspent share on measured pairs, or else on columns; False if there is none."""
+        """Repeat measurements of pairs, else of columns, with the unspent share; False if none is left."""
         if self.unspent < LEAST_LEFT or not self._rows.allowance.is_private:
             return False
         share, self.unspent = self.unspent, 0.0
@@ -329,11 +329,11 @@ class Measurements:
 
     @property
     def stream_name(self) -> tuple[str | int, ...]:
-        """Name of the random stream of the fit after a second measurement."""
+        """Name of the random stream of a fit after repeated measurements."""
         return ("again", self.num_remeasured) if self._noisy_pairs else (0,)
 
     def _average_pairs(self, tables: Mapping[Pair, NoisyValues]) -> None:
-        """Combine second answers to pairs with the first by inverse variance."""
+        """Average repeated answers to pairs with the earlier ones, weighted by inverse variance."""
         for e, answer in tables.items():
             table, prior, sigma = self._noisy_pairs[e]
             mean, deviation = inverse_variance_mean((table, sigma), (answer.values, answer.sigma))
@@ -350,7 +350,7 @@ class Measurements:
                 self._modelled_pairs[e[0], e[1]] = table.copy()
 
     def _unmeasured(self) -> np.ndarray:
-        """Return the candidate pairs, (k, 2); few, because the noise of scores grows with their number."""
+        """Return the candidate pairs, (k, 2), kept few because the scores' noise grows with their number."""
         pairs = np.stack(np.triu_indices(len(self.margins), 1), axis=1)
         is_excluded = self._conditioning.pair_mask(len(self.margins))
         is_excluded[tuple(np.array(list(self._noisy_pairs), dtype=int).reshape(-1, 2).T)] = True
@@ -483,13 +483,15 @@ class Measurements:
             tables[a].append((table.sum(axis=1), sigma**2 * self._sizes[b]))
             tables[b].append((table.sum(axis=0), sigma**2 * self._sizes[a]))
         for j, bucket in enumerate(self.buckets):
-            codes_in = np.bincount(bucket, minlength=self._sizes[j])
+            codes_per_bucket = np.bincount(bucket, minlength=self._sizes[j])
             own = np.bincount(bucket, self._counts[j], self._sizes[j])
-            weight = 1 / (self._sigmas[j] ** 2 * codes_in)
+            weight = 1 / (self._sigmas[j] ** 2 * codes_per_bucket)
             total, weights = weight * own, weight.copy()
             for counts, variance in tables[j]:
                 total, weights = total + counts / variance, weights + 1 / variance
-            self.margins[j] = self._clean(j, self._counts[j] + ((total / weights - own) / codes_in)[bucket])
+            self.margins[j] = self._clean(
+                j, self._counts[j] + ((total / weights - own) / codes_per_bucket)[bucket]
+            )
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
     def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import as_domain_file, read_declarations
 from sdv_plausible.table.learned.lost_mass import estimate_lost_mass
 
-MAX_LENGTH = 2000  # of a fact, in characters
+MAX_LENGTH = 2000  # maximum length of a fact, in characters
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
@@ -51,7 +51,7 @@ MIN_REPLACED_SHARE = 0.05  # smallest share of replaced values that the card rep
 def card_of(
     release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
 ) -> PrivacyCard:
-    """Make the card of a release; ``known`` has the owner's facts, the rest is as for ``Release.card``."""
+    """Make the card of a release; ``known`` holds the data owner's facts. See ``Release.card``."""
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):
@@ -188,7 +188,7 @@ def _sources(release: Any, domain: Any) -> dict[str, str]:
 def _matches(
     declaration: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> bool:
-    """Whether a declaration gives the released attribute of its column."""
+    """Whether a declaration yields the released attribute of its column."""
     max_bins = settings.get("max_bins", MAX_BINS)
     try:
         declared = read_declarations(
@@ -210,7 +210,7 @@ def _error_bars(release: Any) -> tuple[str, ...]:
 
 
 def _audit(audit: Any) -> dict[str, Any]:
-    """Publishable part of an audit of a public or simulated table."""
+    """Publishable results of an audit of a public or simulated table."""
     if audit is None:
         return {}
     content = audit.publishable() if hasattr(audit, "publishable") else audit

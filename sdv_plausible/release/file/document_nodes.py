@@ -20,9 +20,9 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.cells.cell_documents import read_value
 from sdv_plausible.utils.text_output import escape_controls
 
-_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # quotes of a file's content
+_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # a long quotation from the file
 MAX_INTEGER = 2**63 - 1
-MAX_MESSAGE = 160  # most letters of another error's message, which may quote a value
+MAX_MESSAGE = 160  # length limit for another error's message, which may quote a value
 Read = TypeVar("Read")
 
 
@@ -37,7 +37,7 @@ def check_writable(
     read: Callable[[DocumentNode], object],
     path: str = "it",
 ) -> None:
-    """Check before a fit that a file can hold something, by writing and reading it."""
+    """Check before a fit that a release file can hold a value, by writing it and reading it back."""
     try:
         read(DocumentNode(loads(dumps(write(), allow_nan=False)), path))
     except (TypeError, ValueError, OverflowError) as error:
@@ -51,11 +51,11 @@ class DocumentNode:
         self.value, self.path = value, path
 
     def refuse(self, rule: str) -> ValueError:
-        """Return the error for a broken rule, to be raised."""
+        """Return the error for a broken rule; the caller raises it."""
         return InvalidFileError(escape_controls(f"{self.path}: {rule}", keep=""))
 
     def validate(self, make: Callable[[], Read]) -> Read:
-        """Call ``make``; turn its errors into errors of this node, cut short."""
+        """Call ``make``; re-raise its errors with this node's path and a truncated message."""
         try:
             return make()
         except InvalidFileError:
@@ -101,7 +101,7 @@ class DocumentNode:
         return self.value
 
     def lookup(self, known: Mapping[str, Read]) -> Read:
-        """Return what ``known`` maps a name to."""
+        """Return the entry of ``known`` for a column name."""
         if not isinstance(self.value, str) or self.value not in known:
             raise self.refuse("must be the name of a column of the domain")
         return known[self.value]

@@ -53,12 +53,12 @@ class DomainFile:
     # Whether a program that read the rows wrote the file: then nothing in it is a declaration.
     detected: bool = False
     editor_schema: str | None = None  # value of ``"$schema"``, for editors
-    # Cost of learning some columns; these are Attributes, or documents of one, with a ``kind``.
+    # Cost of the privately learned columns; those are Attributes, or their documents, with a ``kind``.
     learned: Mapping[str, Any] | None = None
-    # Digests of the rules at the first count of rows that break one; None before.
+    # Digests of the rules when violating rows were first counted; None before.
     looked_rules: tuple[str, ...] | None = None
     rules_source: str | None = None  # public source of rules changed after that
-    # Declarations without a type, of columns whose type is open.
+    # Partial declarations of columns whose type is undeclared.
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -80,7 +80,7 @@ class DomainFile:
         )
 
     def without_blanks(self) -> DomainFile:
-        """The file without the columns that are blank in a template."""
+        """The file without blank columns; their partial declarations move to ``beside``."""
         blank = {name: declaration for name, declaration in self.columns.items() if is_blank(declaration)}
         partial = {
             name: {key: value for key, value in declaration.items() if value is not None}
@@ -137,9 +137,15 @@ class DomainFile:
         return attribute
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file with an access record of these columns; the first access to a column counts."""
-        # Undeclared columns are recorded as blank: a later declaration may use what the access showed.
-        # ``rules``: digests of the rules, if rows that break one were counted.
+        """The file with an access record of these columns; the first access to a column counts.
+
+        Parameters
+        ----------
+        names : collection of str
+            Column names. Undeclared columns are recorded as blank: a later declaration may use the access.
+        rules : collection of str, optional
+            Digests of the rules, if violating rows were counted.
+        """
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         digests = {name: digest(self.columns.get(name, {})) for name in ordered}
         rules_accessed = (
@@ -148,7 +154,7 @@ class DomainFile:
         return replace(self, looked={**digests, **self.looked}, looked_rules=rules_accessed)
 
     def paid_for(self, learned: Mapping[str, Any]) -> DomainFile:
-        """The file with new digests of privately learned columns, which repeat nothing from an access.
+        """The file with new digests of privately learned columns: their content comes from paid queries only.
 
         Parameters
         ----------
@@ -199,7 +205,7 @@ class DomainFile:
             if (
                 isinstance(nested, Mapping)
                 and nested
-                and all(isinstance(nested_words, Mapping) for nested_words in nested.values())
+                and all(isinstance(declaration, Mapping) for declaration in nested.values())
             ):
                 raise ValueError(
                     f"{what}: the key 'schema' is not there, and 'columns' declares {listed([*nested])}: add "
@@ -215,7 +221,7 @@ class DomainFile:
             if key not in _KEYS:
                 hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
                 raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
-        columns, looks = document.get("columns"), read_access_log(document, what)
+        columns, access_log = document.get("columns"), read_access_log(document, what)
         detected, editor = document.get("detected", False), document.get("$schema")
         if not isinstance(columns, Mapping):
             raise ValueError(f"{what}: 'columns' must map names to declarations such as {{'sdtype': 'id'}}")
@@ -230,7 +236,7 @@ class DomainFile:
             raise ValueError(f"{what}: 'rules_source' must name the public text that the rules are from")
         return cls(
             columns=columns, detected=detected, editor_schema=editor, learned=learned, rules_source=source,
-            **looks,
+            **access_log,
         )  # fmt: skip
 
 
@@ -272,7 +278,7 @@ def _json_fallback(value: Any) -> Any:
 
 
 def is_blank(declaration: Any) -> bool:
-    """Whether a column of a template is blank."""
+    """Whether a declaration is blank: its sdtype is null, and no other key implies one."""
     return (
         isinstance(declaration, Mapping)
         and declaration.get("sdtype", "") is None
@@ -281,7 +287,7 @@ def is_blank(declaration: Any) -> bool:
 
 
 def _provenance(declaration: Any) -> str | None:
-    """Provenance of a finished column; None for a declaration."""
+    """Provenance of an attribute or its document; None for a declaration."""
     if isinstance(declaration, Attribute):
         return declaration.provenance
     return (
@@ -294,7 +300,7 @@ def _json(value: Any) -> str:
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
-    """Read a domain file, or a bare mapping from names to declarations, but no saved Domain."""
+    """Read a domain file or a bare mapping from names to declarations; a saved Domain is rejected."""
     document = read_json(Path(path))
     if not isinstance(document, dict):
         raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
@@ -302,7 +308,7 @@ def read_domain_file(path: str | Path) -> DomainFile:
 
 
 BLANK: Mapping[str, Any] = {"sdtype": None}
-"""Declaration of a column known by name only: a type detected in its cells would come from the rows."""
+"""Declaration of a column known by name only. A type detected from its cells would depend on the rows."""
 
 
 def draft_domain_file(

@@ -1,4 +1,4 @@
-"""Release request: the app's form fields as parameters of a synthesizer, and its plan."""
+"""Release request: parses the app's form fields into parameters of a synthesizer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ USUAL = {
     "rows": ROWS, "table_rows": "", "row_cap": "", "blank": "vote", "few": "stop", "reading": "whole",
     "person": "", "rules": "",
 }  # fmt: skip
-MOST_ROWS = 10**7  # that the app samples at once, in memory
+"""Default texts of the form fields."""
+MOST_ROWS = 10**7  # maximum that the app samples, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "row_cap", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
@@ -92,8 +93,8 @@ class ReleaseRequest:
     @property
     def open_columns(self) -> tuple[str, ...]:
         """Columns whose types are inferred under differential privacy."""
-        left = tuple(name for name in blanks(self.file) if name != self.person)
-        return () if self.choices["blank"] == "leave" else left
+        undeclared = tuple(name for name in blanks(self.file) if name != self.person)
+        return () if self.choices["blank"] == "leave" else undeclared
 
     @property
     def in_parts(self) -> bool:
@@ -102,9 +103,9 @@ class ReleaseRequest:
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        """Column types in the table's order; columns whose types are inferred are texts."""
-        open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
-        types = {**column_types(self.declared, person=self.person), **column_types(open_)}
+        """Column types in the table's order; columns with inferred types are read as text."""
+        inferred = {name: {"sdtype": "categorical"} for name in self.open_columns}
+        types = {**column_types(self.declared, person=self.person), **column_types(inferred)}
         names = dict.fromkeys([*(name for name in self.table.names if name in types), *types])
         return {name: types[name] for name in names}
 
@@ -163,8 +164,8 @@ def read_request(
         name: partial(one_of, name, fields[name], known) for name, known in _CHOICES.items()
     }
     if fields["person"]:
-        of = "left out, or a column of the table"
-        checks["person"] = partial(one_of, "person", fields["person"], table.names, of=of)
+        allowed = "left out, or a column of the table"
+        checks["person"] = partial(one_of, "person", fields["person"], table.names, of=allowed)
     for name, check in checks.items():
         try:
             check()
@@ -181,7 +182,7 @@ def read_request(
 
 
 def parse_rules(text: str) -> list[Any]:
-    """Parse rules in JSON, in the format of rule files; an empty text has none."""
+    """Parse rules in the JSON format of rule files; an empty text gives an empty list."""
     if not text.strip():
         return []
     try:
@@ -195,7 +196,7 @@ def parse_rules(text: str) -> list[Any]:
 
 
 def with_inequality(text: str, typed: Texts) -> str:
-    """Add a rule that one column is never above another."""
+    """Add a rule that one column never exceeds another."""
     low, high = typed.get("low", ""), typed.get("high", "")
     if not low or not high or low == high:
         raise ValueError("choose two columns that differ")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Reject options that do not go with the review page, before anything is read."""
+    """Reject options that conflict with the review page, before reading anything."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
@@ -65,18 +65,18 @@ def serve_review(
     from sdv_plausible.extensions.app.serving.server import serve
     from sdv_plausible.privacy.noise.keyed_rng import new_token
 
-    def tell(address: str) -> None:
+    def print_address(address: str) -> None:
         print_result(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
 
     def on_error(error: Exception) -> None:
         if options.debug:
             traceback.print_exception(error)
 
-    def make(keys: AccessKeys, host: str, close: Callable[[], object]) -> AccessGuard:
+    def make_application(keys: AccessKeys, host: str, close: Callable[[], object]) -> AccessGuard:
         return AccessGuard(ReviewPages(review, keys, close).application(), keys, host, on_error)
 
     with suppress(KeyboardInterrupt):
-        serve(make, tell, new_token())
+        serve(make_application, print_address, new_token())
     if not options.json:
         saved = "saved" if review.is_saved else "not written: nothing was saved"
         print_line(f"Closed. {options.output} is {saved}.")

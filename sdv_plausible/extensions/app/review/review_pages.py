@@ -1,4 +1,4 @@
-"""The review page as a web application: reads forms, renders HTML. Every value is escaped."""
+"""The review page as a web application. It parses forms and renders HTML, with every value escaped."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class ColumnView:
 
     number: int  # its position, the prefix of its fields
     name: str
-    texts: Mapping[str, str] | None  # texts by word; None for a learned column, which has no form
-    refusals: Mapping[str, str]  # error messages by word
+    texts: Mapping[str, str] | None  # text by key; None for a learned column, which has no form
+    refusals: Mapping[str, str]  # error message by key
     sdtypes: tuple[str, ...]
     meaning: str  # summary of the declaration
     marks: tuple[str, ...]  # notes on its history
-    rest: str  # words without a field
-    is_open: bool  # blank, invalid or mismatching: shown first and unfolded
+    rest: str  # keys without a form field, and their values
+    is_open: bool  # blank, invalid or mismatching: shown first, expanded
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ReviewPages:
 
     @property
     def form_token(self) -> str:
-        """Token in its forms."""
+        """Token against cross-site requests, in the page's forms."""
         return self.keys.form
 
     def application(self) -> Starlette:
@@ -116,9 +116,9 @@ class ReviewPages:
         try:
             look = self.review.compare()
         except Exception as error:  # of pandas, whose messages may quote cells
-            said = f"Nothing was compared: {one_line(error, True)}"
+            message = f"Nothing was compared: {one_line(error, True)}"
             file = self.review.file
-            return self._page(file, self._column_forms(file, {}), PageState(refused=said), 422)
+            return self._page(file, self._column_forms(file, {}), PageState(refused=message), 422)
         file = self.review.file
         return self._page(file, self._column_forms(file, {}), PageState(look=look))
 
@@ -133,10 +133,10 @@ class ReviewPages:
         try:
             plan = self.review.plan(columns, **numbers)
         except Exception as error:  # also SDV's, on metadata; no row was read
-            said = f"Nothing was planned: {one_line(error, False)}"
-            place = forms.field_of_error(error, USUAL)
-            refusals = {place: str(error)} if place else {}
-            return self._page(file, filled, PageState(refused=said, numbers=texts, refusals=refusals), 422)
+            message = f"Nothing was planned: {one_line(error, False)}"
+            field_name = forms.field_of_error(error, USUAL)
+            refusals = {field_name: str(error)} if field_name else {}
+            return self._page(file, filled, PageState(refused=message, numbers=texts, refusals=refusals), 422)
         return self._page(file, filled, PageState(plan=plan, numbers=texts))
 
     def posted(self, handler: Callable[..., Response]) -> Callable[[Request], Any]:
@@ -157,13 +157,13 @@ class ReviewPages:
         """Forms of the columns that have one: as submitted, or from the file."""
         filled = {}
         for number, name in enumerate(self.review.names):
-            words = file.columns.get(name, {"sdtype": None})
-            if has_form(words):
-                filled[name] = _column_form(name, number, words, typed, is_in=name in file.columns)
+            declaration = file.columns.get(name, {"sdtype": None})
+            if has_form(declaration):
+                filled[name] = _column_form(name, number, declaration, typed, is_in=name in file.columns)
         return filled
 
     def save_words(self, file: DomainFile, filled: Columns, typed: Texts) -> str:
-        """Save; returns an error message, empty on success."""
+        """Save the file; return an error message, empty on success."""
         columns = _declarations(file, filled)
         if columns is None:
             return "Nothing was saved: see the fields that are marked."
@@ -201,18 +201,20 @@ class ReviewPages:
         self, number: int, name: str, file: DomainFile, filled: Columns, *, is_seen: bool
     ) -> ColumnView:
         column_form = filled.get(name)
-        words = file.columns.get(name, {"sdtype": None}) if column_form is None else column_form.words
+        declaration = file.columns.get(name, {"sdtype": None}) if column_form is None else column_form.words
         refusals = {} if column_form is None else column_form.refusals
-        if words is None:
+        if declaration is None:
             meaning = "not in the file: left out, or learned if it is in the table's metadata"
         else:
-            meaning = "refused, see below" if refusals else forms.meaning(name, words)
-        hidden_words = {} if words is None or column_form is None else forms.words_without_field(words)
+            meaning = "refused, see below" if refusals else forms.meaning(name, declaration)
+        hidden_words = (
+            {} if declaration is None or column_form is None else forms.words_without_field(declaration)
+        )
         return ColumnView(
             number, name, None if column_form is None else column_form.texts, refusals,
             forms.selectable_sdtypes(file.columns.get(name, {})), meaning, self._marks(name, file),
             ", ".join(f"{word}: {value}" for word, value in hidden_words.items()),
-            is_seen or bool(refusals) or (words is not None and is_blank(words)),
+            is_seen or bool(refusals) or (declaration is not None and is_blank(declaration)),
         )  # fmt: skip
 
     def _marks(self, name: str, file: DomainFile) -> tuple[str, ...]:
@@ -229,7 +231,7 @@ class ReviewPages:
 
 
 def has_form(words: Any) -> bool:
-    """Whether a column can be edited: learned columns cannot."""
+    """Whether a column can be edited; learned columns cannot."""
     return isinstance(words, Mapping) and "kind" not in words
 
 
@@ -252,7 +254,7 @@ def _declarations(file: DomainFile, filled: Columns) -> dict[str, Any] | None:
         return None
     declarations: dict[str, Any] = {}
     for name in dict.fromkeys([*file.columns, *filled]):
-        words = filled[name].words if name in filled else file.columns[name]
-        if words is not None:
-            declarations[name] = words
+        declaration = filled[name].words if name in filled else file.columns[name]
+        if declaration is not None:
+            declarations[name] = declaration
     return declarations

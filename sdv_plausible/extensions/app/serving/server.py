@@ -1,4 +1,4 @@
-"""The server of the pages: local, on a free port, until it is closed."""
+"""Local web server of the app's pages, on a free port."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, Acces
 LOOPBACK = "127.0.0.1"
 MOST_WAITING, MAX_CONNECTIONS = 50, 200
 HEADER_SECONDS = 10.0  # time limit for a request's header
-BODY_SECONDS, MIN_BYTES = 30.0, 65_536  # minimum rate of a body
+BODY_SECONDS, MIN_BYTES = 30.0, 65_536  # a body must bring this many bytes in this time
 MakeApplication = Callable[[AccessKeys, str, Callable[[], object]], AccessGuard]
-"""Secrets, host, function that stops the server -> the guarded application."""
+"""Access keys, host, and a function that stops the server -> guarded application."""
 
 
 def serve(make: MakeApplication, report: Callable[[str], object], token: str) -> None:
-    """Serve pages until they are closed, or interrupted."""
+    """Serve pages until the user closes them or interrupts the program."""
     # ``report`` receives the address once the server listens. The address contains the secret token, so it is
     # printed to a terminal and not stored. No browser is started with it: all users of a machine can see the
     # arguments of programs.
@@ -36,7 +36,7 @@ def serve(make: MakeApplication, report: Callable[[str], object], token: str) ->
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP that drops slow connections, and closes the oldest waiting one if there are too many."""
+    """HTTP/1.1 that drops slow connections, and closes the oldest waiting one if there are too many."""
 
     # Any user of this machine can open idle or slow connections. They must not lock the owner out.
     waiting: list[LimitedProtocol] = []  # noqa: RUF012  of all connections of this process, oldest first

@@ -48,7 +48,7 @@ class ObservedQueryable(RecordingQueryable):
             raise BudgetSpentError
 
     def raw_rows(self, why: str) -> np.ndarray:
-        """Raise: with raw rows there is no claim to attack."""
+        """Raise, because a learner that uses raw rows makes no claim."""
         raise NotImplementedError(f"raw rows are handed out ({why}): there is no claim to attack")
 
 
@@ -135,7 +135,7 @@ def white_box(
     NotImplementedError
         If the learner makes other queries, such as a choice or a sum over a sample.
     ValueError
-        If the learner made no query: silence proves no claim.
+        If the learner made no query, so that there is nothing to attack.
     """
     entries = planned_entries(learner, domain, budget)
     engines = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
@@ -164,7 +164,7 @@ def white_box(
 def white_box_of_default(
     epsilon: float, delta: float, *, runs: int = 2000, false_alarm: float = 0.05
 ) -> WhiteBoxResult:
-    """Attack the default learner at a claim, on the neighbours of :func:`worst_tables`.
+    """Attack the default learner at a given claim, on the neighbouring tables of :func:`worst_tables`.
 
     Parameters
     ----------
@@ -181,9 +181,10 @@ def white_box_of_default(
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Return two equal columns without and with a target unlike all rows.
+    """Return a table of two equal columns, without and with a target that differs from all other rows.
 
-    The target's cells are otherwise empty, and the dependence is strong enough to be queried.
+    The target is alone in its cell of the pair table, and the columns are so dependent that the learner
+    measures this table.
 
     Parameters
     ----------
@@ -219,7 +220,9 @@ def _score(queryable: ObservedQueryable, engines: Sequence[CodeArray]) -> tuple[
     """Return the log-likelihood ratio of the answers, present over absent, and the mu of the queries."""
     total, squares = 0.0, 0.0
     for query in queryable.recorded:
-        absent, present = (np.asarray(query.question.exact(w), dtype=np.float64).ravel() for w in engines)
+        absent, present = (
+            np.asarray(query.question.exact(engine), dtype=np.float64).ravel() for engine in engines
+        )
         values, differs, scale = query.values.ravel(), (present - absent) != 0, query.scale
         if not differs.any():
             continue

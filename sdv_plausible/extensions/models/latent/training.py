@@ -1,4 +1,4 @@
-"""Training from noisy sums of clipped gradients (post-processing of the answers)."""
+"""Differentially private training: noisy sums of clipped gradients over Poisson samples, and Adam."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from sdv_plausible.queries.count_queries import ExactCounts
 from sdv_plausible.queries.queryable import Queryable
 
 CLIP = 1.0  # largest norm of a row's contribution
-DELTA_STEP = 2.0**-12  # grid of derivatives before clipping
-_CLIPPED_STEP = 2.0**-16  # grid of derivatives after clipping
-UNIT = VALUE_STEP * _CLIPPED_STEP  # unit of the answer
+DELTA_STEP = 2.0**-12  # grid step of derivatives before clipping
+_CLIPPED_STEP = 2.0**-16  # grid step of derivatives after clipping
+UNIT = VALUE_STEP * _CLIPPED_STEP  # unit of the integer sums
 LARGEST_NORM = round(CLIP / UNIT)
-_SAFE = 1 - 2.0**-20  # margin for rounding errors of norms
+_SAFE = 1 - 2.0**-20  # margin for rounding errors in the norms
 _BLOCK = 2048  # rows per block
 _LARGEST_DELTA = 2.0**6
 
@@ -95,10 +95,10 @@ def backward(network: Autoencoder, places: np.ndarray, noise: np.ndarray, weight
     np.put_along_axis(d_output, observed, np.take_along_axis(d_output, observed, 1) - 1, 1)
     d_output = _rounded(d_output)
     d_hidden = _rounded((d_output @ network.output[:-1].T) * _inside(decoded))
-    point = _rounded(d_hidden @ network.hidden[:-1].T)
-    d_mean = _rounded((point + weight * means) * (np.abs(drift) < LARGEST_MEAN))
+    d_points = _rounded(d_hidden @ network.hidden[:-1].T)
+    d_mean = _rounded((d_points + weight * means) * (np.abs(drift) < LARGEST_MEAN))
     slope = spread * (math.log(1 / network.floor) / 2) / np.square(1 + np.abs(raw))
-    d_raw = _rounded((point * noise + weight * (spread - 1 / spread)) * slope)
+    d_raw = _rounded((d_points * noise + weight * (spread - 1 / spread)) * slope)
     d_embedding = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
     return {
         "embedding": (None, d_embedding),
@@ -117,16 +117,16 @@ def clipped(layers: Layers, columns: int) -> Layers:
     }
     norms = sum(squares[name] * (deltas**2).sum(axis=1) for name, (_, deltas) in layers.items())
     factor = _SAFE * np.minimum(1.0, CLIP / np.sqrt(np.maximum(norms, 2.0**-60)))
-    small = {
+    scaled = {
         name: (inputs, np.trunc(deltas * factor[:, None] / _CLIPPED_STEP))
         for name, (inputs, deltas) in layers.items()
     }
-    whole = np.zeros(len(factor))
-    for name, (_, deltas) in small.items():  # the exact check in integers that the proof relies on
+    squared_norms = np.zeros(len(factor))
+    for name, (_, deltas) in scaled.items():  # the exact check in integers that the proof relies on
         # Doubles are exact up to 2**53 and, unlike integers, do not wrap around.
-        whole += squares[name] / VALUE_STEP**2 * (deltas**2).sum(axis=1)
-    within = (whole <= LARGEST_NORM**2)[:, None]
-    return {name: (inputs, np.where(within, deltas, 0.0)) for name, (inputs, deltas) in small.items()}
+        squared_norms += squares[name] / VALUE_STEP**2 * (deltas**2).sum(axis=1)
+    is_bounded = (squared_norms <= LARGEST_NORM**2)[:, None]
+    return {name: (inputs, np.where(is_bounded, deltas, 0.0)) for name, (inputs, deltas) in scaled.items()}
 
 
 def _rounded(deltas: np.ndarray) -> np.ndarray:
@@ -142,8 +142,8 @@ def _with_one(values: np.ndarray) -> np.ndarray:
 
 
 RATE = 0.02  # learning rate of Adam
-_FIRST, _SECOND, _TINY = 0.9, 0.99, 1e-8
-_AVERAGED = 0.5  # last share of the steps whose weights are averaged, to reduce noise
+_FIRST, _SECOND, _TINY = 0.9, 0.99, 1e-8  # beta1, beta2 and epsilon of Adam
+_AVERAGED = 0.5  # share of the steps, the last ones, whose weights are averaged to reduce noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +167,8 @@ class TrainingPlan:
         first, second, average = np.zeros_like(weights), np.zeros_like(weights), np.zeros_like(weights)
         network, num_averaged = start, 0
         for step in range(1, self.steps + 1):
-            question = GradientSum(network, buckets, self.weight, coins.spawn("latent points", step))
-            noisy_sum = rows.ask_sampled(question, self.sample).values * UNIT
+            query = GradientSum(network, buckets, self.weight, coins.spawn("latent points", step))
+            noisy_sum = rows.ask_sampled(query, self.sample).values * UNIT
             gradient = noisy_sum / max(self.sample * total, 1.0)
             first = _FIRST * first + (1 - _FIRST) * gradient
             second = _SECOND * second + (1 - _SECOND) * gradient**2
