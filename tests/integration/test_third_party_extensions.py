@@ -76,7 +76,7 @@ assert not isinstance(make_learner("paper"), Toy)  # a built-in name keeps its m
 release = fit_source(source.Toy(), {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}}, model="toy")
 assert set(release.sample(20)["a"]) <= {"x", "y"}
 release.save("toy.release")
-assert verify("toy.release").refused == []  # the file names no learner of another package
+assert verify("toy.release").refused == ()  # the file names no learner of another package
 assert read_codebook("b.toy").columns["a"]["sdtype"] == "id"
 print("done")
 """
