@@ -99,13 +99,13 @@ PAGE = f"""
 import signal, sys
 from sdv_plausible.cli import main
 from sdv_plausible.cli import check
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 def half(path):
     path.write_text("a real row")
     {READY}
 
-check.run = lambda options: write_whole(options.data[0], half)
+check.run = lambda options: write_atomically(options.data[0], half)
 sys.exit(main.main(["check", sys.argv[1]]))
 """
 

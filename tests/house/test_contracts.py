@@ -46,7 +46,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     ),
     ("Extensions do not", "extensions/verify", LAZY, "from sdv_plausible.extensions.models import uniform"),
     ("The privacy core", "privacy/accounting", LAZY, "from sdv_plausible.utils import counting"),
-    ("The privacy core", "privacy", PLAIN, "from sdv_plausible.utils.atomic_files import write_whole"),
+    ("The privacy core", "privacy", PLAIN, "from sdv_plausible.utils.atomic_files import write_atomically"),
     (
         "The independent",
         "extensions/verify/independent",

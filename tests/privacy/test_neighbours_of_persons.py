@@ -99,7 +99,7 @@ def test_the_default_releases_attackers_are_as_the_pages_say() -> None:
     assert said_on("proofs/attackers.md", told) == []
     any_release = attackers([ApproxDP(epsilon=1.0, delta=DELTA)]).advantage
     worst, gained = (rounded_up(100 * share, 2) for share in (any_release, ours.advantage))
-    told = f"gives him at most {gained} %, not {worst} %"
+    told = f"gains at most {gained} %, not {worst} %"
     assert said_on("choosing.md", told, f"at most {worst} % of any release, {gained} % of one") == []
     assert f"at most {gained} % more hits than false alarms" in ours.rare()
     right = rounded_up(50 * (1 + ours.advantage))

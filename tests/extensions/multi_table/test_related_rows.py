@@ -119,10 +119,10 @@ def _missing_too(column: pd.Series) -> np.ndarray:
 
 identities, places = related_rows.person_keys, related_rows._KeyNumbers.places
 PLANTED: dict[str, tuple[Any, ...]] = {
-    "no cap": (related_rows, "smallest", _all_rows),
+    "no cap": (related_rows, "select_smallest", _all_rows),
     "siblings of other families": (related_rows, "siblings", _next_row),
     "orphans are somebody's": (related_rows._KeyNumbers, "places", _of_orphans),
-    "missing keys are one key": (related_rows, "identities", _missing_too),
+    "missing keys are one key": (related_rows, "person_keys", _missing_too),
     "families that share a person are two": (related_rows._KeyNumbers, "family", lambda names: names.own[names.tree.root]),
 }  # fmt: skip
 OF_CHAINS = "families that share a person are two"

@@ -250,7 +250,7 @@ smallest, places = related_rows.select_smallest, related_rows._KeyNumbers.places
 MOVING: dict[str, tuple[Any, ...]] = {
     "who stands elsewhere": (related_rows, "attach_first_children", _to_the_next),
     "who counts twice": (related_rows, "select_children", _as_well),
-    "siblings": (related_rows, "siblings", _others), "no cap": (related_rows, "smallest", _no_cap),
+    "siblings": (related_rows, "siblings", _others), "no cap": (related_rows, "select_smallest", _no_cap),
     "orphans": (related_rows._KeyNumbers, "places", _of_orphans),
     "a family is a key of the root": (related_rows._KeyNumbers, "family", lambda names: names.own["homes"]),
 }  # fmt: skip

@@ -178,13 +178,13 @@ ALONE = f"""
 import signal, sys
 from pathlib import Path
 from sdv_plausible.extensions.app.pages import background_fit
-from sdv_plausible.utils.atomic_files import write_whole
+from sdv_plausible.utils.atomic_files import write_atomically
 
 def half(path):
     path.write_text("a real row")
     {READY}
 
-background_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
+background_fit._release = lambda order, folder, told: write_atomically(folder / "page.html", half)
 background_fit.process_main(None, Path(sys.argv[1]), None)
 """
 

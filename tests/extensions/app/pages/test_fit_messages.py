@@ -23,9 +23,9 @@ TELLING = (
 )
 NOT_IN_PAGES = re.compile(r"domain=|anyway=|types=|test=|synth\\.|sdv-plausible |--[a-z]")
 BEFORE_A_FIT = (
-    "the privacy claim holds only if",
-    "Otherwise types=",
-)  # of metadata, which the app makes itself
+    "the privacy claim holds only if", "Otherwise types=", "the total holds if they were known", "semantic types were detected",
+    "row_cap (x, the default)",
+)  # fmt: skip  # of metadata, which the app makes itself, and of rows to be paid for, for which it asks
 
 
 def messages() -> list[str]:
