@@ -303,14 +303,17 @@ def test_files_are_counted_in_a_pass_that_was_there(tmp_path, monkeypatch):
     )
     found = {}
     for case in ("anyway", "counted", "counted apart"):
-        passes.clear()
         if case == "counted apart":  # planted: nobody keeps the number of rows
             monkeypatch.setattr(
                 SourceColumns, "num_rows", lambda self: self._source.total(RowCountTask(), self._all[:1])
             )
-        voted_release(tmp_path, anyway=case == "anyway")
-        found[case] = len(passes)
-    assert found["counted"] <= found["anyway"] < found["counted apart"]
+        runs = []
+        for _ in range(3):  # noise decides how often undecided columns are queried: the fewest passes count
+            passes.clear()
+            voted_release(tmp_path, anyway=case == "anyway")
+            runs.append(len(passes))
+        found[case] = min(runs)
+    assert found["counted"] <= found["anyway"] < found["counted apart"], found
 
 
 @pytest.mark.parametrize("door", ["voted", "files", "parts"])
