@@ -84,8 +84,9 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
+    lists_all = not {*wanted} & {*COMMANDS}  # --help, or an error that lists the commands
     for name in COMMANDS:
-        purpose = constant_of("command", name, "PURPOSE")
+        purpose = constant_of("command", name, "PURPOSE") if lists_all or name in wanted else ""
         command = commands.add_parser(name, help=purpose, description=purpose, epilog=EXIT_CODES)
         if name in wanted:
             module = extension("command", name)

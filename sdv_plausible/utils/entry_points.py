@@ -41,6 +41,7 @@ def extension_location(kind: str, name: str) -> str | None:
     return None if point is None else point.value
 
 
+@cache
 def constant_of(kind: str, name: str, constant: str) -> Any:
     """Return a literal constant of an extension's module, parsed from its source without import."""
     spec = find_spec(_registered()[kind][name].module)
