@@ -125,12 +125,12 @@ def open_table(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()
     if path.stat().st_size == 0:
         raise NoTableError(f"{path.name} is empty: choose the file that holds the table")
     try:
-        file = Files(path, **marks)
+        table_file = Files(path, **marks)
         if not is_parquet(path):
-            _check_text(path, file.encoding)
-        names = file_columns(file, known)
+            _check_text(path, table_file.encoding)
+        names = file_columns(table_file, known)
         if not is_parquet(path):
-            _check_lines(file, names)
+            _check_lines(table_file, names)
     except (ValueError, OSError) as error:
         raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
     return ReviewedTable(path, names, marks)
