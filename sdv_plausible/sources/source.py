@@ -304,3 +304,8 @@ class SourceType:
     name: str
     holds: Callable[[Any], bool]
     opened: Callable[[Any, Mapping[str, ColumnType], int], Source]
+
+
+def library_of(data: Any) -> str:
+    """Top-level package that defines the type of a table, such as "polars"."""
+    return type(data).__module__.split(".")[0]

@@ -23,7 +23,7 @@ from sdv_plausible.sources.file_sources import (
     stream_source,
     table_source,
 )
-from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType
+from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType, library_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
 from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files
@@ -87,10 +87,6 @@ def engine_of(data: Any) -> tuple[SourceType, Any]:
     return match, data
 
 
-def _library(data: Any) -> str:
-    return type(data).__module__.split(".")[0]
-
-
 class _Files(list[Path]):
     """Files of one kind from a path, folder or pattern, with their format."""
 
@@ -142,16 +138,18 @@ _ENGINES = (
     ),
     SourceType(
         "polars frame",
-        lambda data: _library(data) == "polars",
+        lambda data: library_of(data) == "polars",
         lambda data, types, rows: polars_source(data.lazy(), types, rows),
     ),
     SourceType(
         "DuckDB relation",
-        lambda data: _library(data) in ("duckdb", "_duckdb") and hasattr(data, "columns"),  # not a connection
+        lambda data: (
+            library_of(data) in ("duckdb", "_duckdb") and hasattr(data, "columns")
+        ),  # not a connection
         duckdb_source,
     ),
     SourceType(
-        "Arrow table", lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"), table_source
+        "Arrow table", lambda data: library_of(data) == "pyarrow" and hasattr(data, "slice"), table_source
     ),
 )
 _PROTOCOLS = (

@@ -43,6 +43,8 @@ class _MovedFinder(MetaPathFinder):
         path: Sequence[str] | None = None,  # noqa: ARG002
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
+        if not fullname.startswith("sdv_plausible."):  # the finder sees every import of the process
+            return None
         # Submodules are redirected too, so that no module is loaded twice under two names.
         old = next(
             (moved for moved in sorted(MOVED, reverse=True) if f"{fullname}.".startswith(f"{moved}.")), None

@@ -27,8 +27,6 @@ from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.models.model_types import register_model_type
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 
-SUMMARIES = {"toy": "a toy model"}
-
 
 @dataclass(frozen=True)
 class Toy(Uniform):

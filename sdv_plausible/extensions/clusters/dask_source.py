@@ -22,7 +22,7 @@ from sdv_plausible.extensions.clusters.cluster_source import (
 )
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, TracedPart
-from sdv_plausible.sources.source import PartTask, SourceType, raise_source_errors
+from sdv_plausible.sources.source import PartTask, SourceType, library_of, raise_source_errors
 from sdv_plausible.sources.worker_pool import compact
 
 T = TypeVar("T")
@@ -283,10 +283,6 @@ def _select_rows(choice: RowChoice, dealt: pd.DataFrame, empty: pd.DataFrame) ->
 
 DASK = SourceType(
     "Dask DataFrame",
-    lambda data: (
-        type(data).__module__.split(".")[0] == "dask"
-        and hasattr(data, "to_delayed")
-        and hasattr(data, "columns")
-    ),
+    lambda data: library_of(data) == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"),
     lambda data, *_: DaskSource(data),
 )

@@ -24,7 +24,14 @@ from sdv_plausible.extensions.clusters.cluster_source import (
 )
 from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprints, TracedPart
-from sdv_plausible.sources.source import PART_ROWS, PartTask, SourceError, SourceType, raise_source_errors
+from sdv_plausible.sources.source import (
+    PART_ROWS,
+    PartTask,
+    SourceError,
+    SourceType,
+    library_of,
+    raise_source_errors,
+)
 from sdv_plausible.sources.source_columns import RowCountTask
 from sdv_plausible.sources.worker_pool import compact
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType
@@ -367,6 +374,6 @@ def _merge_counts(task: PartTask[Any], counts: Pairs) -> Pairs:
 
 SPARK = SourceType(
     "Spark DataFrame",
-    lambda data: type(data).__module__.split(".")[0] == "pyspark" and hasattr(data, "mapInArrow"),
+    lambda data: library_of(data) == "pyspark" and hasattr(data, "mapInArrow"),
     spark_source,
 )

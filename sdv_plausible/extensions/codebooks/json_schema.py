@@ -114,7 +114,7 @@ def _is_value(value: Any) -> bool:
 
 def looks_like(document: Any) -> bool:
     """Whether a document is a JSON Schema of records."""
-    if not isinstance(document, dict) or "properties" not in document:
+    if not isinstance(document, dict) or "properties" not in document or "schema_type" in document:
         return False
     return not all(
         isinstance(entry, dict) and "description" in entry for entry in document.values()

@@ -38,7 +38,8 @@ _DATES = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%SZ", "yearmonth": "%Y
 
 def looks_like(document: Any) -> bool:
     """Whether a document contains a Table Schema."""
-    return _schema(document) is not None
+    is_pandera = isinstance(document, dict) and "schema_type" in document
+    return not is_pandera and _schema(document) is not None
 
 
 def read_table_schema(path: Path) -> Codebook:

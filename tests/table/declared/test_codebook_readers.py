@@ -33,6 +33,8 @@ def test_json_is_one_of_four(tmp_path):
          {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": True}),
         ({"schema_type": "dataframe", "columns": {"a": {"dtype": "bool", "checks": None}}},
          {"sdtype": "boolean", "range_values": [False, True]}),
+        ({"schema_type": "dataframe", "columns": {"a": {"dtype": "bool", "checks": None}}, "properties": {}, "fields": []},
+         {"sdtype": "boolean", "range_values": [False, True]}),
     ):  # fmt: skip
         path.write_text(json.dumps(document))
         assert read_codebook(path).columns == {"a": {**found, "source": "book.json"}}
