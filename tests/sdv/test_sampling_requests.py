@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -234,3 +235,18 @@ def test_a_child_that_multiprocessing_did_not_start_knows_its_parent():
     child, *its_parents = map(int, told.split())
     assert os.getpid() in its_parents
     assert child not in its_parents
+
+
+@pytest.mark.parametrize(("pattern", "warns"), [("[a-z]{6,62}", False), ("[ab]", True)])
+def test_ids_are_counted_as_too_few_only_where_they_are(pattern, warns, recwarn):
+    """RDT counts the texts of a long format modulo 2^63, and warned that there were a negative number of them."""
+    columns = {"sex": {"sdtype": "categorical"}, "name": {"sdtype": "id", "regex_format": pattern}}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"sex": {"range_values": ["f", "m"]}}, epsilon=math.inf
+    )
+    synth.fit(people()[["sex"]].assign(name=[f"x{i}" for i in range(300)]))
+    recwarn.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert len(synth.sample(5)) == 5
+    assert any("can only generate" in str(one.message) for one in recwarn) == warns
