@@ -57,11 +57,11 @@ def passing(synth: PlausibleDeniabilitySynthesizer, rows: int) -> tuple[float, f
         parts = synth._sampler.seeds.parts
         kept = float(sum(part.sizes.sum() for part in parts if part.kept)) / rows
         return kept or 1.0, float(bool(kept))
-    coins = KeyedRNG.from_os_entropy()
-    seeds = coins.integers(mechanism.num_seeds, CANDIDATES)
-    omega, free = mechanism._draw_omega(CANDIDATES, coins)
-    proposals = mechanism.model.propose(seeds, omega, coins)
-    passed = mechanism.test.passes(mechanism.count_plausible(proposals, free, coins), coins)
+    rng = KeyedRNG.from_os_entropy()
+    seeds = rng.integers(mechanism.num_seeds, CANDIDATES)
+    omega, free = mechanism._draw_omega(CANDIDATES, rng)
+    proposals = mechanism.model.propose(seeds, omega, rng)
+    passed = mechanism.test.passes(mechanism.count_plausible(proposals, free, rng), rng)
     return float(passed.mean()), float((passed & ~free).sum() / max(passed.sum(), 1))
 
 

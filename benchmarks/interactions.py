@@ -31,7 +31,7 @@ SHOWN = ("RF", "game RF", "2-way", "fit s")
 Columns = dict[str, tuple[np.ndarray, int, bool]]
 
 
-def _coins(seed: int) -> np.random.Generator:
+def _rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
@@ -53,7 +53,7 @@ def _distractors(rng: np.random.Generator, number: int) -> Columns:
 
 
 def _parity(bits: int) -> Columns:
-    rng, number = _coins(bits), 2 * ROWS
+    rng, number = _rng(bits), 2 * ROWS
     inputs = rng.integers(0, 2, (bits, number))
     columns: Columns = {f"x{j + 1}": (x, 2, False) for j, x in enumerate(inputs)}
     return columns | _distractors(rng, number) | {"y": (_flipped(inputs.sum(0) % 2, rng), 2, False)}
@@ -61,7 +61,7 @@ def _parity(bits: int) -> Columns:
 
 def structural_causal_model() -> Columns:
     """Six variables in a graph; the effects of causes on ``c``, ``d`` and ``y`` depend on one another."""
-    rng, number = _coins(7), 2 * ROWS
+    rng, number = _rng(7), 2 * ROWS
     a, b = rng.normal(size=(2, number))
     group = rng.integers(0, 3, number)
     c = np.choose(group, [a, -a, 0 * a]) + 0.5 * rng.normal(size=number)
@@ -73,7 +73,7 @@ def structural_causal_model() -> Columns:
 
 def decision_tree() -> Columns:
     """A label by a tree of depth four over mixed columns, with flips."""
-    rng, number = _coins(11), 2 * ROWS
+    rng, number = _rng(11), 2 * ROWS
     age, kind = rng.normal(size=number), rng.integers(0, 4, number)
     income = 0.6 * age + 0.8 * rng.normal(size=number)
     member, region = (rng.random((2, number)) < 0.5).astype(int)

@@ -64,9 +64,9 @@ def counting() -> dict[str, Any]:
     rows, domain, _ = acs2013()
     synth = synthesizer(Latent(steps=16), domain, test=DeterministicTest)
     synth.fit(to_native("table", rows))
-    mechanism, coins = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
-    seeds, omega = coins.integers(mechanism.num_seeds, CANDIDATES), np.zeros(CANDIDATES, dtype=np.int64)
-    proposals = mechanism.model.propose(seeds, omega, coins)
+    mechanism, rng = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
+    seeds, omega = rng.integers(mechanism.num_seeds, CANDIDATES), np.zeros(CANDIDATES, dtype=np.int64)
+    proposals = mechanism.model.propose(seeds, omega, rng)
     started, watch = time.process_time(), time.perf_counter()
     counts = mechanism.model.count_plausible(proposals, mechanism.test.gamma)
     seconds, wall = time.process_time() - started, time.perf_counter() - watch

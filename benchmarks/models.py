@@ -110,10 +110,10 @@ def pass_rate(model: Any, domain: dict[str, Any], rows: pd.DataFrame, epsilon: f
 
 def seeds_of_points(synth: Any) -> np.ndarray:
     """Plausible seeds of latent points of seeds drawn at random."""
-    mechanism, coins = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
-    seeds, omega = coins.integers(mechanism.num_seeds, POINTS), np.zeros(POINTS, dtype=np.int64)
+    mechanism, rng = synth._sampler.mechanism, KeyedRNG.from_os_entropy()
+    seeds, omega = rng.integers(mechanism.num_seeds, POINTS), np.zeros(POINTS, dtype=np.int64)
     model = mechanism.model
-    return np.asarray(model.count_plausible(model.propose(seeds, omega, coins), mechanism.test.gamma))
+    return np.asarray(model.count_plausible(model.propose(seeds, omega, rng), mechanism.test.gamma))
 
 
 def scores(

@@ -93,11 +93,11 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
     specs = census_like_metadata()
     domain = Domain(tuple(a for a in (declared_attribute(n, s) for n, s in specs.items()) if a is not None))
     assert domain.cardinalities == tuple(cards)
-    coins = KeyedRNG.from_os_entropy()
+    rng = KeyedRNG.from_os_entropy()
     ledger = PrivacyLedger(delta=1e-9)
     rows = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=1.0, delta=1e-9)
-    network = learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, coins)
+    network = learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, rng)
     network.attach_seeds(SeedRecords(codes))
 
     def release(test: DeterministicTest | RandomizedTest) -> None:
@@ -107,9 +107,9 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
         proposals = 0
         while proposals < candidates:
             size = 1 << 17
-            rows = coins.integers(num_seeds, size)
-            made = network.propose(rows, mechanism._draw_omega(size, coins), coins)
-            test.passes(network.count_plausible(made, GAMMA), coins)
+            rows = rng.integers(num_seeds, size)
+            made = network.propose(rows, mechanism._draw_omega(size, rng), rng)
+            test.passes(network.count_plausible(made, GAMMA), rng)
             proposals += size
 
     for name, test in (
@@ -120,8 +120,8 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
         batches = -(-candidates // (1 << 17)) * (1 << 17)
         fast = batches / seconds(lambda test=test: release(test))
         print(f"  prefix groups, {name:<19}: {fast:>12,.0f} candidates/s")
-    rows = coins.integers(num_seeds, scanned)
-    made = network.propose(rows, np.full(scanned, OMEGA), coins)
+    rows = rng.integers(num_seeds, scanned)
+    made = network.propose(rows, np.full(scanned, OMEGA), rng)
     own = network.log_suffix(made.candidates)[:, len(domain) - OMEGA]
 
     def scan() -> np.ndarray:
@@ -142,8 +142,8 @@ def fit_speed(num_rows: int) -> pd.DataFrame:
     budget = ModelBudget(epsilon=1.0, delta=1e-9)
 
     def learn() -> None:
-        ledger, coins = PrivacyLedger(delta=1e-9), KeyedRNG.from_os_entropy()
-        learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, coins)
+        ledger, rng = PrivacyLedger(delta=1e-9), KeyedRNG.from_os_entropy()
+        learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, rng)
 
     print(f"  learner alone, {num_rows:,} x 11: {seconds(learn, 1):.1f} s")
     table = census_like(num_rows, random_state=2)

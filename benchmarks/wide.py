@@ -73,13 +73,13 @@ def by_learner(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, n
         Attribute(name=f"c{j}", kind="categorical", values=tuple(range(values)))
         for j in range(codes.shape[1])
     )
-    domain, coins = Domain(tuple(columns)), KeyedRNG.from_os_entropy()
+    domain, rng = Domain(tuple(columns)), KeyedRNG.from_os_entropy()
     parts = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=epsilon, delta=DELTA)
     started = time.process_time()
-    model = learn_model(parts, domain, AdaptiveNetwork(), budget, PrivacyLedger(delta=DELTA), coins)
+    model = learn_model(parts, domain, AdaptiveNetwork(), budget, PrivacyLedger(delta=DELTA), rng)
     seconds = time.process_time() - started
-    return seconds, model.sample(len(codes), coins.spawn("rows"))
+    return seconds, model.sample(len(codes), rng.spawn("rows"))
 
 
 def by_synthesizer(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, np.ndarray]:

@@ -72,9 +72,9 @@ class Fixed(KeyedRNG):
     @classmethod
     def at(cls, u: float) -> Fixed:
         """Coins that always land at u."""
-        coins = cls(bytes(32), is_secret=False, is_root=True)
-        coins.u = u
-        return coins
+        rng = cls(bytes(32), is_secret=False, is_root=True)
+        rng.u = u
+        return rng
 
 
 def network_likelihood(

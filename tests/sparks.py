@@ -81,10 +81,10 @@ def persisted(spark: Any) -> int:
 class Numbers:
     """Work: numbers of parts, their rows, and what their streams draw first. Executors import it."""
 
-    coins: KeyedRNG
+    rng: KeyedRNG
 
     def count(self, part: pd.DataFrame, number: int) -> list[tuple[int, int, float]]:
-        return [(number, len(part), float(self.coins.spawn("part", number).uniform()))] if len(part) else []
+        return [(number, len(part), float(self.rng.spawn("part", number).uniform()))] if len(part) else []
 
     def merge(self, one: list[Any], other: list[Any]) -> list[Any]:
         return one + other

@@ -176,14 +176,14 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
             def __init__(self, rows: Any, ends: tuple[float, float] | None = None) -> None:
                 self.rows, self.ends = rows, ends
 
-            def part(self, low: float, high: float, coins: Any) -> Any:
-                self.coins = coins
-                part = Engine(self.rows.part(low, high, coins), (low, high))
-                part.coins = coins
+            def part(self, low: float, high: float, rng: Any) -> Any:
+                self.rng = rng
+                part = Engine(self.rows.part(low, high, rng), (low, high))
+                part.rng = rng
                 return part
 
             def groups(self, columns: Any, least: int) -> Any:
-                looked.append((len(looked), (self.ends, getattr(self, "coins", None), tuple(columns))))
+                looked.append((len(looked), (self.ends, getattr(self, "rng", None), tuple(columns))))
                 return self.rows.groups(columns, least)
 
         rows = self._rows
@@ -196,8 +196,8 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
 
         def exact(rows: Any) -> Cells:
             found: dict[Any, float] = {}
-            for i, (ends, coins, columns) in looked:
-                part = rows if ends is None else rows.part(*ends, coins)
+            for i, (ends, rng, columns) in looked:
+                part = rows if ends is None else rows.part(*ends, rng)
                 groups, sizes = part.groups(columns, 1)
                 found |= {(i, *group): n for group, n in zip(groups.tolist(), sizes.tolist(), strict=True)}
             return found

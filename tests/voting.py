@@ -16,11 +16,9 @@ from sdv_plausible.table.learned.type_inference import infer_types, threshold_fa
 
 
 def held_vote(
-    texts: pd.DataFrame, epsilon: float, delta: float, coins: KeyedRNG, unit: Neighbours = ONE_ROW
+    texts: pd.DataFrame, epsilon: float, delta: float, rng: KeyedRNG, unit: Neighbours = ONE_ROW
 ) -> tuple[dict[str, Any], PrivacyLedger]:
     """Types of columns of text, and the ledger of the vote."""
     ledger = PrivacyLedger(delta=delta, neighbours=unit)
-    rows = Queryable(
-        FrameColumns(texts), ledger, [type_inference_entry(texts.shape[1], epsilon, delta)], coins
-    )
+    rows = Queryable(FrameColumns(texts), ledger, [type_inference_entry(texts.shape[1], epsilon, delta)], rng)
     return infer_types(rows, [str(name) for name in texts], Spelling(), threshold_failure(delta)), ledger

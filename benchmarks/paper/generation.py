@@ -49,14 +49,14 @@ def timing(study: Study, store: Store) -> None:
     def release(number: int) -> dict[str, Any]:
         mechanism = study.mechanism(study.network("cfs", 1.0), TIMED_OMEGA)
         start = time.perf_counter()
-        mechanism.release(number, study.coins.spawn("timing", number))
+        mechanism.release(number, study.rng.spawn("timing", number))
         return {"seconds": time.perf_counter() - start, "released": number, "load": os.getloadavg()[0]}
 
     def scan() -> dict[str, Any]:
         network, number, seeds = study.network("cfs", 1.0), study.sizes.scanned, study.split.seeds
         network.attach_seeds(SeedRecords(seeds))
-        coins = study.coins.spawn("scan")
-        made = network.propose(coins.integers(len(seeds), number), np.full(number, TIMED_OMEGA), coins)
+        rng = study.rng.spawn("scan")
+        made = network.propose(rng.integers(len(seeds), number), np.full(number, TIMED_OMEGA), rng)
         own = network.log_suffix(made.candidates)[:, seeds.shape[1] - TIMED_OMEGA]
         start = time.perf_counter()
         found = scan_plausible_seeds(lambda r: network.log_likelihood(made, r), own, len(seeds), gamma=GAMMA)
@@ -67,7 +67,7 @@ def timing(study: Study, store: Store) -> None:
     def limited() -> dict[str, Any]:
         mechanism = study.mechanism(study.network("cfs", 1.0), TIMED_OMEGA, **FIGURE5_LIMITS)
         start = time.process_time()
-        mechanism.release(FIGURE5_ROWS, study.coins.spawn("timing", "limits"))
+        mechanism.release(FIGURE5_ROWS, study.rng.spawn("timing", "limits"))
         return {"seconds": time.process_time() - start, "released": FIGURE5_ROWS, "load": os.getloadavg()[0]}
 
     store.once("timing", "learn", repeat, learn)
@@ -102,12 +102,10 @@ def _shares(plausible: np.ndarray) -> dict[str, Any]:
 def _proposals(study: Study, omega: object) -> tuple[BayesianNetwork, Proposals]:
     network = study.network("cfs", 1.0)
     network.attach_seeds(SeedRecords(study.split.seeds))
-    coins = study.coins.spawn("passing", omega)
+    rng = study.rng.spawn("passing", omega)
     number = min(CANDIDATES, 10 * len(study.split.seeds))
-    rows = coins.integers(len(study.split.seeds), number)
-    return network, network.propose(
-        rows, Omega.parse(omega).draw(network.num_attributes, number, coins), coins
-    )
+    rows = rng.integers(len(study.split.seeds), number)
+    return network, network.propose(rows, Omega.parse(omega).draw(network.num_attributes, number, rng), rng)
 
 
 def _known(study: Study, omega: object) -> dict[str, Any]:
@@ -122,7 +120,7 @@ def _hidden(study: Study, omega: tuple[int, int], gamma: float, checked: int | N
     found = network.count_plausible_mixture(made, range(omega[0], omega[1] + 1), gamma)
     number = len(study.split.seeds)
     if checked is not None and checked < number:
-        found = hypergeometric_counts(found, number, checked, max(KS), study.coins.spawn("checked", omega))
+        found = hypergeometric_counts(found, number, checked, max(KS), study.rng.spawn("checked", omega))
     return _shares(found)
 
 
@@ -130,9 +128,9 @@ def _example_order(study: Study, omega: tuple[int, int]) -> dict[str, Any]:
     """Known omega in another resampling order: a candidate's kept values are its seed's, so seeds alone decide."""
     seeds = study.split.seeds
     groups = PrefixGroups(seeds[:, EXAMPLE_ORDER], [study.split.cardinalities[j] for j in EXAMPLE_ORDER])
-    coins = study.coins.spawn("example order")
-    chosen = coins.integers(len(seeds), min(CANDIDATES, 10 * len(seeds)))
-    kept = len(EXAMPLE_ORDER) - Omega.parse(omega).draw(len(EXAMPLE_ORDER), len(chosen), coins)
+    rng = study.rng.spawn("example order")
+    chosen = rng.integers(len(seeds), min(CANDIDATES, 10 * len(seeds)))
+    kept = len(EXAMPLE_ORDER) - Omega.parse(omega).draw(len(EXAMPLE_ORDER), len(chosen), rng)
     found = np.empty(len(chosen), dtype=np.int64)
     for length in np.unique(kept):
         found[kept == length] = groups.sizes(seeds[chosen[kept == length]][:, EXAMPLE_ORDER], int(length))

@@ -73,7 +73,7 @@ class Contest:
     labels: np.ndarray
     test: sparse.csr_matrix
     truth: np.ndarray
-    coins: KeyedRNG
+    rng: KeyedRNG
 
     @cached_property
     def fitted(self) -> dict[tuple[str, float], np.ndarray]:
@@ -98,7 +98,7 @@ class Contest:
         for name, loss in LOSSES.items():
             found[name] = []
             for lam in LAMBDAS:
-                given = (self.rows, self.labels, lam, EPSILON, loss, self.coins, self.fitted[name, lam])
+                given = (self.rows, self.labels, lam, EPSILON, loss, self.rng, self.fitted[name, lam])
                 draws = [self.score(output_perturbation(*given)) for _ in range(NOISE_DRAWS)]
                 found[name].append(np.array(draws))
         means = {name: [float(d.mean()) for d in draws] for name, draws in found.items()}
@@ -108,7 +108,7 @@ class Contest:
         """Accuracies under objective perturbation, means over draws."""
 
         def draw(name: str, lam: float) -> float:
-            given = (self.rows, self.labels, lam, EPSILON, LOSSES[name], self.coins, self.fitted[name, lam])
+            given = (self.rows, self.labels, lam, EPSILON, LOSSES[name], self.rng, self.fitted[name, lam])
             return float(
                 np.mean([self.score(objective_perturbation(*given)) for _ in range(OBJECTIVE_DRAWS)])
             )
@@ -138,8 +138,8 @@ def _contest(study: Study, codes: np.ndarray, *, by_width: bool) -> Contest:
         return found, np.where(codes[:, TARGET] > 0, 1.0, -1.0)
 
     (rows, labels), (test, truth) = prepared(codes), prepared(split.unseen[: study.sizes.tested])
-    coins = study.coins.spawn("table4", len(codes), by_width)
-    return Contest(rows=rows, labels=labels, test=test, truth=truth, coins=coins)
+    rng = study.rng.spawn("table4", len(codes), by_width)
+    return Contest(rows=rows, labels=labels, test=test, truth=truth, rng=rng)
 
 
 def _real(study: Study) -> np.ndarray:

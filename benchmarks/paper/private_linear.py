@@ -103,10 +103,10 @@ def minimise(
     return found
 
 
-def random_vector(dimension: int, rate: float, coins: KeyedRNG) -> np.ndarray:
+def random_vector(dimension: int, rate: float, rng: KeyedRNG) -> np.ndarray:
     """A vector with density proportional to ``exp(-rate |b|)``: its norm is Gamma(dimension, 1/rate), its direction uniform."""
-    direction = coins.normal(dimension)
-    norm = coins.standard_gamma(np.array([float(dimension)]))[0] / rate
+    direction = rng.normal(dimension)
+    norm = rng.standard_gamma(np.array([float(dimension)]))[0] / rate
     vector: np.ndarray = direction * (norm / np.linalg.norm(direction))
     return vector
 
@@ -122,7 +122,7 @@ def output_perturbation(
     regulariser: float,
     epsilon: float,
     loss: Loss,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     fitted: np.ndarray | None = None,
 ) -> np.ndarray:
     """Algorithm 1: the minimiser plus noise, shape (d,).
@@ -137,7 +137,7 @@ def output_perturbation(
     check_conditions(rows, labels, regulariser, epsilon)
     found = minimise(rows, labels, regulariser, loss) if fitted is None else fitted
     released: np.ndarray = found + random_vector(
-        rows.shape[1], output_rate(rows.shape[0], regulariser, epsilon), coins
+        rows.shape[1], output_rate(rows.shape[0], regulariser, epsilon), rng
     )
     return released
 
@@ -157,13 +157,13 @@ def objective_perturbation(
     regulariser: float,
     epsilon: float,
     loss: Loss,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Algorithm 2: the minimiser of the tilted objective, shape (d,). Raises as :func:`output_perturbation`."""
     check_conditions(rows, labels, regulariser, epsilon)
     rate, extra = objective_noise(rows.shape[0], regulariser, epsilon, loss.curvature)
-    tilt = random_vector(rows.shape[1], rate, coins)
+    tilt = random_vector(rows.shape[1], rate, rng)
     return minimise(rows, labels, regulariser, loss, tilt=tilt, extra=extra, start=start)
 
 

@@ -114,8 +114,8 @@ def _own_norm(study: Study) -> dict[str, Callable[[], dict[str, Any]]]:
                 prepared(real[: study.sizes.linear_printed]),
                 prepared(split.unseen[: study.sizes.tested]),
             )
-            coins = study.coins.spawn("own norm")
-            made.append(Contest(rows=rows, labels=labels, test=test, truth=truth, coins=coins))
+            rng = study.rng.spawn("own norm")
+            made.append(Contest(rows=rows, labels=labels, test=test, truth=truth, rng=rng))
         return made[0]
 
     return {
@@ -134,7 +134,7 @@ def _scans(study: Study) -> dict[str, Any]:
     cards = [split.cardinalities[j] for j in order]
     codes = np.ascontiguousarray(split.seeds[:, order])
     prefixes = np.ravel_multi_index(tuple(codes[:, j] for j in range(kept)), cards[:kept]).astype(np.int32)
-    drawn = study.coins.spawn("fast scan").integers(len(codes), LOOKED_UP)
+    drawn = study.rng.spawn("fast scan").integers(len(codes), LOOKED_UP)
     groups = PrefixGroups(codes, cards)
     groups.sizes(codes[:1], kept)  # the groups are made once, before the first candidate
     start = time.process_time()

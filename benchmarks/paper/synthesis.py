@@ -92,7 +92,7 @@ class Study:
 
     def __init__(self, data: str, sizes: Sizes, repeat: int) -> None:
         self.data, self.sizes, self.repeat = data, sizes, repeat
-        self.coins = KeyedRNG.from_seed(repeat)
+        self.rng = KeyedRNG.from_seed(repeat)
         self._networks: dict[tuple[str, float], BayesianNetwork] = {}
         self._rows: dict[str, np.ndarray] = {}
 
@@ -111,19 +111,19 @@ class Study:
         """Learn afresh: ours from all rows of D_T, D_P and D_S, the paper's from D_T and D_P; another model for every draw."""
         split = self.split
         budget, ledger = ModelBudget(epsilon=epsilon, delta=DELTA), PrivacyLedger(delta=DELTA)
-        coins = self.coins.spawn("learn", kind, epsilon, *([draw] if draw else []))
+        rng = self.rng.spawn("learn", kind, epsilon, *([draw] if draw else []))
         if kind == "ours":
             rows = np.concatenate([split.structure, split.parameters, split.seeds])
             everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}
-            return learn_model(everything, split.plain_domain, AdaptiveNetwork(), budget, ledger, coins)
+            return learn_model(everything, split.plain_domain, AdaptiveNetwork(), budget, ledger, rng)
         searches: dict[str, Search] = {"parts": correlation_feature_selection, "children": child_after_child}
-        structure = self._structure(epsilon, coins, searches[kind]) if kind in searches else STRUCTURES[kind]
+        structure = self._structure(epsilon, rng, searches[kind]) if kind in searches else STRUCTURES[kind]
         learner = PaperNetwork(structure=structure, noise="paper" if kind == "printed" else "calibrated")
         codes = {"learning": split.parameters, "structure": split.structure, "parameters": split.parameters}
         rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
-        return learn_model(rows, split.domain, learner, budget, ledger, coins)
+        return learn_model(rows, split.domain, learner, budget, ledger, rng)
 
-    def _structure(self, epsilon: float, coins: KeyedRNG, search: Search) -> dict[str, list[str]]:
+    def _structure(self, epsilon: float, rng: KeyedRNG, search: Search) -> dict[str, list[str]]:
         """Arcs by CFS with the whole epsilon on D_T (section 3.5: D_T and D_P share no row, so the larger loss counts)."""
         domain, failure = self.split.domain, SIZE_FAILURE * DELTA
         shares = {
@@ -132,7 +132,7 @@ class Study:
         mu = ModelBudget(epsilon=epsilon, delta=DELTA).gaussian(failure)
         plan = LearningPlan(mu=mu, shares=shares, num_attributes=len(domain), size_failure=failure)
         codes = CodeArray(self.split.structure, domain.cardinalities)
-        rows = Queryable(codes, PrivacyLedger(delta=DELTA), plan.entries("cfs"), coins.spawn("structure"))
+        rows = Queryable(codes, PrivacyLedger(delta=DELTA), plan.entries("cfs"), rng.spawn("structure"))
         buckets = [default_buckets(attribute) for attribute in domain]
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
         entropies = question.table(rows.ask(question, shares["structure"]).values)
@@ -148,19 +148,19 @@ class Study:
     def _release(self, row: Row) -> np.ndarray:
         if row.kind == "reals":
             return self.split.seeds[: self.sizes.synthetics]
-        coins = self.coins.spawn("release", row.name)
+        rng = self.rng.spawn("release", row.name)
         network = self.network(row.kind, row.epsilon)
         if row.kind == "marginals":
-            return network.sample(self.sizes.synthetics, coins)
+            return network.sample(self.sizes.synthetics, rng)
         if row.kind == "ours":
             test = ReleaseTest(k=K, epsilon0=EPSILON0, omega=1).bound(DELTA, ONE_ROW)
             seeds = Queryable(
-                CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins
+                CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), rng
             )
             released = ReleasedSeeds.draw(network, seeds, ALL_RESAMPLED, test)
-            return released.sample(self.sizes.synthetics, network, coins)
+            return released.sample(self.sizes.synthetics, network, rng)
         return self.mechanism(network, row.omega).release(
-            self.sizes.synthetics, coins, MAX_ATTEMPTS_PER_ROW * self.sizes.synthetics
+            self.sizes.synthetics, rng, MAX_ATTEMPTS_PER_ROW * self.sizes.synthetics
         )
 
     def mechanism(

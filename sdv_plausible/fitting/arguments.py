@@ -52,7 +52,7 @@ class FitArguments:
     types: Types | None  # None if some types come from metadata of unknown origin
     assumed: tuple[str, ...]  # the columns with these types
     locales: list[str]
-    earlier: ReusedDomain  # cost of the declarations if an earlier fit learned them
+    reused_domain: ReusedDomain  # cost of the declarations if an earlier fit learned them
 
     @classmethod
     def of(
@@ -93,7 +93,7 @@ class FitArguments:
             earlier = earlier.vouched()
         return cls(
             settings=settings, learner=learner, domain=declarations, assumed=assumed,
-            types=released_types(types, assumed, earlier), locales=known_locales, earlier=earlier,
+            types=released_types(types, assumed, earlier), locales=known_locales, reused_domain=earlier,
         )  # fmt: skip
 
     def read(
@@ -133,8 +133,8 @@ class FitArguments:
         check_number_of_columns(self.learner, len(specs))
         check_public(public, columns, self.learner, rule_set)
         return Fit(
-            told=column_specs, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
-            learner=self.learner, earlier=self.earlier, name=name, assumed=self.assumed,
+            column_specs=column_specs, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
+            learner=self.learner, reused_domain=self.reused_domain, name=name, assumed=self.assumed,
             anyway=truth("anyway", anyway),
         )  # fmt: skip
 

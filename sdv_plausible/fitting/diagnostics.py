@@ -75,11 +75,11 @@ class HolderDiagnostics:
     """Collects warnings for the data owner."""
 
     note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
-    told: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
+    issued: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
 
     def warn(self) -> None:
         """Issue all warnings, two stack frames up. Call it when the result can be returned."""
-        for warning in self.told:
+        for warning in self.issued:
             try:
                 warnings.warn(warning, stacklevel=3)
             except UserWarning:  # a filter turns warnings into errors: the paid result must not be lost
@@ -87,7 +87,7 @@ class HolderDiagnostics:
                     sys.stderr.write(f"{warning}\n")
 
     def _add(self, text: str, *, for_holder: bool = False) -> None:
-        self.told.append(FitWarning(text, for_holder=for_holder))
+        self.issued.append(FitWarning(text, for_holder=for_holder))
 
     def report_public_rows(self, public: pd.DataFrame | None, rows: FitRows) -> None:
         """Warn that the published table repeats the rows."""
@@ -277,13 +277,13 @@ def _noisy_rows(answers: Sequence[NoisyAnswer]) -> float:
 
 
 def missing_shares(
-    model: Any, domain: Domain, answers: Sequence[NoisyAnswer], rules: RuleSet, coins: KeyedRNG
+    model: Any, domain: Domain, answers: Sequence[NoisyAnswer], rules: RuleSet, rng: KeyedRNG
 ) -> dict[str, float]:
     """Share of missing cells by number or date column of the table, in rows sampled from the model."""
     if not isinstance(model, PrefixModel):
         return {}
     tables_column = {name: rule.made[0] for rule in rules.deriving_rules for name in rule.added}
-    codes, answered = model.sample(GONE_ROWS, coins), missing_in(domain, answers)
+    codes, answered = model.sample(GONE_ROWS, rng), missing_in(domain, answers)
     shares: dict[str, float] = {}
     for j, attribute in enumerate(domain):
         is_category = bool(attribute.values) and not attribute.lower

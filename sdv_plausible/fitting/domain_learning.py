@@ -92,19 +92,19 @@ def learned_file(
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
-    coins = KeyedRNG.from_os_entropy()
+    rng = KeyedRNG.from_os_entropy()
     what = f"the domain of {what}, epsilon {rounded_up(epsilon)}"
     charge, pending = draw_all(ledger, planned, budget, what, count=count)
     paid, transcript = PaidFit(ledger=ledger, charge=charge, pending=pending), Transcript()
     names = [name for name in table.columns if name in specs]
     persons = None if neighbours.person is None else table[neighbours.person]
-    rows = InMemoryRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))
+    rows = InMemoryRows(table[names], RuleSet(), persons).of_persons(neighbours, rng.spawn("persons"))
     if count:
-        cells = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
+        cells = Queryable(rows.columns(names), ledger, count, rng.spawn("count"))
         row_count_check.check_row_count(cells, settings, plan.rows_needed, specs)
         paid = paid.draw_pending()
     domain = build_domain(
-        rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript
+        rows.folded(names), declared, specs, max_bins, plan, ledger, rng.spawn("domain"), transcript
     )
     diagnostics = HolderDiagnostics()
     diagnostics.report_unidentified_persons(neighbours.person, rows)

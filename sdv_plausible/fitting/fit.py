@@ -106,15 +106,19 @@ class PaidFit:
 class Fit:
     """A fit with all its parameters, but without rows."""
 
-    told: ColumnSpecs  # declared specifications of the table's columns
+    column_specs: ColumnSpecs  # declared specifications of the table's columns
     declared: Declarations  # declared domains of the model's columns
     rules: RuleSet
     specs: Specs  # specifications of the model's columns, in order; undeclared types count as categorical
     settings: Settings
     learner: Learner
-    side: tuple[LedgerEntry, ...] = ()  # entries of the coins, constraints, transformers and persons
-    said: Mapping[str, Any] = field(default_factory=dict)  # settings as the release file stores them
-    earlier: ReusedDomain = field(default_factory=ReusedDomain)  # cost of a domain learned by an earlier fit
+    extra_entries: tuple[LedgerEntry, ...] = ()  # entries of the coins, constraints, transformers and persons
+    stored_settings: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # settings as the release file stores them
+    reused_domain: ReusedDomain = field(
+        default_factory=ReusedDomain
+    )  # cost of a domain learned by an earlier fit
     assumed: tuple[str, ...] = ()  # columns whose types come from metadata of unknown origin
     name: str = "table"  # name of the table in the budget file
     as_declared: bool = True  # False if constraints or transformers change the columns
@@ -136,7 +140,7 @@ class Fit:
 
     def with_row_count(self) -> Fit:
         """The fit with the settings that a row count leaves; itself if no row count comes first."""
-        if self.total_settings is not None or not (self.told.open or self._undeclared.open):
+        if self.total_settings is not None or not (self.column_specs.open or self._undeclared.open):
             return self
         s = self.settings
         if not row_count_check.is_counted(s, self.anyway) or not self._claims_privacy:
@@ -147,20 +151,20 @@ class Fit:
         """Check columns and learner, and plan all charges."""
         settings, worst_case, domain = self.settings, self._worst_case_charge(), self._planned_domain()
         private = self._domain_plan(worst_case)
-        check_bins(self.told.max_bins, private.columns, self.told.open)
+        check_bins(self.column_specs.max_bins, private.columns, self.column_specs.open)
         if self.as_declared:
             self.learner.check_domain(domain)
             if (omega := settings.test.omega) is not None and len(domain):
                 omega.among(len(domain))
         entries = (
             *self._row_count_entries,
-            *self.earlier.entries,
-            *self.told.entries(settings),
+            *self.reused_domain.entries,
+            *self.column_specs.entries(settings),
             *worst_case,
             *private.entries(),
             *domain_entries(domain, self.declared),
             *rule_entries(self.rules),
-            *self.side,
+            *self.extra_entries,
         )
         self._check_learner(domain, entries)
         planned = plan(
@@ -171,7 +175,7 @@ class Fit:
         if planned.ledger.claims_privacy and math.isinf(planned.ledger.total()):
             raise delta_too_small(settings)
         warnings = [
-            *self.told.warnings(),
+            *self.column_specs.warnings(),
             *personal_data_notes(self.specs, self.declared),
             *planned.warnings,
             *private.warnings(table_rows),
@@ -217,7 +221,7 @@ class Fit:
             ledger.charge(*entries)
             for possible in (domain, *possible_domains(domain)):
                 check_plan_independence(self.learner, possible, settings.model_budget(ledger))
-        if self.earlier.voted:
+        if self.reused_domain.voted:
             check_uniform_cost(settings, self.learner, domain)
 
     # --- undeclared types -------------------------------------------------------------------------
@@ -226,7 +230,7 @@ class Fit:
         """One entry that covers domain and model whichever types are inferred; none if all are declared."""
         if self.worst_case is not None:
             return (self.worst_case,)
-        is_open, to_learn, earlier = self.told.open, self._undeclared.columns, self.earlier
+        is_open, to_learn, earlier = self.column_specs.open, self._undeclared.columns, self.reused_domain
         if earlier.voted and (is_open or (to_learn and not earlier.anew)):
             raise open_after_inference(list(dict.fromkeys([*is_open, *to_learn])))
         if not is_open and (not earlier.voted or math.isinf(self.settings.epsilon)):
@@ -234,18 +238,21 @@ class Fit:
         parts: tuple[Part, ...] = ("structure", "parameters")
         if is_open or earlier.anew:
             parts = ("domain", *parts)
-        reused, vote = _charged_losses(earlier.entries), _charged_losses(self.told.entries(self.settings))
+        reused, vote = (
+            _charged_losses(earlier.entries),
+            _charged_losses(self.column_specs.entries(self.settings)),
+        )
         entry = worst_case_entry(self.settings, self.learner, self._worst_case_domains(), reused, vote, parts)
         return (entry,)
 
     def _worst_case_domains(self) -> list[Domain]:
         """Planned domains that bound the cost of all outcomes of type inference, now or by an earlier fit."""
         domain = self._planned_domain()
-        if not self.told.open:
+        if not self.column_specs.open:
             names_columns = is_builtin(self.learner) and self.learner.names_columns
             return [domain if names_columns else padded_domain(domain)]
         most = self._assuming_all(MOMENTS[0])._planned_domain()
-        fewest = self._assuming(self.told.fewest)._planned_domain()
+        fewest = self._assuming(self.column_specs.fewest)._planned_domain()
         domains = [domain, most, fewest]
         if not is_builtin(self.learner):  # it may plan another kind of noise for a number in between
             domains += [padded_domain(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
@@ -258,20 +265,22 @@ class Fit:
 
     def _assuming_all(self, spec: Mapping[str, Any]) -> Fit:
         """The fit if every undeclared type were this one."""
-        return self._assuming(dict.fromkeys(self.told.open, spec))
+        return self._assuming(dict.fromkeys(self.column_specs.open, spec))
 
     def _assuming(self, types: Specs) -> Fit:
         """The fit with these types in place of the undeclared ones."""
-        declared, rules, specs = self.told.read(types)
+        declared, rules, specs = self.column_specs.read(types)
         public = self.public
         if public is not None:
-            public = reparse_columns(public.rename(columns=str), column_types(types), self.told.spelling)
+            public = reparse_columns(
+                public.rename(columns=str), column_types(types), self.column_specs.spelling
+            )
         settings = self.settings.among(len(specs))
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
 
     # --- pay --------------------------------------------------------------------------------------
 
-    def opened(
+    def pay(
         self,
         budget: Budget | None = None,
         watch: Callable[[PrivacyLedger], object] | None = None,
@@ -300,8 +309,8 @@ class Fit:
         planned = fit.plan().ledger
         # Plan every outcome of type inference: the bounds on the names and on the number of columns.
         outcomes = list[PrivacyLedger]()
-        if fit.told.open:
-            for outcome in (*map(fit._assuming_all, MOMENTS), fit._assuming(fit.told.fewest)):
+        if fit.column_specs.open:
+            for outcome in (*map(fit._assuming_all, MOMENTS), fit._assuming(fit.column_specs.fewest)):
                 outcomes.append(possible := outcome.plan().ledger)
                 if planned.claims_privacy and not possible.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {possible.sentence()}")
@@ -309,20 +318,22 @@ class Fit:
         check_texts(planned)
         domains = {name: domain for name in self.declared.names if (domain := self.declared.known(name))}
         is_release = isinstance(self.settings.test, ReleaseTest)
-        check_sections(domains, self.rules, self.said, [planned, *outcomes] if is_release else [])
+        check_sections(domains, self.rules, self.stored_settings, [planned, *outcomes] if is_release else [])
         if warns:
             warn_of_assumed_types(planned)
         # Draw from the budget.
         ledger = self.settings.empty_ledger()
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-        charge, pending = draw_all(ledger, planned, budget, what, self.earlier.not_in, fit._row_count_entries)
+        charge, pending = draw_all(
+            ledger, planned, budget, what, self.reused_domain.not_in, fit._row_count_entries
+        )
         ledger.after_charge = watch
         return PaidFit(ledger=ledger, charge=charge, pending=pending)
 
     # --- run --------------------------------------------------------------------------------------
 
     @np.errstate(over="ignore")  # a number beyond the range of doubles needs no warning
-    def run(self, rows: FitRows, paid: PaidFit, coins: KeyedRNG, diagnostics: HolderDiagnostics) -> FitResult:
+    def run(self, rows: FitRows, paid: PaidFit, rng: KeyedRNG, diagnostics: HolderDiagnostics) -> FitResult:
         """Learn domain and model from the rows, and attach the privacy test.
 
         Parameters
@@ -331,7 +342,7 @@ class Fit:
             The table, in memory or in parts.
         paid : PaidFit
             Its ledger is charged before every query.
-        coins : KeyedRNG
+        rng : KeyedRNG
             Source of all random streams of this fit, and of its sampler. Each use has a name (``spawn``).
         diagnostics : HolderDiagnostics
             Collects warnings for the data owner; they have no effect on the fit.
@@ -347,24 +358,24 @@ class Fit:
         fit, ledger, table, transcript = self.with_row_count(), paid.ledger, rows, Transcript()
 
         # Bound contributions: at most as many rows of each person as the privacy unit has.
-        rows = rows.of_persons(fit.settings.neighbours, coins.spawn("persons"))
+        rows = rows.of_persons(fit.settings.neighbours, rng.spawn("persons"))
         if isinstance(rows, InMemoryRows) and (errors := fit.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
         if spelled := fit.declared.spelled:
-            rows = rows.read_again(spelled, fit.told.spelling, fit.rules)
+            rows = rows.read_again(spelled, fit.column_specs.spelling, fit.rules)
 
         # Count the rows, and stop if they are too few. Then draw the rest from the budget.
-        fit._count_rows(rows, paid, coins.spawn("count"), transcript)
+        fit._count_rows(rows, paid, rng.spawn("count"), transcript)
         paid = paid.draw_pending()
-        if fit.earlier.entries:
-            ledger.charge(*fit.earlier.entries)
+        if fit.reused_domain.entries:
+            ledger.charge(*fit.reused_domain.entries)
 
         # Infer the types that nobody declared.
         types, type_notes, other_types = dict[str, dict[str, Any]](), list[str](), dict[str, float]()
-        if fit.told.open:
-            types, votes = fit._infer_types(rows, paid, coins.spawn("types"))
-            type_notes = inferred_type_notes(types, votes, fit.told.spelling)
-            other_types = other_type_shares(types, votes, fit.told.spelling)
+        if fit.column_specs.open:
+            types, votes = fit._infer_types(rows, paid, rng.spawn("types"))
+            type_notes = inferred_type_notes(types, votes, fit.column_specs.spelling)
+            other_types = other_type_shares(types, votes, fit.column_specs.spelling)
             fit = fit.with_types(types)
             if ledger.before_charge is not None:  # also within the worst-case charge, a fit keeps to its plan
                 ledger.before_charge = only_planned(fit.plan().ledger)
@@ -372,19 +383,19 @@ class Fit:
         ledger.charge(*worst_case)
         if types:
             ledger.charge(*type_entries([*type_notes, *other_type_notes(other_types)]))
-            rows = rows.read_again(column_types(types), fit.told.spelling, fit.rules)
+            rows = rows.read_again(column_types(types), fit.column_specs.spelling, fit.rules)
 
         # Learn the domain, and encode the rows.
         private = fit._domain_plan(worst_case)
-        own_domain, rules = fit._learn_domain(rows, private, ledger, coins.spawn("domain"), transcript)
+        own_domain, rules = fit._learn_domain(rows, private, ledger, rng.spawn("domain"), transcript)
         domain = fit._beside(own_domain)
-        codes = rows.coded(domain, coins.spawn("cells outside the domain"))
+        codes = rows.coded(domain, rng.spawn("cells outside the domain"))
 
         # Learn the model, and attach the privacy test.
         learner: Any = fit.learner
         if fit.public is not None:
             learner = with_public(learner, fit.public, domain, fit.rules)
-        sampler = fit_release(codes, domain, fit.settings, learner, ledger, coins, transcript)
+        sampler = fit_release(codes, domain, fit.settings, learner, ledger, rng, transcript)
         noise_notes = fit._noise_notes(domain, private, ledger, sampler.answers)
         ledger.charge(*noise_entries(noise_notes))
 
@@ -399,7 +410,7 @@ class Fit:
             diagnostics.report_unmatched_public(fit.public, learner.public.codes, domain)
         diagnostics.report_mismatches(fit.declared, fit.rules, fit.specs, rows)
         with suppress(Exception):  # a diagnostic never ends a fit
-            stream = coins.spawn("rows to see missing cells")
+            stream = rng.spawn("rows to see missing cells")
             shares = missing_shares(sampler.model, domain, sampler.answers, rules.rule_set, stream)
             diagnostics.report_missing_cells(shares)
         diagnostics.report_hidden_digits(domain, private.digits, sampler.answers)
@@ -411,42 +422,37 @@ class Fit:
             public=codes_digest(learner.public), others=other_types,
         )  # fmt: skip
 
-    def _count_rows(self, rows: FitRows, paid: PaidFit, coins: KeyedRNG, transcript: Transcript) -> None:
+    def _count_rows(self, rows: FitRows, paid: PaidFit, rng: KeyedRNG, transcript: Transcript) -> None:
         """Stop the fit if a noisy row count says that most undeclared columns would be lost."""
         if self.total_settings is None:
             return
         private = self._domain_plan(self._worst_case_charge())
         needed = row_count_check.rows_needed(private.rows_needed, self.rules)
-        specs = {**self.told.columns, **self.specs, **{name: {} for name in self.told.open}}
+        specs = {**self.column_specs.columns, **self.specs, **{name: {} for name in self.column_specs.open}}
         columns = rows.columns(list(self.specs))
-        cells = Queryable(columns, paid.ledger, self._row_count_entries, coins, transcript=transcript)
+        cells = Queryable(columns, paid.ledger, self._row_count_entries, rng, transcript=transcript)
         row_count_check.check_row_count(
             cells, self.total_settings, needed, {name: specs.get(name, {}) for name in needed}
         )
 
     def _infer_types(
-        self, rows: FitRows, paid: PaidFit, coins: KeyedRNG
+        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG
     ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
         """Infer undeclared types under differential privacy; return them, and the noisy answers."""
-        specs, transcript = self.told, Transcript()
+        specs, transcript = self.column_specs, Transcript()
         as_text = column_types(dict.fromkeys(specs.open, CATEGORY))
         columns = rows.read_again(as_text, specs.spelling, RuleSet()).columns(specs.open)
         entries = specs.entries(self.settings)
-        cells = Queryable(columns, paid.ledger, entries, coins, transcript=transcript)
+        cells = Queryable(columns, paid.ledger, entries, rng, transcript=transcript)
         return specs.infer_types(cells, self.settings), transcript.answers
 
     def _learn_domain(
-        self,
-        rows: FitRows,
-        private: DomainPlan,
-        ledger: PrivacyLedger,
-        coins: KeyedRNG,
-        transcript: Transcript,
+        self, rows: FitRows, private: DomainPlan, ledger: PrivacyLedger, rng: KeyedRNG, transcript: Transcript
     ) -> tuple[Domain, FittedRules]:
         """Learn undeclared domains, fit the rules to them, and charge the entries of both."""
         names = list(self.specs)
         domain = build_domain(
-            rows.folded(names), self.declared, self.specs, self.told.max_bins, private, ledger, coins,
+            rows.folded(names), self.declared, self.specs, self.column_specs.max_bins, private, ledger, rng,
             transcript, rows.columns(names),
         )  # fmt: skip
         domain = domain if self.rounding else domain.without_rounding()
@@ -456,7 +462,7 @@ class Fit:
             from sdv_plausible.rules.structural_zeros import possible_pairs
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
-        ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
+        ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.extra_entries)
         return domain, rules
 
     def _beside(self, domain: Domain) -> Domain:
@@ -492,7 +498,7 @@ def fit_release(
     settings: Settings,
     learner: Learner,
     ledger: PrivacyLedger,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     transcript: Transcript | None = None,
 ) -> Sampler:
     """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
@@ -503,7 +509,7 @@ def fit_release(
         )
     test, factor = settings.test, settings.test.likelihood_factor
     settings.check_model(model_class(learner))
-    parts = split_rows(rows, settings.split, coins)
+    parts = split_rows(rows, settings.split, rng)
     budget = settings.model_budget(ledger)
     charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
     transcript = transcript or Transcript()
@@ -511,18 +517,18 @@ def fit_release(
         parts["seeds"],
         ledger,
         charge,
-        coins.spawn("release"),
+        rng.spawn("release"),
         transcript=transcript,
         name=_name(parts, "seeds"),
     )
     test.confirm(seeds)  # before anything else is spent
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
-    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
+    model = learn_model(parts, domain, learner, budget, ledger, rng.spawn("learning"), transcript)
     ledger.charge(*sentences(settings, learner, domain))
     omega = settings.omega_for(model, domain.cardinalities)
     omega.among(len(domain))  # raises before anything is drawn
-    sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler = test.start(model, seeds, omega, rng.spawn("sampling"))
     sampler.answers = transcript.answers
     return sampler
 
@@ -533,16 +539,16 @@ def learn_model(
     learner: Learner,
     budget: ModelBudget,
     ledger: PrivacyLedger,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     transcript: Transcript | None = None,
 ) -> SeedModel:
     """Charge the learner's plan, and let it query the parts for learning, structure and parameters."""
     rows = Queryable(
-        parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
+        parts["learning"], ledger, planned_entries(learner, domain, budget), rng.spawn("noise"),
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
         name=_name(parts, "learning"),
     )  # fmt: skip
-    model, made = learner.fit(rows, domain, budget, coins), model_class(learner)
+    model, made = learner.fit(rows, domain, budget, rng), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(
             f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
@@ -556,12 +562,12 @@ def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
 
 
 def split_rows(
-    rows: ExactCounts, split: tuple[float, float, float] | None, coins: KeyedRNG
+    rows: ExactCounts, split: tuple[float, float, float] | None, rng: KeyedRNG
 ) -> dict[str, ExactCounts]:
     """Parts by purpose: all rows for each, or disjoint parts by secret independent draws."""
     if split is None:
         return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
-    named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
+    named, first, second = rng.spawn("split"), split[0], split[0] + split[1]
     return {
         "learning": rows.part(0, second, named),
         "structure": rows.part(0, first, named),

@@ -29,7 +29,7 @@ class FitRows(Protocol):
         """Whether rows without an identifiable person were left out; for the data owner alone."""
         ...
 
-    def of_persons(self, neighbours: Neighbours, coins: KeyedRNG) -> FitRows:
+    def of_persons(self, neighbours: Neighbours, rng: KeyedRNG) -> FitRows:
         """Bound contributions: a secret choice of at most ``neighbours.rows`` rows per person."""
         ...
 
@@ -56,7 +56,7 @@ class FitRows(Protocol):
         """Engine of exact answers on the model's columns before encoding."""
         ...
 
-    def coded(self, domain: Domain, coins: KeyedRNG) -> ExactCounts:
+    def coded(self, domain: Domain, rng: KeyedRNG) -> ExactCounts:
         """Encode the rows: an engine of exact counts of codes."""
         ...
 
@@ -97,11 +97,11 @@ class InMemoryRows(UnpicklableRows):
         """Whether rows without an identifiable person were left out."""
         return self._unnamed
 
-    def of_persons(self, neighbours: Neighbours, coins: KeyedRNG) -> InMemoryRows:
+    def of_persons(self, neighbours: Neighbours, rng: KeyedRNG) -> InMemoryRows:
         """Bound contributions: a secret choice of at most ``neighbours.rows`` rows per person."""
         if neighbours.person is None or self._persons is None:
             return self
-        chosen, first = choose_rows(self._persons, neighbours.rows, coins), self._persons.iloc[:LOOKED_AT]
+        chosen, first = choose_rows(self._persons, neighbours.rows, rng), self._persons.iloc[:LOOKED_AT]
         unnamed = has_unidentified_rows(first, person_keys(first))
         return InMemoryRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
 
@@ -133,6 +133,6 @@ class InMemoryRows(UnpicklableRows):
         """Exact answers on the model's columns."""
         return FrameColumns(self.folded(names))
 
-    def coded(self, domain: Domain, coins: KeyedRNG) -> CodeArray:
+    def coded(self, domain: Domain, rng: KeyedRNG) -> CodeArray:
         """Codes of all rows."""
-        return CodeArray(Codec(domain).encode(self.folded(domain.names), coins), domain.cardinalities)
+        return CodeArray(Codec(domain).encode(self.folded(domain.names), rng), domain.cardinalities)

@@ -145,19 +145,20 @@ def fit_source(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
     )  # fmt: skip
-    columns = fit.told.types
+    columns = fit.column_specs.types
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
         raise ValueError(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
     words = release_settings(
-        settings, model, fit.told.open, max_bins=max_bins, types=arguments.types, locales=arguments.locales,
+        settings, model, fit.column_specs.open, max_bins=max_bins,
+        types=arguments.types, locales=arguments.locales,
         enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
     )  # fmt: skip
     side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
-    fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
-    coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+    fit = replace(fit, stored_settings=words, extra_entries=(*person_entry(settings.neighbours), *side))
+    rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
     diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
@@ -167,8 +168,8 @@ def fit_source(
         ) as parts,
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
-        paid = fit.opened(budget)  # before the first row
-        result = fit.run(parts.rows(fit.rules, modelled), paid, coins, diagnostics)
+        paid = fit.pay(budget)  # before the first row
+        result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(
         result, fit, columns, table_name, storage={
@@ -231,7 +232,7 @@ def make_release(
         domain=result.domain, rules=result.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=AnswersSection(sampler.answers, result.domain.names), ledger=result.ledger,
-        settings={**fit.said, **({"voted_others": dict(result.others)} if result.others else {})},
+        settings={**fit.stored_settings, **({"voted_others": dict(result.others)} if result.others else {})},
         versions=versions_of(),
     )  # fmt: skip
 

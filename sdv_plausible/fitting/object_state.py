@@ -15,7 +15,7 @@ TRANSIENT = (
     "budget", "public", "_public_given", "watch", "watch_passes", "record",  # paths and rows
     "_given",  # metadata that the user may change
     "_charge", "_paid",  # charges on this machine
-    "_taken", "_points",  # state of a call
+    "_points",  # state of a call
 )  # fmt: skip
 """Attributes that save, pickle, copy and deepcopy omit."""
 SHARED = "model"

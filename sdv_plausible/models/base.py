@@ -141,7 +141,7 @@ class SeedModel(ABC):
         return tuple(range(self.num_attributes))
 
     @abstractmethod
-    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
+    def propose(self, rows: np.ndarray, omega: np.ndarray, rng: KeyedRNG) -> Proposals:
         """Draw one candidate per seed row number (N,), resampling ``omega`` (N,) attributes."""
 
     @abstractmethod
@@ -202,7 +202,7 @@ class PrefixModel(SeedModel):
 
     @abstractmethod
     def complete(
-        self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
+        self, codes: np.ndarray, kept: np.ndarray | int, rng: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
         """Draw, in place, the attributes of each record (N, m) after the first ``kept`` ones in the order.
 
@@ -214,14 +214,14 @@ class PrefixModel(SeedModel):
         """Return the log probability of each candidate given its first ``kept`` values, (N,)."""
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], rng: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw as :meth:`complete` with some codes fixed; return the records and their log weights (N,).
 
         ``known`` maps a column to one code for all records or to one per record. This default draws every
         attribute and gives weight 0 to records that contradict the fixed codes.
         """
-        codes = self.complete(codes, kept, coins)
+        codes = self.complete(codes, kept, rng)
         is_consistent = np.ones(len(codes), dtype=bool)
         for column, code in known.items():
             is_consistent &= codes[:, column] == code
@@ -231,9 +231,9 @@ class PrefixModel(SeedModel):
         """Return an upper bound on the log weight of :meth:`complete_given` for these fixed codes, (N,)."""
         return np.zeros(len(next(iter(known.values()))))
 
-    def sample(self, num_rows: int, coins: KeyedRNG) -> np.ndarray:
+    def sample(self, num_rows: int, rng: KeyedRNG) -> np.ndarray:
         """Draw records without seeds, int32 codes (num_rows, m)."""
-        return self.complete(np.zeros((num_rows, self.num_attributes), dtype=np.int32, order="F"), 0, coins)
+        return self.complete(np.zeros((num_rows, self.num_attributes), dtype=np.int32, order="F"), 0, rng)
 
     def attach_seeds(self, seeds: SeedRecords) -> None:
         """Set the seed records from which proposals start, and index their prefix groups."""
@@ -258,12 +258,12 @@ class PrefixModel(SeedModel):
             )
         return self._groups
 
-    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
+    def propose(self, rows: np.ndarray, omega: np.ndarray, rng: KeyedRNG) -> Proposals:
         """Draw one candidate per seed row number (N,), each with its own omega (N,)."""
         candidates = np.zeros((len(rows), self.num_attributes), dtype=np.int32, order="F")
         for column in self.order[: self.num_attributes - int(omega.min(initial=self.num_attributes))]:
             candidates[:, column] = self.seeds[rows, column]
-        self.complete(candidates, self.num_attributes - omega, coins)
+        self.complete(candidates, self.num_attributes - omega, rng)
         return Proposals(candidates=candidates, seeds=rows, omega=omega)
 
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
@@ -317,7 +317,7 @@ class Learner(ABC):
         """Return the ledger entries of learning, from the domain and the budget alone."""
 
     @abstractmethod
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> SeedModel:
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> SeedModel:
         """Learn a model from queries that the charged entries of :meth:`plan` pay for."""
 
     @property

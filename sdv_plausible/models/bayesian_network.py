@@ -68,21 +68,21 @@ class BayesianNetwork(PrefixModel):
         return tuple((table.child, table.parents) for table in self.tables)
 
     def complete(
-        self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
+        self, codes: np.ndarray, kept: np.ndarray | int, rng: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
         """Resample, in place, each record's attributes after its first ``kept`` ones in sigma."""
         kept = np.broadcast_to(kept, len(codes))
         if len(codes) >= MANY and not systematic:
-            return self._complete_many(codes, kept, coins)
+            return self._complete_many(codes, kept, rng)
         for position, table in enumerate(self.tables):
             if (resample := position >= kept).all():
-                codes[:, table.child] = table.draw(codes, coins, systematic=systematic)
+                codes[:, table.child] = table.draw(codes, rng, systematic=systematic)
             elif resample.any():
                 rows = np.flatnonzero(resample)
-                codes[rows, table.child] = table.draw(codes[rows], coins, systematic=systematic)
+                codes[rows, table.child] = table.draw(codes[rows], rng, systematic=systematic)
         return codes
 
-    def _complete_many(self, codes: np.ndarray, kept: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _complete_many(self, codes: np.ndarray, kept: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw as :meth:`complete`, in blocks of records that fit the cache."""
         for start in range(0, len(codes), AT_ONCE):
             chunk = slice(start, start + AT_ONCE)
@@ -90,15 +90,15 @@ class BayesianNetwork(PrefixModel):
             least, most = kept[chunk].min(), kept[chunk].max()
             for position, table in enumerate(self.tables):
                 if position >= most:
-                    block[:, table.child] = table.draw_many(block, coins)
+                    block[:, table.child] = table.draw_many(block, rng)
                 elif position >= least:
                     rows = np.flatnonzero(position >= kept[chunk])
-                    block[rows, table.child] = table.draw_many(block[rows], coins)
+                    block[rows, table.child] = table.draw_many(block[rows], rng)
             codes[chunk] = block
         return codes
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], rng: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw the free attributes given the fixed codes: likelihood weighting, log weights (N,)."""
         log_weight = np.zeros(len(codes))
@@ -110,7 +110,7 @@ class BayesianNetwork(PrefixModel):
                     codes[:, table.child] = known[table.child]
                     log_weight += table.log_probability(codes)
             elif position >= kept:
-                codes[:, table.child] = table.draw(codes, coins)
+                codes[:, table.child] = table.draw(codes, rng)
         return codes, log_weight
 
     def max_log_weight(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:

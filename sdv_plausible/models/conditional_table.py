@@ -25,19 +25,17 @@ class Thresholds:
         self.high = (marks >> _REST).astype(np.uint16)  # compared in every draw
         self._low = (marks & ((1 << _REST) - 1)).astype(np.uint64)
 
-    def are_above(
-        self, short: np.ndarray, high: np.ndarray, index: np.ndarray, coins: KeyedRNG
-    ) -> np.ndarray:
+    def are_above(self, short: np.ndarray, high: np.ndarray, index: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Return whether random numbers that begin with ``short`` are below the thresholds at ``index``."""
         below: np.ndarray = short < high
         if len(ties := np.flatnonzero(short == high)):
-            rest = coins.words(len(ties)) >> np.uint64(64 - _REST)
+            rest = rng.words(len(ties)) >> np.uint64(64 - _REST)
             below[ties] = rest < self._low[index[ties]]
         return below
 
-    def draw(self, index: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def draw(self, index: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Return whether one random number per ``index`` (n,) is below the threshold there."""
-        return self.are_above(coins.short_words(len(index)), self.high.take(index), index, coins)
+        return self.are_above(rng.short_words(len(index)), self.high.take(index), index, rng)
 
 
 class AliasTable:
@@ -74,9 +72,9 @@ class AliasTable:
         )
         self._entries = self._thresholds.high | (alias ^ np.arange(bins)).ravel().astype(np.uint16)
 
-    def draw(self, row: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def draw(self, row: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw a code for each record (n,) of a row of the table, uint16."""
-        short = coins.short_words(len(row))
+        short = rng.short_words(len(row))
         code = short >> np.uint16(SHORT - self._log_bins)
         index = row << self._log_bins
         index |= code
@@ -84,7 +82,7 @@ class AliasTable:
         change = entry & np.uint16((1 << self._log_bins) - 1)
         entry ^= change
         short <<= np.uint16(self._log_bins)
-        change *= ~self._thresholds.are_above(short, entry, index, coins)
+        change *= ~self._thresholds.are_above(short, entry, index, rng)
         change ^= code
         return change
 
@@ -240,20 +238,20 @@ class ConditionalTable:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def draw(self, codes: np.ndarray, coins: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
+    def draw(self, codes: np.ndarray, rng: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
         # Every draw follows the table. ``systematic=True`` spreads the draws within one configuration evenly
         # over the unit interval, which reduces the sampling variance.
         if systematic:
-            return self.draw_evenly(self.given.of(codes), coins)
+            return self.draw_evenly(self.given.of(codes), rng)
         row = self.given.of(codes)
-        return self._invert(row, coins.uniform(len(row)))
+        return self._invert(row, rng.uniform(len(row)))
 
-    def draw_many(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def draw_many(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw as :meth:`draw`, from alias tables; faster for tens of thousands of records."""
         if self._alias is None:
-            return self.draw(codes, coins)
-        return self._alias.draw(self.given.of(codes), coins)
+            return self.draw(codes, rng)
+        return self._alias.draw(self.given.of(codes), rng)
 
     def _invert(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the code of each record by inversion of its row of the table at u."""
@@ -269,10 +267,10 @@ class ConditionalTable:
             behind = behind[self._flat[position[behind]] <= target[behind]]
         return position - row * cardinality
 
-    def draw_evenly(self, row: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def draw_evenly(self, row: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw the child's code for each record of a row of the table, systematically; see :meth:`draw`."""
         configurations, cardinality = self.probabilities.shape
-        order, u = _systematic_uniforms(row, configurations, coins)
+        order, u = _systematic_uniforms(row, configurations, rng)
         target = np.minimum(row[order] + u, self._ceiling[row[order]])  # sorted input makes the search fast
         drawn = np.empty(len(row), dtype=np.int64)
         drawn[order] = np.searchsorted(self._flat, target, side="right")
@@ -284,38 +282,38 @@ class ConditionalTable:
         return log_probability
 
 
-def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+def _systematic_uniforms(row: np.ndarray, num_rows: int, rng: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
     """Systematic sampling within groups of equal ``row``: (random rank + one common uniform) / size."""
     # Each number is marginally uniform on [0, 1). Returns the records sorted by group and number, and the
     # numbers in this order.
     n = len(row)
-    shuffled = coins.permutation(n)
+    shuffled = rng.permutation(n)
     small = row.astype(np.min_scalar_type(num_rows))  # short integers: radix sort, linear in n
     order = shuffled[np.argsort(small[shuffled], kind="stable")]
     count = np.bincount(row, minlength=num_rows)
     group = row[order]
     rank = np.arange(n) - (np.cumsum(count) - count)[group]
-    return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
+    return order, np.minimum((rank + rng.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
-def spread_uniforms(key: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+def spread_uniforms(key: np.ndarray, rng: KeyedRNG) -> np.ndarray:
     """Return numbers in [0, 1), (n,), spread evenly over records sorted by ``key``."""
     # Each number is marginally uniform. Of 2^k consecutive records that start at a multiple of 2^k, exactly
     # one falls in each interval of length 2^-k (nested scrambling, Owen 1995). Records with equal or similar
     # keys are therefore evenly spread.
     n = len(key)
-    shuffled = coins.permutation(n)
+    shuffled = rng.permutation(n)
     order = shuffled[np.argsort(key[shuffled], kind="stable")]
     levels = max(n - 1, 1).bit_length()
     points = np.arange(1 << levels)
     for level in range(levels):
         pairs, num_pairs = points.reshape(-1, 2), len(points) >> 1
-        bits = np.unpackbits(np.frombuffer(coins.bytes((num_pairs + 7) >> 3), dtype=np.uint8))[:num_pairs]
+        bits = np.unpackbits(np.frombuffer(rng.bytes((num_pairs + 7) >> 3), dtype=np.uint8))[:num_pairs]
         first = np.where(bits, pairs[:, 1], pairs[:, 0]).reshape(1 << level, 1, -1)
         second = (pairs[:, 0] + pairs[:, 1]).reshape(first.shape) - first
         points = np.concatenate([first, second], axis=1).ravel()
     u = np.empty(n)
-    u[order] = np.minimum((points[:n] + coins.uniform(n)) / (1 << levels), np.nextafter(1.0, 0.0))
+    u[order] = np.minimum((points[:n] + rng.uniform(n)) / (1 << levels), np.nextafter(1.0, 0.0))
     return u
 
 

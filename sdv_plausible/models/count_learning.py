@@ -89,7 +89,7 @@ def dirichlet_table(
     margin: np.ndarray,
     concentration: float,
     draw: ParameterDraw = "mean",
-    coins: KeyedRNG | None = None,
+    rng: KeyedRNG | None = None,
 ) -> np.ndarray:
     """Return the conditional table of counts under a Dirichlet prior (paper Eq. 11-13)."""
     # Shape (configurations, cardinality); rows sum to 1. Counts may be fractional. The prior is
@@ -97,11 +97,11 @@ def dirichlet_table(
     # instead of the uniform distribution. Returns the posterior mean (Eq. 13) or a posterior draw (Eq. 12).
     alpha = counts + concentration * margin
     if draw == "posterior":
-        if coins is None:
-            raise ValueError('draw="posterior" needs coins')
+        if rng is None:
+            raise ValueError('draw="posterior" needs rng')
         positive = alpha > 0
         drawn = np.zeros_like(alpha, dtype=float)
-        drawn[positive] = coins.standard_gamma(alpha[positive])
+        drawn[positive] = rng.standard_gamma(alpha[positive])
         # A row of tiny alphas may underflow to all zeros; use its mean then.
         alpha = np.where(drawn.sum(axis=1, keepdims=True) > 0, drawn, alpha)
     table: np.ndarray = alpha / alpha.sum(axis=1, keepdims=True)

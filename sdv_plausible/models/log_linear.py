@@ -163,10 +163,10 @@ class LogLinearConditional:
         flat[starts + counts - 1] = np.arange(1, len(counts) + 1)
         return order, starts, flat
 
-    def draw(self, codes: np.ndarray, coins: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
+    def draw(self, codes: np.ndarray, rng: KeyedRNG, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
         # ``systematic`` as in ConditionalTable: records with similar parents get evenly spread numbers.
-        u = spread_uniforms(self._parent_key(codes), coins) if systematic else coins.uniform(len(codes))
+        u = spread_uniforms(self._parent_key(codes), rng) if systematic else rng.uniform(len(codes))
         drawn = np.empty(len(codes), dtype=np.int64)
         step = max(CELLS_AT_ONCE // len(self.base), 1)
         for start in range(0, len(codes), step):
@@ -192,36 +192,36 @@ class LogLinearConditional:
         proposal = AliasTable(weights.astype(np.float64))
         return [given, *(g for g, _ in acceptance)], proposal, thresholds, within
 
-    def draw_many(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def draw_many(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw as :meth:`draw`, by rejection sampling: propose from the first table, accept by the others."""
         # A record that is still rejected at the end is drawn by inversion, so every draw follows the product.
         # A proposal is off by at most 2^-53 per bucket, all proposals of a record by ``MOST_PROPOSALS`` times
         # that, and each acceptance table by 2^-53.
         if self._rejection_sampler is None:
-            return self.draw(codes, coins)
+            return self.draw(codes, rng)
         tables, proposal, acceptance, inside = self._rejection_sampler
         rows = [given.of(codes) for given in tables]
         width, remaining = len(self.base), np.arange(len(codes))
-        drawn = bucket = proposal.draw(rows[0], coins)
+        drawn = bucket = proposal.draw(rows[0], rng)
         for _ in range(MOST_PROPOSALS if acceptance else 0):
             is_accepted = np.ones(len(remaining), dtype=bool)
             for row, thresholds in zip(rows[1:], acceptance, strict=True):
                 index = row * width
                 index += bucket
-                is_accepted &= thresholds.draw(index, coins)
+                is_accepted &= thresholds.draw(index, rng)
             if bucket is not drawn:
                 drawn[remaining] = bucket
             rejected = np.flatnonzero(~is_accepted)
             remaining, rows = remaining.take(rejected), [row.take(rejected) for row in rows]
             if len(remaining) < FEW * len(codes) or len(remaining) > MOST_AGAIN * len(is_accepted):
                 break
-            bucket = proposal.draw(rows[0], coins)
+            bucket = proposal.draw(rows[0], rng)
         codes_drawn = (
-            self._codes[0].take(drawn) if inside is None else inside.draw(drawn.astype(np.intp), coins)
+            self._codes[0].take(drawn) if inside is None else inside.draw(drawn.astype(np.intp), rng)
         )
         if acceptance and len(remaining):
             codes_drawn[remaining] = self._invert(
-                self._cumulative(self._rows(codes[remaining])), coins.uniform(len(remaining))
+                self._cumulative(self._rows(codes[remaining])), rng.uniform(len(remaining))
             )
         return codes_drawn
 

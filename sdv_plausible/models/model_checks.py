@@ -69,16 +69,16 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     assert model.num_attributes == m, f"num_attributes is {model.num_attributes} for {m} columns"
     assert sorted(model.order) == list(range(m)), f"order {model.order} must name every column once"
     universe = np.array(list(itertools.product(*(range(c) for c in cardinalities))), dtype=np.int32)
-    state, coins = dict(model.__dict__), KeyedRNG.from_seed(0)
-    seeds = universe[coins.integers(len(universe), NUM_SEEDS)]
+    state, rng = dict(model.__dict__), KeyedRNG.from_seed(0)
+    seeds = universe[rng.integers(len(universe), NUM_SEEDS)]
     try:
         model.attach_seeds(SeedRecords(seeds))
         for omega in range(m + 1):
             if model.in_latent_space and not isinstance(model, PrefixModel):
-                _check_points(model, omega, coins)
+                _check_points(model, omega, rng)
             else:
-                _check_likelihood(model, universe, seeds, omega, coins)
-            _check_counts(model, len(seeds), omega, coins)
+                _check_likelihood(model, universe, seeds, omega, rng)
+            _check_counts(model, len(seeds), omega, rng)
         _check_copies(model)
     finally:
         model.__dict__.clear()
@@ -133,15 +133,15 @@ def _fit_and_check(
 ) -> SeedModel:
     """Fit as a release does, and check the effect on the ledger."""
     domain = categorical_domain(cardinalities)
-    coins = KeyedRNG.from_seed(num_rows)
-    codes = np.stack([coins.integers(c, num_rows) for c in cardinalities], axis=1).astype(np.int32)
+    rng = KeyedRNG.from_seed(num_rows)
+    codes = np.stack([rng.integers(c, num_rows) for c in cardinalities], axis=1).astype(np.int32)
     planned = planned_entries(learner, domain, budget)
     assert planned_entries(learner, domain, budget) == planned, (
         "plan must say the same again: it depends on domain and budget"
     )
     ledger = PrivacyLedger(delta=budget.delta)
-    rows = Queryable(CodeArray(codes, cardinalities), ledger, planned, coins)
-    model = learner.fit(rows, domain, budget, coins.spawn("fit"))
+    rows = Queryable(CodeArray(codes, cardinalities), ledger, planned, rng)
+    model = learner.fit(rows, domain, budget, rng.spawn("fit"))
     has_guarantee = all(entry.status != "no claim" for entry in planned)
     assert list(ledger.entries) == planned or not has_guarantee, (
         "something was charged after the plan (raw rows?): let plan() say that no claim is made, or learn "
@@ -165,7 +165,7 @@ def _one_seed_proposals(model: SeedModel, cardinalities: Sequence[int]) -> tuple
 
 
 def _check_likelihood(
-    model: SeedModel, universe: np.ndarray, seeds: np.ndarray, omega: int, coins: KeyedRNG
+    model: SeedModel, universe: np.ndarray, seeds: np.ndarray, omega: int, rng: KeyedRNG
 ) -> None:
     """Check that candidates from one seed occur as often as their likelihoods predict."""
     seed = np.zeros(len(universe), dtype=np.int64)
@@ -182,7 +182,7 @@ def _check_likelihood(
         f"omega {omega}: the likelihoods of all candidates from one seed add up to {likelihood.sum():.6g}, "
         "not to 1"
     )
-    proposals = model.propose(np.zeros(DRAWS, dtype=np.int64), np.full(DRAWS, omega), coins)
+    proposals = model.propose(np.zeros(DRAWS, dtype=np.int64), np.full(DRAWS, omega), rng)
     kept = list(model.order[: len(model.order) - omega])
     if isinstance(model, PrefixModel):
         assert (proposals.candidates[:, kept] == seeds[0, kept]).all(), (
@@ -212,12 +212,12 @@ def _check_likelihood(
         )
 
 
-def _check_points(model: SeedModel, omega: int, coins: KeyedRNG) -> None:
+def _check_points(model: SeedModel, omega: int, rng: KeyedRNG) -> None:
     """Check that latent points occur as often as their likelihoods predict, for pairs of seeds."""
     # The overlap of two seeds' distributions, the sum of the smaller likelihood, is estimated from the points
     # of either seed as a mean of values in [0, 1]; Hoeffding's inequality bounds the difference.
     slack = math.sqrt(math.log(2 / FALSE_ALARM) / DRAWS)
-    proposals = [_propose_points(model, seed, omega, coins) for seed in range(FEW_SEEDS)]
+    proposals = [_propose_points(model, seed, omega, rng) for seed in range(FEW_SEEDS)]
     for one, other in itertools.combinations(range(FEW_SEEDS), 2):
         rows = np.array([one, other])
         ratios = [
@@ -230,18 +230,18 @@ def _check_points(model: SeedModel, omega: int, coins: KeyedRNG) -> None:
         )
 
 
-def _propose_points(model: SeedModel, seed: int, omega: int, coins: KeyedRNG) -> Proposals:
-    proposals = model.propose(np.full(DRAWS, seed, dtype=np.int64), np.full(DRAWS, omega), coins)
+def _propose_points(model: SeedModel, seed: int, omega: int, rng: KeyedRNG) -> Proposals:
+    proposals = model.propose(np.full(DRAWS, seed, dtype=np.int64), np.full(DRAWS, omega), rng)
     assert proposals.latents is not None, (
         "a model in latent space must give the latent point of every candidate"
     )
     return proposals
 
 
-def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: KeyedRNG) -> None:
+def _check_counts(model: SeedModel, num_seeds: int, omega: int, rng: KeyedRNG) -> None:
     """Check the model's counts of plausible seeds against a full scan."""
-    rows = coins.integers(num_seeds, 30)
-    proposals = model.propose(rows, np.full(len(rows), omega), coins)
+    rows = rng.integers(num_seeds, 30)
+    proposals = model.propose(rows, np.full(len(rows), omega), rng)
     likelihood = model.log_likelihood(proposals, np.arange(num_seeds))
     own = likelihood[np.arange(len(rows)), rows]
     assert np.isfinite(own).all(), (
@@ -269,4 +269,4 @@ def _check_copy(model: SeedModel, copy: SeedModel, what: str) -> None:
     rows = np.zeros(50, dtype=np.int64)
     omega = np.full(50, model.num_attributes)
     one, other = (m.propose(rows, omega, KeyedRNG.from_seed(3)).candidates for m in (model, copy))
-    assert (one == other).all(), f"{what} proposes other candidates from the same coins"
+    assert (one == other).all(), f"{what} proposes other candidates from the same rng"

@@ -79,11 +79,11 @@ class CodeArray(UnpicklableRows):
         large = sizes >= least
         return prefixes[large], sizes[large]
 
-    def part(self, low: float, high: float, coins: KeyedRNG) -> CodeArray:
+    def part(self, low: float, high: float, rng: KeyedRNG) -> CodeArray:
         """Rows whose own secret number is in [low, high)."""
         if low <= 0 and high >= 1:
             return self
-        uniform = coins.spawn("rows").uniform(len(self._codes))
+        uniform = rng.spawn("rows").uniform(len(self._codes))
         return CodeArray(self._codes[(low <= uniform) & (uniform < high)], self._cardinalities)
 
     def records(self) -> np.ndarray:

@@ -104,7 +104,7 @@ class ExactCounts(Protocol):
         The order is arbitrary.
         """
 
-    def part(self, low: float, high: float, coins: KeyedRNG) -> ExactCounts:
+    def part(self, low: float, high: float, rng: KeyedRNG) -> ExactCounts:
         """Return the rows whose own uniform number in [0, 1), drawn from this stream, is in [low, high).
 
         Equal streams give equal numbers: adjacent parts are disjoint and cover their union.

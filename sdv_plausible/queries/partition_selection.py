@@ -56,7 +56,7 @@ class GroupRelease(Protocol):
     def delta(self) -> float:
         """Failure probability."""
 
-    def release(self, group_sizes: np.ndarray, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+    def release(self, group_sizes: np.ndarray, rng: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Return positions of the released groups, and their noisy sizes."""
 
 

@@ -67,14 +67,14 @@ class QuerySession:
         rows: Any,
         ledger: PrivacyLedger,
         entries: Iterable[LedgerEntry],
-        coins: KeyedRNG,
+        rng: KeyedRNG,
         parts: Mapping[str, Any] | None = None,
         transcript: Transcript | None = None,
         name: str = ALL_ROWS,
     ) -> None:
         charged = tuple(entries)
         ledger.charge(*charged)
-        self._rows, self._ledger, self._coins = rows, ledger, coins
+        self._rows, self._ledger, self._rng = rows, ledger, rng
         self._meter = BudgetTracker(QueryBudget.of(charged))
         self._parts = dict(parts or {})
         self._transcript, self._name = transcript or Transcript(), name
@@ -122,11 +122,9 @@ class QuerySession:
         sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
         if self.allowance.rate is not None:  # answers of more than one charged piece need a little more noise
             rho = (sensitivity / sigma) ** 2 / 2
-        coins = self._coins.spawn("answer", self._meter.next_answer())
+        rng = self._rng.spawn("answer", self._meter.next_answer())
         step = self.allowance.granularity(share, sensitivity)
-        noisy = noise.discrete_gaussian(
-            exact, sensitivity=sensitivity, rho=rho, coins=coins, granularity=step
-        )
+        noisy = noise.discrete_gaussian(exact, sensitivity=sensitivity, rho=rho, rng=rng, granularity=step)
         return NoisyValues(values=noisy.astype(float), sigma=sigma, granularity=step)
 
 
@@ -157,7 +155,7 @@ class Queryable(QuerySession):
         Charged with ``entries`` at construction. Its neighbour relation applies to every answer.
     entries : iterable of LedgerEntry
         The privacy budget of all queries together.
-    coins : KeyedRNG
+    rng : KeyedRNG
         Random stream. If it is secret, noise is drawn by OpenDP from the operating system's entropy, and the
         stream only chooses samples and parts of the rows. If it is reproducible, it is the source of the
         noise too, and there is no guarantee.
@@ -301,7 +299,7 @@ class Queryable(QuerySession):
             scores,
             sensitivity=sensitivity,
             epsilon=self.allowance.choice,
-            coins=self._coins.spawn("choice", self._meter.next_answer()),
+            rng=self._rng.spawn("choice", self._meter.next_answer()),
         )
         return self._give(None, chosen)  # not recorded: the next recorded query reveals the choice
 
@@ -362,7 +360,7 @@ class Queryable(QuerySession):
         if self.allowance.is_private:
             b = self.neighbours.rows / epsilon
             count = noise.discrete_laplace(
-                count, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins
+                count, sensitivity=self.neighbours.rows, epsilon=epsilon, rng=self._rng
             )
         return int(
             self._give(question.asked(), NoisyValues(values=count, sigma=b), "discrete laplace").values[0]
@@ -389,9 +387,9 @@ class Queryable(QuerySession):
         values, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
             sensitivity = question.l1(self.neighbours)
-            coins = self._coins.spawn("answer", self._meter.next_answer())
+            rng = self._rng.spawn("answer", self._meter.next_answer())
             scale = sensitivity / epsilon
-            values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, coins=coins)
+            values = noise.discrete_laplace(values, sensitivity=sensitivity, epsilon=epsilon, rng=rng)
         answer = NoisyValues(values=values.astype(float), sigma=scale)
         return self._give(query_record(question), answer, "discrete laplace")
 
@@ -421,7 +419,7 @@ class Queryable(QuerySession):
             )
         self._meter.spend_sum(rate)
         number = self._meter.next_answer()
-        exact = question.exact(self._rows.part(0.0, rate, self._coins.spawn("sample", number)))
+        exact = question.exact(self._rows.part(0.0, rate, self._rng.spawn("sample", number)))
         charged = self.allowance.sampled
         if charged is None:  # no claim
             return NoisyValues(values=exact.astype(float), sigma=0.0)
@@ -429,7 +427,7 @@ class Queryable(QuerySession):
             exact,
             sensitivity=sensitivity,
             rho=charged.sensitivity_over_sigma**2 / 2,
-            coins=self._coins.spawn("answer", number),
+            rng=self._rng.spawn("answer", number),
         )
         answer = NoisyValues(values=noisy.astype(float), sigma=sensitivity / charged.sensitivity_over_sigma)
         return self._give(None, answer)  # not recorded
@@ -466,9 +464,9 @@ class Queryable(QuerySession):
             if not columns:
                 released.append((np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)))
                 continue
-            part = self._rows.part(i / len(sets), (i + 1) / len(sets), self._coins.spawn("set of columns"))
+            part = self._rows.part(i / len(sets), (i + 1) / len(sets), self._rng.spawn("set of columns"))
             groups, sizes = part.groups(columns, test.least_seeds)
-            selected, noisy_sizes = test.release(sizes, self._coins.spawn("sizes", i))
+            selected, noisy_sizes = test.release(sizes, self._rng.spawn("sizes", i))
             released.append((groups[selected], noisy_sizes))
         return self._give(None, released)  # not recorded: the caller stores the released prefixes
 

@@ -32,10 +32,10 @@ REFERENCE_ROWS = 60_000  # rows of the released model that a learner gets before
 class ModelRows(ReleasedSeeds):
     """Independent rows of the model; stratified rows vary less than the combining rules assume."""
 
-    def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
+    def sample(self, num_rows: int, model: PrefixModel, rng: KeyedRNG) -> np.ndarray:
         """Codes of rows (num_rows, m)."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
-        return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
+        return model.complete(codes, np.zeros(num_rows, dtype=np.int64), rng, systematic=False)
 
 
 INDEPENDENT_ROWS = ModelRows(parts=ReleasedSeeds.none().parts)
@@ -45,11 +45,11 @@ INDEPENDENT_ROWS = ModelRows(parts=ReleasedSeeds.none().parts)
 class Refitter(Protocol):
     """A learner that can fit again from answers alone."""
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> PrefixModel:
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, rng: KeyedRNG) -> PrefixModel:
         """Fit a model to the same tables of counts, as from rows."""
 
     def redrawn(
-        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
+        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, rng: KeyedRNG
     ) -> PrefixModel:
         """Fit to noisier counts, unshrunk; ``rows`` (N, m) are codes of rows of the released model."""
 
@@ -64,7 +64,7 @@ def refitted_models(
     domain: Domain,
     num_models: int,
     about: About,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     *,
     rows_per_unit: int,
     is_public: bool,
@@ -104,13 +104,13 @@ def refitted_models(
     if about == "population":
         num_rows = number_of_rows(counts, len(domain))
         codes_of_tables = [
-            INDEPENDENT_ROWS.sample(num_rows, model, coins.spawn("rows", i)) for i in range(num_models)
+            INDEPENDENT_ROWS.sample(num_rows, model, rng.spawn("rows", i)) for i in range(num_models)
         ]
         tables = [CodeArray(codes, domain.cardinalities) for codes in codes_of_tables]
         deviations = sampling_deviations(counts, tables)
-    rows = INDEPENDENT_ROWS.sample(REFERENCE_ROWS, model, coins.spawn("what is known"))
+    rows = INDEPENDENT_ROWS.sample(REFERENCE_ROWS, model, rng.spawn("what is known"))
     return [
-        learner.redrawn(add_noise(counts, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
+        learner.redrawn(add_noise(counts, rng.spawn("noise", i), d), domain, rows, rng.spawn("model", i))
         for i, d in enumerate(deviations)
     ]
 
@@ -152,7 +152,7 @@ def sampling_deviations(
 
 
 def add_noise(
-    answers: Sequence[NoisyAnswer], coins: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
+    answers: Sequence[NoisyAnswer], rng: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
     """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""
     # The new scale is that of both noises together, for the learner's denoising.
@@ -164,7 +164,7 @@ def add_noise(
         shift = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
         values = noise.discrete_gaussian(
             np.rint(answer.values / step).astype(np.int64) + shift, sensitivity=answer.scale / step, rho=0.5,
-            coins=coins.spawn("again", i),
+            rng=rng.spawn("again", i),
         )  # fmt: skip
         values = values if step == 1 else values * step
         return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)

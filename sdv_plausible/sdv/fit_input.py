@@ -51,7 +51,7 @@ def check_unchanged(original: Any, current: Collection[Any]) -> None:
 
 def check_types_declared(fit: Fit) -> None:
     """Reject the steps of SDV's processing while column types are still to be inferred."""
-    if fit.told.open:
+    if fit.column_specs.open:
         raise Refused.saying(
             "types",
             'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
@@ -71,7 +71,7 @@ def check_no_person(fit: Fit) -> None:
 
 def schema_only(fit: Fit, max_bins: int) -> Fit:
     """The fit without the details of the metadata, which may hold values of rows."""
-    specs = fit.told
+    specs = fit.column_specs
     splits_dates = specs.split_dates and any(
         isinstance(r, kinds.DateAndTime) for r in fit.rules.deriving_rules
     )
@@ -79,14 +79,14 @@ def schema_only(fit: Fit, max_bins: int) -> Fit:
         specs = ColumnSpecs(columns={}, max_bins=max_bins, split_dates=False)
     if not uses_metadata_values(specs.domain):
         specs = replace(specs, columns=type_words_by_column(specs.columns))
-    return replace(fit, told=specs, specs={})
+    return replace(fit, column_specs=specs, specs={})
 
 
 def with_unsplit_dates(fit: Fit) -> Fit:
     """The fit in which a datetime column stays one column."""
-    specs = replace(fit.told, split_dates=False)
+    specs = replace(fit.column_specs, split_dates=False)
     declared, rules, _ = specs.read()
-    return replace(fit, told=specs, declared=declared, rules=rules)
+    return replace(fit, column_specs=specs, declared=declared, rules=rules)
 
 
 def without_special_texts(

@@ -88,7 +88,7 @@ def _schema(synth: Any) -> TableSchema:
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
-    stored, voted = getattr(synth, "_storage_types", {}), synth._fit_template.told.open
+    stored, voted = getattr(synth, "_storage_types", {}), synth._fit_template.column_specs.open
     columns = tuple(
         SchemaColumn(
             name=str(name),
@@ -123,9 +123,11 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """Settings of a release file, without the seed, which reveals the noise, and the budget."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    others["types"] = released_types(synth.types, synth._fit_template.assumed, synth._fit_template.earlier)
+    others["types"] = released_types(
+        synth.types, synth._fit_template.assumed, synth._fit_template.reused_domain
+    )
     settings = release_settings(
-        synth._fit_template.settings, synth.model, synth._fit_template.told.open, **others
+        synth._fit_template.settings, synth.model, synth._fit_template.column_specs.open, **others
     )
     if synth._other_type_shares:
         settings |= {"voted_others": dict(synth._other_type_shares)}
@@ -186,12 +188,12 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
     columns = metadata_columns(metadata)
     setattr(metadata, DECLARED_TYPES, {n: type_words(spec) for n, spec in columns.items() if n not in others})
     synth = kind(metadata, **arguments)
-    if (earlier := synth._fit_template.earlier).entries:
-        synth._fit_template = replace(synth._fit_template, earlier=replace(earlier, anew=True))
+    if (earlier := synth._fit_template.reused_domain).entries:
+        synth._fit_template = replace(synth._fit_template, reused_domain=replace(earlier, anew=True))
     if voted:
         synth._set_metadata(metadata)
     sampler = PrefixSampler(
-        model=release.model, seeds=release.seeds, coins=KeyedRNG.from_os_entropy().spawn("sampling"),
+        model=release.model, seeds=release.seeds, rng=KeyedRNG.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
     synth._adopt(

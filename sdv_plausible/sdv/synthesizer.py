@@ -332,12 +332,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             anyway=self.anyway,
         )
         if types == "voted":
-            metadata = with_types(metadata, fit.told.columns)
+            metadata = with_types(metadata, fit.column_specs.columns)
         super().__init__(without_details(metadata), enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
-        if fit.earlier.voted:
+        if fit.reused_domain.voted:
             self._mark_voted()
-        self._fit_template, self._column_types = schema_only(fit, self.max_bins), fit.told.types
+        self._fit_template, self._column_types = schema_only(fit, self.max_bins), fit.column_specs.types
         if isinstance(declared, DomainFile):
             self._looked = self._looked.looked_at(declared.looked, declared.looked_rules)
             if is_path(domain):
@@ -583,7 +583,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         with rolled_back_on_error(self), sdv_silenced():
             self._forget_fit()
             self._call.is_fit = True
-            if self._fit_template.told.open:
+            if self._fit_template.column_specs.open:
                 self._fit_with_inferred_types(frame)
             else:  # SDV calls preprocess() and fit_processed_data(), which calls _fit()
                 super().fit(to_native(table_name or self._table_name, self._shown_to_sdv(frame)))
@@ -591,13 +591,13 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _fit_with_inferred_types(self, frame: pd.DataFrame) -> None:
         """Infer column types under differential privacy, fit, and then set up SDV with these types."""
-        call, specs = self._call, self._fit_template.told
+        call, specs = self._call, self._fit_template.column_specs
         call.is_closed = True
         table = frame.set_axis(frame.columns.astype(str), axis=1)
         fit, person = self._next_fit(), self._fit_template.settings.neighbours.person
         persons = None if person is None else table[person]
-        opened = fit.opened(self.budget, self.watch)
-        result = self._run_fit(fit, table[list(modelled_sdtypes(specs.columns))], persons, opened)
+        paid = fit.pay(self.budget, self.watch)
+        result = self._run_fit(fit, table[list(modelled_sdtypes(specs.columns))], persons, paid)
         call.is_closed = False
         self._set_metadata(with_types(self.metadata, {**specs.columns, **result.types}))
         dtypes = frame.dtypes.astype(object)
@@ -689,23 +689,23 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             )
         unit, fit, persons = self._fit_template.settings.neighbours, self._next_fit(), None
         if self._rows is None:
-            fit = replace(fit, side=(*fit.side, *unknown_persons_entry(unit)))
+            fit = replace(fit, extra_entries=(*fit.extra_entries, *unknown_persons_entry(unit)))
         elif unit.person is not None:
             persons = self._rows[unit.person]
-        opened = fit.opened(self.budget, self.watch)
+        paid = fit.pay(self.budget, self.watch)
         fit = replace(fit, specs=self._specs_of(table))
-        self._store_result(dtypes, self._run_fit(fit, table, persons, opened))
+        self._store_result(dtypes, self._run_fit(fit, table, persons, paid))
 
     def _run_fit(
-        self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: PaidFit
+        self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, paid: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
         call, diagnostics = self._call, HolderDiagnostics(self._record_comparison)
         rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
             rows = call.parts.rows(self._fit_template.rules, list(table.columns))
-        result = fit.run(rows, opened, self._fit_rng(), diagnostics)
-        call.warnings += diagnostics.told
+        result = fit.run(rows, paid, self._fit_rng(), diagnostics)
+        call.warnings += diagnostics.issued
         return result
 
     def _store_result(self, dtypes: pd.Series[Any], result: FitResult) -> None:
@@ -732,7 +732,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _fit_nothing(self) -> None:
         """Store the ledger of a fit without a modelled column, which reads no row."""
         self._ledger = self._fit_template.settings.empty_ledger()
-        self._ledger.charge(*rule_entries(self._fit_template.rules), *self._side_entries())
+        self._ledger.charge(*rule_entries(self._fit_template.rules), *self._extra_entries())
 
     def _emit_warnings(self) -> None:
         """Emit the warnings of the fit, which is stored now."""
@@ -868,23 +868,23 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _next_fit(self) -> Fit:
         """The next fit, complete but for the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
-        call, specs = call_of(self), self._fit_template.told
+        call, specs = call_of(self), self._fit_template.column_specs
         spelling = self.spelling if call is None or call.parts is None else call.parts.spelling
         return replace(
-            self._fit_template, told=replace(specs, spelling=spelling), specs=self._modelled_specs(),
-            side=tuple(self._side_entries()), said=settings_of(self), name=self._table_name,
-            as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
+            self._fit_template, column_specs=replace(specs, spelling=spelling), specs=self._modelled_specs(),
+            extra_entries=tuple(self._extra_entries()), stored_settings=settings_of(self),
+            name=self._table_name, as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
             public=None if published is None else published.frame,
         )  # fmt: skip
 
     def _keep_dates_unsplit(self) -> None:
         """Do not split dates if SDV constraints or the user's transformers change the columns first."""
-        if self._fit_template.told.split_dates and self._sdv.sees_rows:
+        if self._fit_template.column_specs.split_dates and self._sdv.sees_rows:
             self._fit_template = schema_only(with_unsplit_dates(self._fit_template), self.max_bins)
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before the fit; columns of unknown type are categorical."""
-        specs = self._fit_template.told
+        specs = self._fit_template.column_specs
         return {n: dict(spec) for n, spec in specs.columns.items()} if specs.open else self._sdv.columns
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
@@ -901,7 +901,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         specs = self._fit_template.rules.model_columns(specs)
         return model_specs(folded, specs, self._sdv.transformers, made_by_constraints)
 
-    def _side_entries(self) -> list[LedgerEntry]:
+    def _extra_entries(self) -> list[LedgerEntry]:
         """Ledger entries without a cost: public table, rows used, seed, constraints, SDV transformers."""
         return (
             public_entries(*self._public_origin)
@@ -1063,7 +1063,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         from sdv_plausible.release.multiple_synthesis import refitted_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
-        rng = KeyedRNG.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        rng = KeyedRNG.from_os_entropy() if sampler.rng.is_secret else sampler.rng.spawn("several tables")
         models = refitted_models(
             self._fit_template.learner, sampler.model, sampler.answers, domain, num_tables, about,
             rng.spawn("models"), rows_per_unit=self._ledger_of_fit().neighbours.rows,
@@ -1084,7 +1084,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         twin._process = os.getpid()
         settings = replace(self._fit_template.settings, test=ReleaseTest())
         twin._fit_template = replace(self._fit_template, settings=settings)
-        twin._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=rng)
+        twin._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, rng=rng)
         return twin
 
     def _sample_with(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Rows:
@@ -1114,7 +1114,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         def drawn(wanted: int, attempt: int) -> pd.DataFrame:
             key = (self._sdv_seed, number, wanted, tuple(sorted(known.items())), attempt)
             charge_rows(self._charged_calls, limit, key, wanted)
-            rng = sampler.coins.spawn("sample", *key)
+            rng = sampler.rng.spawn("sample", *key)
             if self._points is not None and isinstance(sampler, RecordSampler):
                 codes, points = sampler.sample_with_points(wanted, rng)
             else:
@@ -1143,7 +1143,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if not self._random_state_set:
             self._set_random_state(FIXED_RNG_SEED)
         digest = known_values.digest_of(conditions)
-        rng = sampler.coins.spawn("sample each", self._sdv_seed, self._next_call(), digest)
+        rng = sampler.rng.spawn("sample each", self._sdv_seed, self._next_call(), digest)
         raw = known_values.draw_rows(conditions, sampler, self._codec, self._fitted_rules, rng)
         if (bar := kwargs.get("progress_bar", args[2:3][0] if args[2:3] else None)) is not None:
             bar.update(len(conditions))

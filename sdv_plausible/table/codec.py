@@ -45,9 +45,9 @@ class Codec:
         self.domain = domain
         self._columns = [ColumnCodec(attribute) for attribute in domain]
 
-    def encode(self, table: pd.DataFrame, coins: KeyedRNG) -> np.ndarray:
+    def encode(self, table: pd.DataFrame, rng: KeyedRNG) -> np.ndarray:
         """Encode a table: int32 codes of shape (n, m), column-contiguous."""
-        return self.fill(self.known(table), coins)
+        return self.fill(self.known(table), rng)
 
     def known(self, table: pd.DataFrame, dtype: npt.DTypeLike = np.int32) -> np.ndarray:
         """Encode without random draws: a cell that needs one gets -1. :meth:`fill` then draws its code."""
@@ -56,21 +56,21 @@ class Codec:
             column.encode_into(codes[:, j], table[column.attribute.name])
         return codes
 
-    def fill(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def fill(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Replace negative codes by random ones, in place."""
         for j, attribute in enumerate(self.domain):
             if codes[:, j].min(initial=0) < 0:
                 outside = np.flatnonzero(codes[:, j] < 0)
-                codes[outside, j] = _drawn(attribute, len(outside), coins)
+                codes[outside, j] = _drawn(attribute, len(outside), rng)
         return codes
 
-    def decode(self, codes: np.ndarray, coins: KeyedRNG) -> pd.DataFrame:
+    def decode(self, codes: np.ndarray, rng: KeyedRNG) -> pd.DataFrame:
         """Decode to a table of n rows.
 
         Values inside a bin are drawn uniformly, or rounded by the attribute's shares.
         """
         columns = {
-            column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)
+            column.attribute.name: column.decode(codes[:, j], rng) for j, column in enumerate(self._columns)
         }
         return pd.DataFrame(columns, copy=False)  # one block per column; consolidated on output
 
@@ -156,12 +156,12 @@ def _required_form(attribute: Attribute, value: Hashable, number: float) -> str 
     return None
 
 
-def _drawn(attribute: Attribute, num_cells: int, coins: KeyedRNG) -> np.ndarray:
+def _drawn(attribute: Attribute, num_cells: int, rng: KeyedRNG) -> np.ndarray:
     """Random codes for cells outside the domain: uniform, or in proportion to the learned counts."""
     cumulative = np.cumsum(attribute.counts[:-1] if attribute.counts else [0], dtype=np.int64)
     if not cumulative[-1]:
-        return coins.integers(attribute.cardinality, num_cells)
-    return np.searchsorted(cumulative, coins.integers(int(cumulative[-1]), num_cells), side="right")
+        return rng.integers(attribute.cardinality, num_cells)
+    return np.searchsorted(cumulative, rng.integers(int(cumulative[-1]), num_cells), side="right")
 
 
 class ColumnCodec:
@@ -253,25 +253,25 @@ class ColumnCodec:
         code_of_value = np.array([*codes, _MISSING], dtype=np.int32)
         return (cells, code_of_value[np.append(where, -1)]) if is_categorical else (where, code_of_value)
 
-    def decode(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
+    def decode(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn uniformly, or rounded as the domain says."""
         # The result holds objects where a numeric column has texts.
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             return self._values[codes]  # the missing code is the last one, which holds NaN
         if attribute.texts:
-            return self._decode_mixed(codes, coins)
-        return self._decode_numbers(codes, coins)
+            return self._decode_mixed(codes, rng)
+        return self._decode_numbers(codes, rng)
 
-    def _decode_mixed(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _decode_mixed(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         values, bins = np.empty(len(codes), dtype=object), len(self._lower)
         is_number = codes < bins
         values[~is_number] = self._values[codes[~is_number] - bins]
         # Python numbers: integers stay integers.
-        values[is_number] = self._decode_numbers(codes[is_number], coins)
+        values[is_number] = self._decode_numbers(codes[is_number], rng)
         return values
 
-    def _decode_numbers(self, codes: np.ndarray, coins: KeyedRNG) -> np.ndarray | pd.Series[Any]:
+    def _decode_numbers(self, codes: np.ndarray, rng: KeyedRNG) -> np.ndarray | pd.Series[Any]:
         attribute = self.attribute
         if not len(self._lower):
             return np.full(len(codes), np.nan)
@@ -281,7 +281,7 @@ class ColumnCodec:
         if self._is_wide.any() and len(wide := np.flatnonzero(self._is_wide.take(bins))):
             draw = self._draw if attribute.rounding is None else self._draw_rounded
             draw = draw if attribute.time_zone is None else self._draw_in_local_time
-            numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), coins)
+            numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), rng)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
         if attribute.kind == "float" and attribute.decimals is not None:
@@ -299,9 +299,9 @@ class ColumnCodec:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)
         return stamps
 
-    def _draw(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _draw(self, low: np.ndarray, high: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw uniformly inside the closed bins; whole units for integers and dates."""
-        u = coins.uniform(len(low))
+        u = rng.uniform(len(low))
         if self.attribute.kind == "float":
             return low + u * (high - low)
         first, unit = low.view(np.uint64), np.uint64(self.attribute.unit)  # a bin may be wider than 2**63
@@ -309,17 +309,17 @@ class ColumnCodec:
         steps_drawn = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
         return (first + steps_drawn * unit).view(np.int64)
 
-    def _draw_in_local_time(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _draw_in_local_time(self, low: np.ndarray, high: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw dates in local time, so that midnights stay midnights."""
         first, last = (utc_to_local(ends, self.attribute.time_zone) for ends in (low, high))
-        drawn = self._draw(first, np.maximum(first, last), coins)
+        drawn = self._draw(first, np.maximum(first, last), rng)
         return np.clip(local_to_utc(drawn, self.attribute.time_zone), low, high)
 
-    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw values rounded by the attribute's shares: integers, or in the last digit."""
         rounding = self.attribute.rounding
         assert rounding is not None
-        uniforms = (coins.uniform(len(low)), coins.uniform(len(low)))
+        uniforms = (rng.uniform(len(low)), rng.uniform(len(low)))
         if self.attribute.kind == "integer":
             return rounding.draw(low, high, *uniforms)
         scale = 10.0 ** (self.attribute.decimals or 0)

@@ -33,12 +33,12 @@ from sdv_plausible.table.cells.canonical_forms import (
 _EXACT = 2.0**53  # doubles skip whole numbers from here on
 
 
-def choose_rows(persons: pd.Series[Any], most: int, coins: KeyedRNG) -> np.ndarray:
+def choose_rows(persons: pd.Series[Any], most: int, rng: KeyedRNG) -> np.ndarray:
     """Positions of the rows that are used, increasing."""
     # All choices of ``most`` of a person's rows are equally likely. Rows without a person (missing) are not
     # used.
     numbers = _person_numbers(persons)
-    return select_smallest(numbers, coins.uniform(len(numbers)), most)
+    return select_smallest(numbers, rng.uniform(len(numbers)), most)
 
 
 def select_smallest(persons: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:

@@ -29,7 +29,7 @@ def build_domain(
     max_bins: int,
     private: DomainPlan,
     ledger: PrivacyLedger,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
 ) -> Domain:
@@ -41,7 +41,7 @@ def build_domain(
         if sdtype == "datetime"
     }
     columns = FrameColumns(table) if engine is None else engine
-    rows = Queryable(columns, ledger, private.entries(), coins, transcript=transcript)
+    rows = Queryable(columns, ledger, private.entries(), rng, transcript=transcript)
     styles = {name: date_style(table[name], form) for name, form in forms.items()}  # schema, not rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:

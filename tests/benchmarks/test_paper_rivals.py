@@ -75,8 +75,8 @@ def norm_p_value(vectors: np.ndarray, rate: float) -> float:
 
 def test_noise_has_the_stated_density() -> None:
     """False alarm: p below 1e-6 / 3 in one of three tests, so at most 1e-6 (and the seed is fixed)."""
-    rate, d, coins = 0.7, 6, KeyedRNG.from_seed(11)
-    drawn = np.stack([random_vector(d, rate, coins) for _ in range(4000)])
+    rate, d, rng = 0.7, 6, KeyedRNG.from_seed(11)
+    drawn = np.stack([random_vector(d, rate, rng) for _ in range(4000)])
     assert norm_p_value(drawn, rate) > FALSE_ALARM / 3
     for wrong in (rate * 0.8, rate * 1.25, rate * math.sqrt(2)):  # control: scales that are off are caught
         assert norm_p_value(drawn, wrong) < FALSE_ALARM / 3
@@ -97,9 +97,9 @@ def test_output_perturbation_adds_noise_of_the_theorems_scale(loss: Loss) -> Non
     """False alarm at most 1e-6: one Kolmogorov-Smirnov test. Control: half of n, lambda or epsilon."""
     rows, labels = small_table()
     rows, labels = small_table()
-    regulariser, epsilon, coins = 0.01, 0.8, KeyedRNG.from_seed(5)
+    regulariser, epsilon, rng = 0.01, 0.8, KeyedRNG.from_seed(5)
     fitted = minimise(rows, labels, regulariser, loss)
-    given = (rows, labels, regulariser, epsilon, loss, coins, fitted)
+    given = (rows, labels, regulariser, epsilon, loss, rng, fitted)
     noise = np.stack([output_perturbation(*given) for _ in range(3000)]) - fitted
     rate = len(rows) * regulariser * epsilon / 2
     assert norm_p_value(noise, rate) > FALSE_ALARM
@@ -111,11 +111,11 @@ def test_output_perturbation_adds_noise_of_the_theorems_scale(loss: Loss) -> Non
 def test_objective_perturbation_tilts_by_noise_of_the_theorems_scale(loss: Loss, regulariser: float) -> None:
     """The tilt is read off the stationarity condition of the release. False alarm at most 1e-6 per case; controls: factor 2."""
     rows, labels = small_table(200, 3)
-    epsilon, coins = 1.0, KeyedRNG.from_seed(8)
+    epsilon, rng = 1.0, KeyedRNG.from_seed(8)
     rate, extra = objective_noise(len(rows), regulariser, epsilon, loss.curvature)
     tilts = []
     for _ in range(300):
-        f = objective_perturbation(rows, labels, regulariser, epsilon, loss, coins)
+        f = objective_perturbation(rows, labels, regulariser, epsilon, loss, rng)
         gradient = rows.T @ (labels * loss.slope(labels * (rows @ f))) / len(rows) + (regulariser + extra) * f
         tilts.append(-len(rows) * gradient)
     drawn = np.stack(tilts)
@@ -186,7 +186,7 @@ def test_conditions_are_checked() -> None:
     ):
         for method in (
             check_conditions,
-            *(partial(m, loss=HUBER, coins=KeyedRNG.from_seed(0)) for m in METHODS),
+            *(partial(m, loss=HUBER, rng=KeyedRNG.from_seed(0)) for m in METHODS),
         ):
             with pytest.raises(ValueError, match=words):
                 method(*given)

@@ -84,7 +84,7 @@ def test_rules_are_read_once(tmp_path):
         fit = asked.read({name: dict(DOMAIN[name]) for name in TABLE}, rules=path, max_bins=100)
         path.unlink()
         assert fit.plan().ledger.claims_privacy
-        assert len(fit.told.read()[1].rules) == 1
+        assert len(fit.column_specs.read()[1].rules) == 1
 
 
 def test_a_domain_of_one_column_does_not_excuse_the_others_of_a_vote():

@@ -156,7 +156,9 @@ def test_a_fit_charges_all_that_was_planned(door, case):
 def test_a_fit_that_forgets_what_a_domain_cost_is_caught(door, monkeypatch):
     """Its model would be given that too, which was not planned; and where nobody looks, the ledger lacks it."""
     run = Fit.run
-    monkeypatch.setattr(Fit, "run", lambda self, *given: run(replace(self, earlier=ReusedDomain()), *given))
+    monkeypatch.setattr(
+        Fit, "run", lambda self, *given: run(replace(self, reused_domain=ReusedDomain()), *given)
+    )
     with pytest.raises(BudgetExceededError, match="what its plan did not say"):
         test_a_fit_charges_all_that_was_planned(door, "learned earlier")
     monkeypatch.setattr(

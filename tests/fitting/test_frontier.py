@@ -50,12 +50,12 @@ def test_totals_of_another_number_of_rows_are_noticed(monkeypatch: pytest.Monkey
 
 def check_shares(test: RandomizedTest, cells: int) -> None:
     """A simulation of the test: candidates without a seed, and with seeds spread evenly, or each alone."""
-    test, coins, draws = test.bound(5e-10, ONE_ROW), KeyedRNG.from_seed(1), 200_000
+    test, rng, draws = test.bound(5e-10, ONE_ROW), KeyedRNG.from_seed(1), 200_000
     least, expected = pass_shares(test, [4, 4, 4, 4])
 
     def passing(group: int) -> float:
         free = np.random.default_rng(0).random(draws) < test.seed_free_share
-        return float(test.passes(np.where(free, test.least_rows, group), coins).mean())
+        return float(test.passes(np.where(free, test.least_rows, group), rng).mean())
 
     assert passing(test.least_rows // cells) == pytest.approx(expected, abs=0.006)
     assert passing(1) > least - 0.006

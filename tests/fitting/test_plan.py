@@ -144,7 +144,7 @@ def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
         def plan(self, domain, budget):
             return [budget.entry("something")]
 
-        def fit(self, rows, domain, budget, coins):
+        def fit(self, rows, domain, budget, rng):
             raise NotImplementedError
 
     made = plan(settings(test="deterministic"), Plain(), DOMAIN, table_rows=500)

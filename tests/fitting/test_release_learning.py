@@ -89,10 +89,8 @@ def empty(**limit):
     return PrivacyLedger(delta=1e-6, **limit)
 
 
-def fit(rows, made, ledger, learner=None, coins=None):
-    return fit_release(
-        rows, DOMAIN, made, learner or AdaptiveNetwork(), ledger, coins or KeyedRNG.from_seed(0)
-    )
+def fit(rows, made, ledger, learner=None, rng=None):
+    return fit_release(rows, DOMAIN, made, learner or AdaptiveNetwork(), ledger, rng or KeyedRNG.from_seed(0))
 
 
 @pytest.mark.parametrize(("privacy_test", "omega"), [("release", None), ("release", 1), ("randomized", 1)])
@@ -166,7 +164,7 @@ class Liar(Learner):
     def plan(self, domain, budget):
         return [budget.entry("nothing")]
 
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         return object()
 
 
@@ -193,10 +191,10 @@ def test_noise_learning_and_sampling_have_coins_of_their_own():
     drawn = []
     for test, learner in (("release", Uniform()), ("randomized", AdaptiveNetwork())):
         sampler = fit(CODES, settings(test=test, omega=1), empty(), learner, KeyedRNG.from_seed(3))
-        drawn.append(sampler.coins.spawn("x").uniform(5).tolist())
+        drawn.append(sampler.rng.spawn("x").uniform(5).tolist())
     assert drawn[0] == drawn[1]
     stages = (KeyedRNG.from_seed(3).spawn(name) for name in ("release", "learning", "sampling", "split"))
-    streams = {tuple(coins.spawn("x").uniform(5)) for coins in stages}
+    streams = {tuple(rng.spawn("x").uniform(5)) for rng in stages}
     assert len(streams) == 4
     assert tuple(drawn[0]) in streams
 
@@ -211,11 +209,11 @@ def test_of_a_split_each_stage_sees_its_own_rows():
         return set(np.flatnonzero(answer.values).tolist())
 
     class Looks(Liar):
-        def fit(self, rows, domain, budget, coins):
+        def fit(self, rows, domain, budget, rng):
             seen.update({part: asked(rows.part(part)) for part in ("structure", "parameters")})
             seen["both"] = asked(rows)
             assert asked(rows.part("seeds")) == seen["both"]  # no learner is given a row of the seeds
-            return Uniform().fit(rows, domain, budget, coins)
+            return Uniform().fit(rows, domain, budget, rng)
 
     made = settings(epsilon=float("inf"), test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
     rows = CodeArray(np.arange(2000).reshape(-1, 1), (2000,))

@@ -425,7 +425,7 @@ ID = {"sdtype": "id"}
 
 def plans(fit, number=6):
     """Of the fit before the vote, and of random outcomes."""
-    rng, names = np.random.default_rng(4), fit.told.open
+    rng, names = np.random.default_rng(4), fit.column_specs.open
     drawn = [{n: OUTCOMES[k] for n, k in zip(names, rng.integers(0, 6, len(names)), strict=True)} for _ in range(number)]  # fmt: skip
     found = [*(dict.fromkeys(names, one) for one in OUTCOMES if one != ID), *drawn]
     found = [one for one in found if any(said != ID for said in one.values())]
@@ -466,7 +466,7 @@ def test_the_domain_keeps_to_its_share_whatever_the_columns():
     first = fitted(frame[["one"]], types="declared", epsilon=0.7).get_domain()
     told = DomainFile(columns={**bounded, "one": first["one"]}, learned=first.learned)
     fit = made(frame, domain=told, epsilon=1.0)._next_fit()
-    assert fit.told.open == ("open",)
+    assert fit.column_specs.open == ("open",)
     for found in OUTCOMES:
         assert fit.with_types({"open": found}).plan().ledger.losses == fit.plan().ledger.losses
 
@@ -540,8 +540,8 @@ class ByColumns(Learner):
     def plan(self, domain, budget):
         return self._of(domain).plan(domain, budget)
 
-    def fit(self, rows, domain, budget, coins):
-        return self._of(domain).fit(rows, domain, budget, coins)
+    def fit(self, rows, domain, budget, rng):
+        return self._of(domain).fit(rows, domain, budget, rng)
 
 
 @pytest.mark.parametrize("most", [3, 4, 20, 64])
@@ -792,10 +792,10 @@ def test_the_outcome_with_fewest_columns_is_planned_before_the_draw():
     pure = (PureDP(epsilon=0.01),)
     odd = planning(lambda d, entries: entries if len(d) > 1 else [replace(entries[0], losses=pure)])
     fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
-    assert fit.told.fewest == {"age": CATEGORY, "fee": ID, "day": ID}
+    assert fit.column_specs.fewest == {"age": CATEGORY, "fee": ID, "day": ID}
     assert gaussian_cost(fit.plan().ledger.envelope.losses) is None  # it stands for anything
-    assert fit.with_types(fit.told.fewest).plan().ledger.losses == fit.plan().ledger.losses
-    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._next_fit().told
+    assert fit.with_types(fit.column_specs.fewest).plan().ledger.losses == fit.plan().ledger.losses
+    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._next_fit().column_specs
     assert {one["sdtype"] for one in told.fewest.values()} == {"id"}
     odd = planning(lambda _, entries: [replace(entry, parts=()) for entry in entries])
     fit = made(table(5).iloc[:, :3], model=odd(), epsilon=1.3)._next_fit()
@@ -821,7 +821,7 @@ def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path):
 def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record():
     """They are neither declared nor open. Control: a look at what an open column may become is given up."""
     fee = {"sdtype": "numerical", "resolution": 0.5, "range_min": 0.0, "range_max": 900.0}
-    _, _, seen = made(table(5), domain={"fee": fee})._next_fit().told.read()
+    _, _, seen = made(table(5), domain={"fee": fee})._next_fit().column_specs.read()
     (stand_in,) = (name for name in seen if name.startswith("fee"))
     assert stand_in not in table(5)
     for looked, claims in ((stand_in, False), ("day: time (s)", True)):
@@ -835,7 +835,7 @@ def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monk
     seen = LedgerEntry(name="x", mechanism="x", losses=(InfiniteLoss(),), scope="x", note="seen")
 
     def ended(fit, found):
-        return replace(honest(fit, found), side=(*fit.side, seen))
+        return replace(honest(fit, found), extra_entries=(*fit.extra_entries, seen))
 
     synth = made(with_moments(), budget=budget)
     monkeypatch.setattr(Fit, "_assuming", ended)

@@ -108,9 +108,9 @@ def test_a_number_draws_the_code_of_its_unit():
         return b ^ entries[place] % bins if unit >= marks[place] else b
 
     for row in range(len(p)):
-        coins = Told(units, [u >> rest == marks[row * bins + u // size] >> rest for u in units])
-        drawn = table.draw(np.full(len(units), row), coins).tolist()
-        assert coins.opened == coins.is_open.sum() > 0
+        rng = Told(units, [u >> rest == marks[row * bins + u // size] >> rest for u in units])
+        drawn = table.draw(np.full(len(units), row), rng).tolist()
+        assert rng.opened == rng.is_open.sum() > 0
         assert drawn == [by_definition(row, unit) for unit in units]
         assert drawn != [by_definition(row, max(unit - 1, 0)) for unit in units]
         assert (p[row, drawn] > 0).all()
@@ -126,8 +126,8 @@ def test_marks_are_compared_to_the_last_bit():
     """Control: the short part alone, which cannot tell numbers next to one another."""
     marks = [0, 1, (5 << BITS - SHORT) + 7, 5 << BITS - SHORT, 2**BITS - 1]
     pairs = [(m, min(max(m + d, 0), 2**BITS - 1)) for m in marks for d in (-1, 0, 1)]
-    coins = Told([u for _, u in pairs], [m >> BITS - SHORT == u >> BITS - SHORT for m, u in pairs])
+    rng = Told([u for _, u in pairs], [m >> BITS - SHORT == u >> BITS - SHORT for m, u in pairs])
     made = Thresholds(np.array([m for m, _ in pairs]))
-    drawn = made.draw(np.arange(len(pairs)), coins).tolist()
+    drawn = made.draw(np.arange(len(pairs)), rng).tolist()
     assert drawn == [u < m for m, u in pairs]
     assert drawn != [u >> BITS - SHORT < m >> BITS - SHORT for m, u in pairs]

@@ -99,8 +99,8 @@ class Kernel(SeedModel):
 
     num_attributes = 1
 
-    def propose(self, rows, omega, coins):
-        u = coins.uniform(len(rows))
+    def propose(self, rows, omega, rng):
+        u = rng.uniform(len(rows))
         found = (np.cumsum(KERNEL, axis=1)[self.seeds[rows, 0]] <= u[:, None]).sum(axis=1)
         return Proposals(candidates=found[:, None].astype(np.int32), seeds=rows, omega=omega)
 
@@ -111,9 +111,9 @@ class Kernel(SeedModel):
 
 def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
     """Records in the partition of the candidate's own seed, with exact fractions; in blocks of any size."""
-    model, coins = Kernel(), KeyedRNG.from_seed(0)
+    model, rng = Kernel(), KeyedRNG.from_seed(0)
     model.attach_seeds(SeedRecords(SEEDS))
-    proposals = model.propose(coins.integers(23, 200), np.ones(200, dtype=int), coins)
+    proposals = model.propose(rng.integers(23, 200), np.ones(200, dtype=int), rng)
     for gamma in (1.5, 4.0, 100.0):
         wanted = []
         for y, own in zip(proposals.candidates[:, 0], proposals.seeds, strict=True):
@@ -126,12 +126,12 @@ def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
 
 
 def test_look_up_in_groups_agrees_with_looking_at_all_records_also_of_some_proposals():
-    net, coins = network(), KeyedRNG.from_seed(1)
+    net, rng = network(), KeyedRNG.from_seed(1)
     for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
         with pytest.raises(RuntimeError, match="attach_seeds comes before"):
             look()
-    net.attach_seeds(SeedRecords(net.sample(200, coins)))
-    proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
+    net.attach_seeds(SeedRecords(net.sample(200, rng)))
+    proposals = net.propose(rng.integers(200, 300), rng.integers(5, 300), rng)
     assert (net.count_plausible(proposals, 4.0) == SeedModel.count_plausible(net, proposals, 4.0)).all()
     candidates = np.arange(6).reshape(3, 2)
     proposals = Proposals(candidates=candidates, seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2]))
@@ -146,8 +146,8 @@ class Shortest(PrefixModel):
     inner = network()
     order, cardinalities = inner.order, inner.cardinalities
 
-    def complete(self, codes, kept, coins, *, systematic=False):
-        return self.inner.complete(codes, kept, coins)
+    def complete(self, codes, kept, rng, *, systematic=False):
+        return self.inner.complete(codes, kept, rng)
 
     def log_completion(self, candidates, kept):
         return self.inner.log_completion(candidates, kept)

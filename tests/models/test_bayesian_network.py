@@ -68,9 +68,9 @@ def test_every_candidate_has_its_own_omega():
 
 def proposed(net, omega, seed_row=17):
     net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
-    coins = KeyedRNG.from_seed(5)
+    rng = KeyedRNG.from_seed(5)
     rows = np.full(30_000, seed_row)
-    return net.propose(rows, Omega.parse(omega).draw(4, len(rows), coins), coins).candidates
+    return net.propose(rows, Omega.parse(omega).draw(4, len(rows), rng), rng).candidates
 
 
 def exact(net, omega):
@@ -98,10 +98,10 @@ def test_planted_bugs_are_caught():
 
 
 def test_a_candidate_keeps_the_seed_where_it_should():
-    net, seeds, coins = network(), np.array(UNIVERSE), KeyedRNG.from_seed(0)
+    net, seeds, rng = network(), np.array(UNIVERSE), KeyedRNG.from_seed(0)
     net.attach_seeds(SeedRecords(seeds))
-    rows, omega = coins.integers(48, 500), coins.integers(5, 500)
-    made = net.propose(rows, omega, coins)
+    rows, omega = rng.integers(48, 500), rng.integers(5, 500)
+    made = net.propose(rows, omega, rng)
     for position, column in enumerate(net.order):
         kept = position < 4 - omega
         assert (made.candidates[kept, column] == seeds[rows[kept], column]).all()
@@ -148,7 +148,7 @@ def test_many_records_go_through_the_network_as_few_do(kept, bug, monkeypatch):
     monkeypatch.setattr(bayesian_network, "AT_ONCE", 4_999)
     if bug == "of the record before":
         draw = ConditionalTable.draw_many
-        other = lambda self, codes, coins: draw(self, np.roll(codes, 1, 0), coins)  # noqa: E731
+        other = lambda self, codes, rng: draw(self, np.roll(codes, 1, 0), rng)  # noqa: E731
         monkeypatch.setattr(ConditionalTable, "draw_many", other)
     seeds = net.sample(number, KeyedRNG.from_seed(1))
     lengths = np.arange(number) % 5 if kept == "each its own" else np.full(number, kept)

@@ -27,10 +27,10 @@ def test_posterior_mean_and_draws():
     counts, margin = np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([0.25, 0.75])
     mean = dirichlet_table(counts, margin, 4.0)
     np.testing.assert_allclose(mean, [[4 / 8, 4 / 8], [0.25, 0.75]])
-    coins = KeyedRNG.from_seed(0)
-    draws = np.array([dirichlet_table(counts, margin, 4.0, "posterior", coins) for _ in range(4000)])
+    rng = KeyedRNG.from_seed(0)
+    draws = np.array([dirichlet_table(counts, margin, 4.0, "posterior", rng) for _ in range(4000)])
     error = np.sqrt(mean * (1 - mean) / (np.array([[8.0], [4.0]]) + 1) / 4000)
     assert (abs(draws.mean(axis=0) - mean) < 6 * error).all()
     assert draws.std(axis=0).min() > 0.1
-    with pytest.raises(ValueError, match="needs coins"):
+    with pytest.raises(ValueError, match="needs rng"):
         dirichlet_table(counts, margin, 1.0, "posterior")

@@ -66,10 +66,10 @@ def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
     p /= p.sum(axis=1, keepdims=True)
     made = of_column_0(p)
     codes = np.stack([np.arange(configurations), np.zeros(configurations, dtype=int)], axis=1)
-    coins = Fixed.at(u)
+    rng = Fixed.at(u)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditional_table, "GUIDED_CELLS", 0 if guided else 10**9)
-        drawn = made.draw(codes, coins)
+        drawn = made.draw(codes, rng)
     assert ((drawn >= 0) & (drawn < cardinality)).all()
     assert (p[np.arange(configurations), drawn] > 0).all()
     codes[:, 1] = drawn

@@ -173,7 +173,7 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
     conditional = made()
     if bug == "all are kept":
-        every = lambda self, place, coins: np.ones(len(place), dtype=bool)  # noqa: E731
+        every = lambda self, place, rng: np.ones(len(place), dtype=bool)  # noqa: E731
         monkeypatch.setattr(log_linear.Thresholds, "draw", every)
     elif bug == "left to the last proposal":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)

@@ -57,8 +57,8 @@ class Scanned(SeedModel):
         super().attach_seeds(seeds)
         self.inner.attach_seeds(seeds)
 
-    def propose(self, rows, omega, coins):
-        return self.inner.propose(rows, omega, coins)
+    def propose(self, rows, omega, rng):
+        return self.inner.propose(rows, omega, rng)
 
     def log_likelihood(self, proposals, rows):
         return self.inner.log_likelihood(proposals, rows)
@@ -74,9 +74,9 @@ def test_a_network_passes_and_a_model_of_two_methods_too():
 class Moved(Scanned):
     """Samples a twentieth of the mass elsewhere than its likelihood says."""
 
-    def propose(self, rows, omega, coins):
-        made = super().propose(rows, omega, coins)
-        moved = (omega > 0) & (coins.uniform(len(rows)) < 0.05)
+    def propose(self, rows, omega, rng):
+        made = super().propose(rows, omega, rng)
+        moved = (omega > 0) & (rng.uniform(len(rows)) < 0.05)
         made.candidates[moved, 1] = 0
         return made
 
@@ -102,8 +102,8 @@ class Overcounts(Scanned):
 
 
 class ForgetsTheSeed(BayesianNetwork):
-    def complete(self, codes, kept, coins, *, systematic=False):
-        return super().complete(codes, 0, coins, systematic=systematic)
+    def complete(self, codes, kept, rng, *, systematic=False):
+        return super().complete(codes, 0, rng, systematic=systematic)
 
 
 class Unsaved(Scanned):
@@ -138,7 +138,7 @@ class Margins(Learner):
     def shares(self, domain):
         return [1 / len(domain)] * len(domain)
 
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         axes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
         counts = [np.maximum(a.values, 0) + 1 for a in rows.ask_tables(axes, self.shares(domain))]
         laws = [(c / c.sum())[None] for c in counts]
@@ -153,9 +153,9 @@ class Overspends(Margins):
 
 
 class Steals(Margins):
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         rows.raw_rows("to look at them")
-        return super().fit(rows, domain, budget, coins)
+        return super().fit(rows, domain, budget, rng)
 
 
 class Overplans(Margins):
@@ -173,10 +173,10 @@ class Promises(Margins):
 
 
 class FailsOnNoRow(Margins):
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         if rows.ask(NumberOfRows(), 1e-6).values[0] < -1e9:  # pragma: no cover  never, but it takes a share
             raise ZeroDivisionError
-        return super().fit(rows, domain, budget, coins)
+        return super().fit(rows, domain, budget, rng)
 
 
 def test_planted_mistakes_of_learners_are_named():

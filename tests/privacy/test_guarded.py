@@ -73,7 +73,7 @@ def test_every_door_has_a_case() -> None:
     assert guarded.unequal(guarded.doors(), known) == [], "DOORS or NO_DOORS of tests/guarded.py"
     assert {*guarded.DOORS.values(), *guarded.COMMANDS.values()} == {*RUNS, *guarded.REPLAYED_ELSEWHERE}
     assert all(Path(test).is_file() for test in guarded.REPLAYED_ELSEWHERE.values())
-    planted = "class Side:\n    def look(self, rows):\n        return Queryable(rows, ledger, [], coins)\n"
+    planted = "class Side:\n    def look(self, rows):\n        return Queryable(rows, ledger, [], rng)\n"
     assert {*guarded.doors({"sdv/side.py": planted})} - {*guarded.DOORS} == {"sdv/side.py: Side.look"}
 
 

@@ -131,7 +131,7 @@ def check_nobody_can_repeat_the_noise(**changes) -> None:
             for s in (first, second)
         ]
         assert not np.array_equal(*tables)
-        assert not np.array_equal(*(s._sampler.coins.spawn("x").words(4) for s in (first, second)))
+        assert not np.array_equal(*(s._sampler.rng.spawn("x").words(4) for s in (first, second)))
 
 
 def test_a_public_hash_as_noise_key_is_caught(monkeypatch) -> None:
@@ -182,8 +182,8 @@ class Thief(Learner):
 
     makes = BayesianNetwork
 
-    def fit(self, rows, domain, budget, coins):
-        return learn(PaperNetwork(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins)
+    def fit(self, rows, domain, budget, rng):
+        return learn(PaperNetwork(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), rng)
 
 
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:

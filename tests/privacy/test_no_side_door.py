@@ -129,9 +129,9 @@ def trace_of_sampling(saved: bytes, rejecting: bool, monkeypatch: pytest.MonkeyP
     """What can be seen of sampling 300 rows, the rows' values aside; the first attempts pass, or are all rejected."""
     synth, calls, passes = pickle.loads(saved), [0], RandomizedTest.passes
 
-    def most_rejected(self: RandomizedTest, plausible: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def most_rejected(self: RandomizedTest, plausible: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         calls[0] += 1
-        passed = passes(self, plausible, coins)
+        passed = passes(self, plausible, rng)
         return passed & (calls[0] > 3) if rejecting else passed
 
     with monkeypatch.context() as patch:
@@ -178,9 +178,9 @@ def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
     def counted(self: PlausibleDeniabilityMechanism, *how: Any) -> tuple[np.ndarray, np.ndarray]:
         attempts, passes = list[int](), RandomizedTest.passes
 
-        def counting(test: RandomizedTest, plausible: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+        def counting(test: RandomizedTest, plausible: np.ndarray, rng: KeyedRNG) -> np.ndarray:
             attempts.append(len(plausible))
-            return passes(test, plausible, coins)
+            return passes(test, plausible, rng)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(RandomizedTest, "passes", counting)

@@ -137,10 +137,10 @@ def network(seed: int) -> BayesianNetwork:
 
 def drawn(seed: int, omega, num_seeds: int = 60, num_candidates: int = 40):
     """Network, its seeds and candidates made from them."""
-    net, coins = network(seed), KeyedRNG.from_seed(seed)
-    net.attach_seeds(SeedRecords(net.sample(num_seeds, coins)))
-    rows = coins.integers(num_seeds, num_candidates)
-    return net, net.propose(rows, Omega.parse(omega).draw(4, num_candidates, coins), coins)
+    net, rng = network(seed), KeyedRNG.from_seed(seed)
+    net.attach_seeds(SeedRecords(net.sample(num_seeds, rng)))
+    rows = rng.integers(num_seeds, num_candidates)
+    return net, net.propose(rows, Omega.parse(omega).draw(4, num_candidates, rng), rng)
 
 
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, 4, "all", (0, 4), (1, 2)])
@@ -177,10 +177,10 @@ def mixture_log_likelihood(
 @pytest.mark.parametrize("seed", fast_and_nightly([0], [1]))
 def test_hidden_omega_look_up_scan_and_definition_agree(omegas, seed):
     net, _ = drawn(seed, 2)
-    coins = KeyedRNG.from_seed(seed)
-    rows = coins.integers(60, 40)
-    omega = np.array(omegas)[coins.integers(len(omegas), 40)]
-    proposals = net.propose(rows, omega, coins)
+    rng = KeyedRNG.from_seed(seed)
+    rows = rng.integers(60, 40)
+    omega = np.array(omegas)[rng.integers(len(omegas), 40)]
+    proposals = net.propose(rows, omega, rng)
     own = mixture_log_likelihood(net, proposals, omegas, rows).diagonal()
     exact = [[oracles.mixture(net.tables, y, s, omegas) for s in net._seeds] for y in proposals.candidates]
     with np.errstate(divide="ignore"):

@@ -367,7 +367,7 @@ def test_detection_leaves_nothing_in_the_object() -> None:
         metadata = detected(table)
         assert "987654.32" in json.dumps(metadata.to_dict(), default=str)
         synth = fit(metadata, table, domain=DECLARED)
-        assert bool(synth._fit_template.told.columns) == moment
+        assert bool(synth._fit_template.column_specs.columns) == moment
         held = "\n".join(content for _, content in leaves(synth))
         for secret in (
             "987654.32",

@@ -327,8 +327,8 @@ class Everything:
         self.least_seeds, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
         self.neighbours = ONE_ROW
 
-    def release(self, sizes, coins):
-        self.given.append((sizes.copy(), coins))
+    def release(self, sizes, rng):
+        self.given.append((sizes.copy(), rng))
         return np.arange(len(sizes)), sizes
 
 
@@ -351,7 +351,7 @@ def test_every_row_serves_one_set_of_columns():
     ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[1, 0]], test)
     counted = Counter(map(tuple, CODES[:, [1, 0]].tolist()))
     assert dict(zip(map(tuple, groups.tolist()), sizes.tolist(), strict=True)) == counted
-    drawn = [coins.uniform(8).tolist() for _, coins in test.given]
+    drawn = [rng.uniform(8).tolist() for _, rng in test.given]
     assert len({tuple(d) for d in drawn[:3]}) == 3  # each set has coins of its own
 
 
@@ -399,12 +399,12 @@ def test_raw_rows_end_the_claim_first():
 
 def test_records_are_for_the_door_of_a_privacy_test():
     """A learner's stays shut, also where the test is charged in the same ledger. Control: the test's own."""
-    ledger, coins = PrivacyLedger(delta=1e-6), KeyedRNG.from_seed(1)
+    ledger, rng = PrivacyLedger(delta=1e-6), KeyedRNG.from_seed(1)
     of_test = replace(entry(PureDP(epsilon=0.5), name="rows"), parts=("seeds",))
-    records = Queryable(CodeArray(CODES, CARDS), ledger, [of_test], coins).seed_records("rows")
+    records = Queryable(CodeArray(CODES, CARDS), ledger, [of_test], rng).seed_records("rows")
     free = replace(entry(name="rows"), parts=("seeds",))  # declared: it costs nothing, and pays for nothing
     for entries in ([entry(PureDP(epsilon=0.5))], [entry(InfiniteLoss(), name="rows")], [free], []):
-        opened = Queryable(Untouchable(), ledger, entries, coins)
+        opened = Queryable(Untouchable(), ledger, entries, rng)
         for name in ("rows", "model", ""):
             with pytest.raises(ValueError, match=f"no entry '{name}' of a privacy test"):
                 opened.seed_records(name)

@@ -22,10 +22,10 @@ def answer(kind: str = "counts", values: np.ndarray | None = None) -> NoisyAnswe
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("coins", [KeyedRNG.from_seed(1), KeyedRNG.from_os_entropy()])
-def test_fresh_noise_has_the_same_law(coins):
+@pytest.mark.parametrize("rng", [KeyedRNG.from_seed(1), KeyedRNG.from_os_entropy()])
+def test_fresh_noise_has_the_same_law(rng):
     """Sum of squares over the variance is chi-squared, false alarm 2e-9."""
-    (drawn,) = add_noise([answer()], coins)
+    (drawn,) = add_noise([answer()], rng)
     squares = (((drawn.values - np.arange(CELLS)) / 7.0) ** 2).sum()
     assert chi2.ppf(ALARM, CELLS) < squares < chi2.isf(ALARM, CELLS)
     assert drawn.scale == pytest.approx(7.0 * 2**0.5)

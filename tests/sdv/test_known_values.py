@@ -103,9 +103,9 @@ def test_the_law_is_that_of_each_combination(fitted, names, monkeypatch) -> None
     assert min(p_values(at_once, alone, known)) > FALSE_ALARM
     honest = samplers.PrefixSampler._sample_each
 
-    def shifted(self, known, coins):
+    def shifted(self, known, rng):
         moved = {column: np.roll(code, 500) for column, code in known.items()}
-        return honest(self, moved, coins)
+        return honest(self, moved, rng)
 
     monkeypatch.setattr(samplers.PrefixSampler, "_sample_each", shifted)
     wrong = rows_of(fitted.sample_remaining_columns(known))
@@ -164,8 +164,8 @@ def test_a_missing_cell_of_a_column_that_may_miss_is_known_and_no_two_draws_shar
     seen: list[tuple[dict[int, list[int]], bytes]] = []
 
     class Model:
-        def sample_each(self, given: dict[int, np.ndarray], coins: KeyedRNG) -> np.ndarray:
-            seen.append(({j: codes.tolist() for j, codes in given.items()}, coins._key))
+        def sample_each(self, given: dict[int, np.ndarray], rng: KeyedRNG) -> np.ndarray:
+            seen.append(({j: codes.tolist() for j, codes in given.items()}, rng._key))
             return np.zeros((len(next(iter(given.values()))), 2), dtype=np.int32)
 
     class Rules:

@@ -31,9 +31,9 @@ DECLARED = {"a": CATEGORY, "b": CATEGORY, "id": {"sdtype": "id"}}
 
 def table(n: int = 3_000) -> pd.DataFrame:
     """Two columns that go together, and an id."""
-    coins = KeyedRNG.from_seed(1)
-    a = np.asarray(coins.integers(SIZE, n))
-    b = (a + np.asarray(coins.integers(2, n))) % SIZE
+    rng = KeyedRNG.from_seed(1)
+    a = np.asarray(rng.integers(SIZE, n))
+    b = (a + np.asarray(rng.integers(2, n))) % SIZE
     return pd.DataFrame({"a": a, "b": b, "id": [f"p{i}" for i in range(n)]})
 
 
@@ -54,7 +54,7 @@ def shared(test: str = "deterministic") -> PlausibleDeniabilitySynthesizer:
 class Echo(LatentSeeds):
     """Decodes a point to the row that its coordinates spell, so that a stranger's point shows."""
 
-    def decoded(self, points, coins):
+    def decoded(self, points, rng):
         return spelt(points).astype(np.int32)
 
 
@@ -138,9 +138,9 @@ def features_of(model: LatentSeeds, points: np.ndarray) -> np.ndarray:
 class Talking(LatentSeeds):
     """Planted bug: a row made without a seed comes with the point of the seed that was drawn for it."""
 
-    def propose(self, rows, omega, coins):
-        made = super().propose(rows, omega, coins)
-        return replace(made, latents=self.points(rows, coins.spawn("points")))
+    def propose(self, rows, omega, rng):
+        made = super().propose(rows, omega, rng)
+        return replace(made, latents=self.points(rows, rng.spawn("points")))
 
 
 @pytest.mark.parametrize(("kind", "caught"), [(LatentSeeds, False), (Talking, True)])

@@ -45,7 +45,7 @@ def test_columns_that_sdv_invents_hold_none_of_their_values():
 
 
 def test_seeds_of_generators_are_drawn_from_coins_alone():
-    def seeds(known: int, coins: int) -> list[object]:
+    def seeds(known: int, rng: int) -> list[object]:
         """Seeds and lengths of two generators after they saw other rows, and whether they began anew."""
         begun = list[str]()
         made = {
@@ -58,11 +58,11 @@ def test_seeds_of_generators_are_drawn_from_coins_alone():
         of_sdv = SimpleNamespace(
             _hyper_transformer=SimpleNamespace(field_transformers={**made, "none": None})
         )
-        reseed_generators(of_sdv, KeyedRNG.from_seed(coins))
+        reseed_generators(of_sdv, KeyedRNG.from_seed(rng))
         assert begun == ["a", "b"]
         return [(one.random_seed, one._faker_random_seed, one.data_length) for one in made.values()]
 
-    assert seeds(1, coins=5) == seeds(2, coins=5)
-    assert seeds(1, coins=5) != seeds(1, coins=6)
-    first, second = seeds(1, coins=5)
+    assert seeds(1, rng=5) == seeds(2, rng=5)
+    assert seeds(1, rng=5) != seeds(1, rng=6)
+    first, second = seeds(1, rng=5)
     assert first != second

@@ -71,7 +71,12 @@ def test_whatever_a_fit_is_told_is_handed_on_and_no_words_of_rows_are_kept():
         known, fit = one._fit_template, one._next_fit()
         assert fit.worst_case == entry
         assert {f.name for f in fields(fit) if getattr(fit, f.name) is not getattr(known, f.name)} <= anew
-        assert (known.specs, known.told.columns, known.said, known.public) == ({}, {}, {}, None)
+        assert (known.specs, known.column_specs.columns, known.stored_settings, known.public) == (
+            {},
+            {},
+            {},
+            None,
+        )
 
 
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):

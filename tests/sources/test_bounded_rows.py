@@ -56,11 +56,11 @@ class Gathered:
         return pd.concat([one.astype(object), other.astype(object)], ignore_index=True)
 
 
-def chosen(source, most, folder, coins=None):
+def chosen(source, most, folder, rng=None):
     """The rows used, all columns."""
-    coins = coins or KeyedRNG.from_os_entropy()
+    rng = rng or KeyedRNG.from_os_entropy()
     names = list(source.names)
-    found, _ = of_persons(source, Neighbours(rows=most, person="key"), names, coins, folder)
+    found, _ = of_persons(source, Neighbours(rows=most, person="key"), names, rng, folder)
     return found.total(Gathered(), names).infer_objects()
 
 

@@ -119,14 +119,14 @@ def passes_of(engine, kept=None, given=None):
 
     ``kept``: with a folder for codes, and for the rows of such units.
     """
-    coins = KeyedRNG.from_os_entropy()
+    rng = KeyedRNG.from_os_entropy()
     with TemporaryDirectory() as holder, TemporaryDirectory() as scratch, watched(given) as found:
         table = open_source(held(engine, FRAME, Path(holder)), column_types(None, COLUMNS), 300)
         rows = SourceRows(table, RuleSet(), NAMES, Path(scratch) if kept else None)
-        rows = rows.of_persons(kept or ONE_ROW, coins.spawn("persons"))
+        rows = rows.of_persons(kept or ONE_ROW, rng.spawn("persons"))
         again = rows.read_again(column_types(None, {"sex": COLUMNS["sex"]}), Spelling(), RuleSet())
-        coded = again.coded(DOMAIN, coins.spawn("cells"))
-        some = coded.part(0, 0.5, coins.spawn("half")) if kept or table.in_order else coded
+        coded = again.coded(DOMAIN, rng.spawn("cells"))
+        some = coded.part(0, 0.5, rng.spawn("half")) if kept or table.in_order else coded
         list(some.tables(STRANGERS))
         some.groups([0], 1)
         rows.columns(NAMES).value_counts("sex")

@@ -129,16 +129,16 @@ def test_groups_are_those_of_the_whole():
 
 
 def test_parts_by_secret_numbers_fill_up_the_whole():
-    source, coins = counts(FrameSource(FRAME, 64)), KeyedRNG.from_seed(4)
-    some = [source.part(low, high, coins) for low, high in ((0, 0.3), (0.3, 0.5), (0.5, 1))]
+    source, rng = counts(FrameSource(FRAME, 64)), KeyedRNG.from_seed(4)
+    some = [source.part(low, high, rng) for low, high in ((0, 0.3), (0.3, 0.5), (0.5, 1))]
     tables = [np.concatenate([t.ravel() for t in part.tables(SETS)]) for part in some]
     assert np.array_equal(sum(tables), np.concatenate([t.ravel() for t in whole().tables(SETS)]))
     assert [part.num_rows() > 60 for part in some] == [True] * 3
-    halves = [some[2].part(low, low + 0.5, coins.spawn("more")) for low in (0, 0.5)]
+    halves = [some[2].part(low, low + 0.5, rng.spawn("more")) for low in (0, 0.5)]
     assert sum(half.num_rows() for half in halves) == some[2].num_rows()
-    assert source.part(0, 1, coins) is source
+    assert source.part(0, 1, rng) is source
     with pytest.raises(ValueError, match="keep their places"):
-        counts(Unordered(FRAME, 64)).part(0, 0.5, coins)
+        counts(Unordered(FRAME, 64)).part(0, 0.5, rng)
 
 
 def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_pass():

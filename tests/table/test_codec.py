@@ -23,13 +23,13 @@ ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))
 
 
 def encode(attribute, column, seed=0):
-    table, coins = pd.DataFrame({attribute.name: column}), KeyedRNG.from_seed(seed)
-    return Codec(Domain((attribute,))).encode(table, coins)[:, 0].tolist()
+    table, rng = pd.DataFrame({attribute.name: column}), KeyedRNG.from_seed(seed)
+    return Codec(Domain((attribute,))).encode(table, rng)[:, 0].tolist()
 
 
 def decode(attribute, codes, seed=0):
-    codes, coins = np.array(codes).reshape(-1, 1), KeyedRNG.from_seed(seed)
-    return Codec(Domain((attribute,))).decode(codes, coins)[attribute.name]
+    codes, rng = np.array(codes).reshape(-1, 1), KeyedRNG.from_seed(seed)
+    return Codec(Domain((attribute,))).decode(codes, rng)[attribute.name]
 
 
 WORDS = pd.Series(["b", "a", None, "z", "a", "b", "b"], dtype=object)
@@ -329,7 +329,7 @@ def test_values_of_a_bin_wider_than_63_bits_are_inside_it():
         assert abs((moments > 0).mean() - 0.5) < 6 * 0.5 / np.sqrt(4000)  # false alarm 2e-9
 
 
-def decoded_plainly(attribute, codes, coins):
+def decoded_plainly(attribute, codes, rng):
     """Numbers as they were decoded before looked-up ends: both ends of every cell's bin, then draws."""
     column = ColumnCodec(attribute)
     missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
@@ -343,7 +343,7 @@ def decoded_plainly(attribute, codes, coins):
             utc_to_local(low[wide], zone),
             utc_to_local(high[wide], zone),
         )  # dates as clocks show them
-        drawn = local_to_utc(draw(first, np.maximum(first, last), coins), zone)
+        drawn = local_to_utc(draw(first, np.maximum(first, last), rng), zone)
         numbers[wide] = np.clip(drawn, low[wide], high[wide])
     if attribute.kind == "datetime":
         return column._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))

@@ -31,7 +31,7 @@ ALARM, MISSED = (
 DRAWS = 4000
 
 
-def first_come(persons, most, coins):
+def first_come(persons, most, rng):
     """Planted: the first rows of every person."""
     return np.flatnonzero(persons.groupby(persons).cumcount().to_numpy() < most)
 

@@ -101,8 +101,8 @@ def test_what_is_inferred_without_a_claim_and_what_is_left_to_others():
     assert found["age"] != AGE
     lacking = table(9)[["age"]]
     made = DomainPlan.make({}, LearningBudget.of(1.0, 1e-6))
-    ledger, coins = PrivacyLedger(delta=1e-6), KeyedRNG.from_seed(1)
-    assert build_domain(lacking, Declarations({"age": AGE}), SPECS, 20, made, ledger, coins) == Domain((AGE,))
+    ledger, rng = PrivacyLedger(delta=1e-6), KeyedRNG.from_seed(1)
+    assert build_domain(lacking, Declarations({"age": AGE}), SPECS, 20, made, ledger, rng) == Domain((AGE,))
 
 
 def attribute(name, provenance):

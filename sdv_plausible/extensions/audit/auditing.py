@@ -351,8 +351,8 @@ class _Audit:
     """The stages, and the fit shared by two of them."""
 
     def __init__(self, table: pd.DataFrame, factory: Factory, plan: AuditPlan) -> None:
-        self._coins = KeyedRNG.from_os_entropy()
-        order = self._coins.spawn("rows").permutation(len(table))[: plan.most_rows]
+        self._rng = KeyedRNG.from_os_entropy()
+        order = self._rng.spawn("rows").permutation(len(table))[: plan.most_rows]
         self._table, self._factory, self._plan = table.iloc[order].reset_index(drop=True), factory, plan
         self._until = time.monotonic() + plan.seconds
         self._shared: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame] | None = None
@@ -427,7 +427,7 @@ class _Audit:
 
     def _shadow_models(self) -> StageOutcome:
         rows, plan = self._table.iloc[:SHADOW_ROWS], self._plan
-        target = crafted(rows, 1, self._coins.spawn("target"))
+        target = crafted(rows, 1, self._rng.spawn("target"))
         bounds = shadow_attack(
             rows, target, self._factory,
             runs=plan.shadow_runs, delta=plan.delta, false_alarm=plan.false_alarm,

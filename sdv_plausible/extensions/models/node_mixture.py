@@ -47,24 +47,24 @@ class NodeMixture(PrefixModel):
         """Return the log probability of every code of a column given every node, (codes, NODES)."""
 
     @abstractmethod
-    def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
+    def codes_of(self, column: int, chosen: np.ndarray, rng: KeyedRNG, stratum: int) -> np.ndarray:
         """Draw codes of a column for records with these nodes, stratified over similar records."""
 
     def complete(
-        self, codes: np.ndarray, kept: np.ndarray | int, coins: KeyedRNG, *, systematic: bool = False
+        self, codes: np.ndarray, kept: np.ndarray | int, rng: KeyedRNG, *, systematic: bool = False
     ) -> np.ndarray:
         """Draw the columns after the kept ones: a node given the kept codes, then each column."""
         lengths, order = np.broadcast_to(kept, len(codes)), np.array(self.order)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
-            uniform = even_uniform(len(rows), coins, len(rows) if systematic else 1)
+            uniform = even_uniform(len(rows), rng, len(rows) if systematic else 1)
             chosen, _ = self._choose(codes[np.ix_(rows, order[:length])], order[:length], uniform)
             for j in order[length:].tolist():
-                codes[rows, j] = self.codes_of(j, chosen, coins, STRATUM if systematic else 1)
+                codes[rows, j] = self.codes_of(j, chosen, rng, STRATUM if systematic else 1)
         return codes
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: KeyedRNG
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], rng: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw as :meth:`complete` given fixed codes; the weight is their exact probability."""
         prefix = list(self.order[:kept])
@@ -74,11 +74,11 @@ class NodeMixture(PrefixModel):
                 weight[codes[:, column] != code] = -np.inf
             codes[:, column] = code
         given = np.array(prefix + [j for j in known if j not in prefix], dtype=np.int64)
-        chosen, log_joint = self._choose(codes[:, given], given, coins.uniform(len(codes)))
+        chosen, log_joint = self._choose(codes[:, given], given, rng.uniform(len(codes)))
         _, log_prefix = self._choose(codes[:, prefix], np.array(prefix, dtype=np.int64), None)
         for j in self.order:
             if j not in given:
-                codes[:, j] = self.codes_of(j, chosen, coins, 1)
+                codes[:, j] = self.codes_of(j, chosen, rng, 1)
         return codes, weight + log_joint - log_prefix
 
     def max_log_weight(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
@@ -130,14 +130,14 @@ class NodeMixture(PrefixModel):
         return chosen, log_p[inverse]
 
 
-def even_uniform(n: int, coins: KeyedRNG, stratum: int, by: np.ndarray | None = None) -> np.ndarray:
+def even_uniform(n: int, rng: KeyedRNG, stratum: int, by: np.ndarray | None = None) -> np.ndarray:
     """Return uniform numbers in [0, 1), stratified over ``stratum`` rows that are similar in ``by``."""
-    uniform = np.asarray(coins.uniform(n))
+    uniform = np.asarray(rng.uniform(n))
     if stratum <= 1 or n <= 1:
         return uniform
     stratum_of = np.empty(n, dtype=np.int64)
     stratum_of[np.arange(n) if by is None else np.argsort(by, kind="stable")] = np.arange(n) // stratum
-    order = np.lexsort((coins.uniform(n), stratum_of))
+    order = np.lexsort((rng.uniform(n), stratum_of))
     rank = np.empty(n)
     rank[order] = np.arange(n) - stratum_of[order] * stratum
     stratified: np.ndarray = (rank + uniform) / np.bincount(stratum_of)[stratum_of]

@@ -101,20 +101,20 @@ class SDVCopula(Learner):
             )
         ]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> CopulaModel:  # noqa: ARG002
         """Fit SDV's model to rows decoded from their bins, and convert its parameters."""
         fitted = self.fitted
         if fitted is None:
             codes = rows.raw_rows(f"SDV's {self.sdv_class.__name__} learns from binned rows")
-            fitted = self._fitted(codes, domain, coins.spawn("bins"))
-        return of_fitted(fitted, domain, coins.spawn("encoding"))
+            fitted = self._fitted(codes, domain, rng.spawn("bins"))
+        return of_fitted(fitted, domain, rng.spawn("encoding"))
 
-    def _fitted(self, codes: np.ndarray, domain: Domain, coins: KeyedRNG) -> Any:
+    def _fitted(self, codes: np.ndarray, domain: Domain, rng: KeyedRNG) -> Any:
         if not len(codes):
             raise ValueError(
                 f"data (0 rows) must have rows: SDV's {self.sdv_class.__name__} learns from none else"
             )
-        frame = Codec(domain).decode(codes, coins)
+        frame = Codec(domain).decode(codes, rng)
         metadata = metadata_from_columns({column.name: _sdv_column(column) for column in domain})
         try:
             synth = self.sdv_class(metadata, **self.arguments)
@@ -128,7 +128,7 @@ class SDVCopula(Learner):
         return synth
 
 
-def of_fitted(fitted: Any, domain: Domain, coins: KeyedRNG) -> CopulaModel:
+def of_fitted(fitted: Any, domain: Domain, rng: KeyedRNG) -> CopulaModel:
     """Convert a fitted SDV copula to a copula on codes.
 
     SDV's marginals are evaluated along their latent axes, which gives the order and the mass of the codes.
@@ -155,7 +155,7 @@ def of_fitted(fitted: Any, domain: Domain, coins: KeyedRNG) -> CopulaModel:
             c: np.asarray(u.percent_point(quantiles)) for c, u in zip(names, model.univariates, strict=True)
         }
         table = from_native(fitted._data_processor.reverse_transform(pd.DataFrame(latent)))
-    codes = Codec(domain).encode(table.rename(columns=str), coins)
+    codes = Codec(domain).encode(table.rename(columns=str), rng)
     axes, margins = zip(
         *(
             _axis(codes[:, j], cardinality, column.is_ordered)

@@ -31,7 +31,7 @@ class Uniform(Learner):
             )
         ]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Build the network from the domain alone."""
         cards = domain.cardinalities
         return BayesianNetwork(

@@ -262,7 +262,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         check_budget_there(self)
         check_budget(self.budget)
         for table in (specs.root_fit(), *map(specs.child_fit, tree.links)):
-            table.fit.opened(warns=False)  # raises now for values that no release file can hold
+            table.fit.pay(warns=False)  # raises now for values that no release file can hold
         check_joint_ledgers_fit(specs.epsilon, specs.planned.values())
         planned = self.plan()
         warn_of_assumed_types(planned)

@@ -338,7 +338,7 @@ class TableFit:
             {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=specs.max_bins, name=name
         )
         settings = release_settings(
-            arguments.settings, model, read.told.open, max_bins=specs.max_bins, types=arguments.types,
+            arguments.settings, model, read.column_specs.open, max_bins=specs.max_bins, types=arguments.types,
             locales=arguments.locales, enforce_min_max_values=True, enforce_rounding=True,
             undeclared="private", returns_tables=False,
         )  # fmt: skip
@@ -349,7 +349,10 @@ class TableFit:
         fields |= {"said": settings, "side": (*map(_used_entry, specs.tree.path(name)[-1:]), *zero_cost)}
         fields["anyway"] = True  # no row count first: one total is planned for all tables
         return cls(
-            fit=kind(**fields, **options), name=name, columns=read.told.types, key=specs.keys.get(name)
+            fit=kind(**fields, **options),
+            name=name,
+            columns=read.column_specs.types,
+            key=specs.keys.get(name),
         )
 
     def planned(self) -> PrivacyLedger:
@@ -367,13 +370,13 @@ class TableFit:
             beside=joined.siblings.get(self.name, np.full(len(table), -1)),
         )  # fmt: skip
         diagnostics = HolderDiagnostics()  # without the rows: its warnings do not depend on them
-        result = fit.run(rows, fit.opened(None, warns=False), rng, diagnostics)
+        result = fit.run(rows, fit.pay(None, warns=False), rng, diagnostics)
         joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
         joined_types = column_types({attribute.name: attribute for attribute in joined_columns})
         release = make_release(result, fit, {**self.columns, **joined_types}, self.name, self.key)
-        report.told.extend(
+        report.issued.extend(
             FitWarning(f"{self.name}: {warning}", for_holder=warning.for_holder)
-            for warning in diagnostics.told
+            for warning in diagnostics.issued
         )
         return release
 

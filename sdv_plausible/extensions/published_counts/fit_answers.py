@@ -103,7 +103,8 @@ def fit_answers(
     encoded, makers = _collect_answers(answers, declared_domain)
     ledger = settings.empty_ledger()
     ledger.charge(
-        *arguments.earlier.entries, *domain_entries(declared_domain, fit.declared), *rule_entries(fit.rules),
+        *arguments.reused_domain.entries, *domain_entries(declared_domain, fit.declared),
+        *rule_entries(fit.rules),
         LedgerEntry(
             name=LEDGER_ENTRY, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
             note=NOTE, parts=MODEL_PARTS,

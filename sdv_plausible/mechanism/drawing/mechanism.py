@@ -57,7 +57,7 @@ class RowTest(Protocol):
     def max_check_plausible(self) -> int | None:
         """Seeds checked per candidate, in a fresh random order."""
 
-    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass."""
 
 
@@ -73,12 +73,12 @@ class PlausibleDeniabilityMechanism:
     # least this share, and no attempt budget is needed (docs/explanation/proofs/pass_rate.md, Theorem 3).
     seed_free_share: float = 0.0
 
-    def release(self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None) -> np.ndarray:
+    def release(self, num_rows: int, rng: KeyedRNG, max_attempts: int | None = None) -> np.ndarray:
         """Released rows as codes, shape (num_rows, m), in the order of acceptance."""
-        return self.release_with_points(num_rows, coins, max_attempts)[0]
+        return self.release_with_points(num_rows, rng, max_attempts)[0]
 
     def release_with_points(
-        self, num_rows: int, coins: KeyedRNG, max_attempts: int | None = None
+        self, num_rows: int, rng: KeyedRNG, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Released rows, and the latent point (num_rows, l) of each; NaN for rows without a seed."""
         # An error after ``max_attempts`` depends on the rows: only a release without a differential privacy
@@ -90,12 +90,12 @@ class PlausibleDeniabilityMechanism:
             if max_attempts is not None and attempts >= max_attempts:
                 raise TooFewReleasedError(self._too_few())
             # (1) a uniformly random seed record for each candidate; (2) a candidate from it
-            seeds = coins.integers(self.num_seeds, size)
-            omega, seed_free = self._draw_omega(size, coins)
-            proposals = self.model.propose(seeds, omega, coins)
+            seeds = rng.integers(self.num_seeds, size)
+            omega, seed_free = self._draw_omega(size, rng)
+            proposals = self.model.propose(seeds, omega, rng)
             # (3) the privacy test on its number of plausible seeds; (4) released, or nothing
-            plausible = self.count_plausible(proposals, seed_free, coins)
-            passed = np.flatnonzero(self.test.passes(plausible, coins))[:missing]
+            plausible = self.count_plausible(proposals, seed_free, rng)
+            passed = np.flatnonzero(self.test.passes(plausible, rng))[:missing]
             released.append(proposals.candidates[passed])
             if proposals.latents is not None:
                 points.append(proposals.latents[passed])
@@ -104,7 +104,7 @@ class PlausibleDeniabilityMechanism:
             rate = max(len(passed) / size, LEAST_RATE)
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
-    def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Number of plausible seeds of each proposal (docs/explanation/proofs/checked_seeds.md)."""
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
@@ -120,16 +120,16 @@ class PlausibleDeniabilityMechanism:
             counts = self.model.count_plausible(proposals, test.gamma)
         if test.max_check_plausible is not None and test.max_check_plausible < self.num_seeds:
             stop = test.stop or self.num_seeds
-            return hypergeometric_counts(counts, self.num_seeds, test.max_check_plausible, stop, coins)
+            return hypergeometric_counts(counts, self.num_seeds, test.max_check_plausible, stop, rng)
         return counts if test.stop is None else np.minimum(counts, test.stop)
 
-    def _draw_omega(self, size: int, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_omega(self, size: int, rng: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Omega of each proposal, and which proposals are seed-free and resample everything."""
         m = self.model.num_attributes
-        omega = self.omega.draw(m, size, coins)
+        omega = self.omega.draw(m, size, rng)
         if self.seed_free_share == 0:
             return omega, np.zeros(size, dtype=bool)
-        seed_free = coins.uniform(size) < self.seed_free_share
+        seed_free = rng.uniform(size) < self.seed_free_share
         return np.where(seed_free, m, omega), seed_free
 
     def _too_few(self) -> str:
@@ -155,10 +155,10 @@ RunParts = Callable[[list[PartOfRows]], list[Rows]]
 _of_worker: list[PlausibleDeniabilityMechanism] = []  # in a worker process: its mechanism
 
 
-def parts_of(num_rows: int, coins: KeyedRNG, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
+def parts_of(num_rows: int, rng: KeyedRNG, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
     """Number of rows, random stream and attempts of each part; the first has the stream of the call."""
     sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
-    return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]
+    return [(size, rng.spawn("part", i) if i else rng, attempts(size)) for i, size in enumerate(sizes)]
 
 
 @contextmanager

@@ -46,12 +46,12 @@ class Omega:
             raise _refused(self.to_user(), str(num_attributes))
         return range(self.low, self.high + 1)
 
-    def draw(self, num_attributes: int, size: int, coins: KeyedRNG) -> np.ndarray:
+    def draw(self, num_attributes: int, size: int, rng: KeyedRNG) -> np.ndarray:
         """Omega of each candidate, fixed or uniform over the range: int64, shape (size,)."""
         numbers = self.among(num_attributes)
         if len(numbers) == 1:
             return np.full(size, numbers[0], dtype=np.int64)
-        return np.asarray(numbers[0] + coins.integers(len(numbers), size))
+        return np.asarray(numbers[0] + rng.integers(len(numbers), size))
 
     def to_user(self) -> int | tuple[int, int] | str:
         """The value as a user writes it."""

@@ -35,14 +35,14 @@ class ReleasedPrefixes:
         order = np.lexsort(prefixes.T[::-1]) if kept else np.arange(len(prefixes))
         return cls(kept=kept, prefixes=prefixes[order], sizes=sizes[order])
 
-    def start(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
+    def start(self, num_rows: int, model: PrefixModel, rng: KeyedRNG) -> np.ndarray:
         """Codes (num_rows, m) with prefixes sampled by noisy size, and zeros elsewhere."""
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         if self.kept == 0:
             return codes
         cumulative = np.cumsum(self.sizes) / self.sizes.sum()
         chosen = np.minimum(
-            np.searchsorted(cumulative, coins.uniform(num_rows), side="right"), len(self.sizes) - 1
+            np.searchsorted(cumulative, rng.uniform(num_rows), side="right"), len(self.sizes) - 1
         )
         for position in range(self.kept):
             codes[:, model.order[position]] = self.prefixes[chosen, position]
@@ -92,23 +92,23 @@ class ReleasedSeeds:
             )
         return parts
 
-    def sample(self, num_rows: int, model: PrefixModel, coins: KeyedRNG) -> np.ndarray:
+    def sample(self, num_rows: int, model: PrefixModel, rng: KeyedRNG) -> np.ndarray:
         """Rows as codes (num_rows, m), by post-processing."""
         # Systematic sampling up to ``SYSTEMATIC_ROWS`` rows; beyond, its variance reduction hardly matters.
         parts, is_few = self.usable(), num_rows <= SYSTEMATIC_ROWS
         if len(parts) == 1 and not is_few:
-            return model.complete(parts[0].start(num_rows, model, coins), parts[0].kept, coins)
-        chosen = coins.integers(len(parts), num_rows)
+            return model.complete(parts[0].start(num_rows, model, rng), parts[0].kept, rng)
+        chosen = rng.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         kept = np.zeros(num_rows, dtype=np.int64)
         for i, part in enumerate(parts):
             rows = np.flatnonzero(chosen == i)
             kept[rows] = part.kept
-            codes[rows] = part.start(len(rows), model, coins)
-        return model.complete(codes, kept, coins, systematic=is_few)
+            codes[rows] = part.start(len(rows), model, rng)
+        return model.complete(codes, kept, rng, systematic=is_few)
 
     def sample_each(
-        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, rng: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """A row for each combination of known codes (N,), and which rows were accepted: rejection sampling.
 
@@ -124,9 +124,9 @@ class ReleasedSeeds:
             for start in range(0, len(left), max(1, AT_ONCE // tries)):
                 rows = np.repeat(left[start : start + max(1, AT_ONCE // tries)], tries)
                 own = {column: code[rows] for column, code in known.items()}
-                proposals, weight = self._propose(own, model, coins)
+                proposals, weight = self._propose(own, model, rng)
                 with np.errstate(divide="ignore"):
-                    passed = np.flatnonzero(np.log(coins.uniform(len(rows))) < weight - most[rows])
+                    passed = np.flatnonzero(np.log(rng.uniform(len(rows))) < weight - most[rows])
                 done, first = np.unique(rows[passed], return_index=True)  # the first accepted proposal
                 codes[done] = proposals[passed[first]]
                 accepted[done] = True
@@ -134,31 +134,31 @@ class ReleasedSeeds:
         return codes, accepted
 
     def _propose(
-        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: KeyedRNG
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, rng: KeyedRNG
     ) -> tuple[np.ndarray, np.ndarray]:
         """A proposal with log weight for each combination of known codes, from a uniformly random part."""
         parts, num_rows = self.usable(), len(next(iter(known.values())))
         if len(parts) == 1:
-            start = parts[0].start(num_rows, model, coins)
-            return model.complete_given(start, parts[0].kept, known, coins)
-        chosen = coins.integers(len(parts), num_rows)
+            start = parts[0].start(num_rows, model, rng)
+            return model.complete_given(start, parts[0].kept, known, rng)
+        chosen = rng.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         weight = np.zeros(num_rows)
         for i, part in enumerate(parts):
             rows = np.flatnonzero(chosen == i)
             own = {column: code[rows] for column, code in known.items()}
-            start = part.start(len(rows), model, coins)
-            codes[rows], weight[rows] = model.complete_given(start, part.kept, own, coins)
+            start = part.start(len(rows), model, rng)
+            codes[rows], weight[rows] = model.complete_given(start, part.kept, own, rng)
         return codes, weight
 
     def sample_given(
-        self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: KeyedRNG
+        self, num_rows: int, known: Mapping[int, int], model: PrefixModel, rng: KeyedRNG
     ) -> np.ndarray:
         """Rows (num_rows, m) with the known codes, by likelihood weighting; none if these are impossible."""
         parts = self.usable()
         size = -(-max(LEAST_WEIGHTED, WEIGHTED_PER_ROW * num_rows) // len(parts))
         weighted = [
-            model.complete_given(part.start(size, model, coins), part.kept, known, coins) for part in parts
+            model.complete_given(part.start(size, model, rng), part.kept, known, rng) for part in parts
         ]
         codes = np.concatenate([c for c, _ in weighted])
         log_weight = np.concatenate([w for _, w in weighted])
@@ -167,4 +167,4 @@ class ReleasedSeeds:
         weight = np.exp(log_weight - log_weight.max())
         cumulative = np.cumsum(weight)
         # Divided by its last entry, the sum ends at exactly 1: no u < 1 selects a row of weight 0 at the end.
-        return codes[np.searchsorted(cumulative / cumulative[-1], coins.uniform(num_rows), side="right")]
+        return codes[np.searchsorted(cumulative / cumulative[-1], rng.uniform(num_rows), side="right")]

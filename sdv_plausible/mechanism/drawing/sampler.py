@@ -37,47 +37,47 @@ class Sampler(ABC):
     """Whether rows can be sampled given known values."""
 
     model: SeedModel
-    coins: KeyedRNG  # secret random stream for sampling, independent of the fit
+    rng: KeyedRNG  # secret random stream for sampling, independent of the fit
     answers: tuple[NoisyAnswer, ...] = ()  # noisy answers of the fit, in order
 
     def set_random_state(self, state: Any) -> None:  # noqa: B027
         """Ignore the public seed of SDV: the random stream is secret."""
 
     @abstractmethod
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
+    def sample(self, num_rows: int, known: Mapping[int, int], rng: KeyedRNG) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes by column."""
 
-    def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
+    def sample_possible(self, num_rows: int, known: Mapping[int, int], rng: KeyedRNG) -> np.ndarray:
         """Rows with known codes; codes of probability 0 overwrite rows that were sampled without them."""
-        codes = self.sample(num_rows, known, coins)
+        codes = self.sample(num_rows, known, rng)
         if len(codes) or not known:
             return codes
         single = {
-            j: code for j, code in known.items() if len(self.sample(1, {j: code}, coins.spawn("alone", j)))
+            j: code for j, code in known.items() if len(self.sample(1, {j: code}, rng.spawn("alone", j)))
         }
         possible = single if len(single) < len(known) else {}
-        codes = self.sample(num_rows, possible, coins.spawn("possible"))
-        codes = codes if len(codes) else self.sample(num_rows, {}, coins.spawn("any"))
+        codes = self.sample(num_rows, possible, rng.spawn("possible"))
+        codes = codes if len(codes) else self.sample(num_rows, {}, rng.spawn("any"))
         codes[:, list(known)] = list(known.values())
         return codes
 
-    def sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> np.ndarray:
+    def sample_each(self, known: Mapping[int, np.ndarray], rng: KeyedRNG) -> np.ndarray:
         """A row for each combination of known codes (N,), as in :meth:`sample_possible`."""
         columns = list(known)
         table = np.stack([known[column] for column in columns], axis=1)
-        codes, accepted = self._sample_each(known, coins.spawn("each"))
+        codes, accepted = self._sample_each(known, rng.spawn("each"))
         left = np.flatnonzero(~accepted)
         combinations, which = np.unique(table[left], axis=0, return_inverse=True)
         for i, combination in enumerate(combinations.tolist()):
             rows = left[which.reshape(-1) == i]
             given = dict(zip(columns, combination, strict=True))
-            codes[rows] = self.sample_possible(len(rows), given, coins.spawn("alike", *combination))
+            codes[rows] = self.sample_possible(len(rows), given, rng.spawn("alike", *combination))
         return codes
 
     def _sample_each(
         self,
         known: Mapping[int, np.ndarray],
-        coins: KeyedRNG,  # noqa: ARG002
+        rng: KeyedRNG,  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows with these known codes, and which of them were accepted; here none."""
         num_rows = len(next(iter(known.values())))
@@ -105,15 +105,15 @@ class PrefixSampler(Sampler):
     model: PrefixModel
     seeds: ReleasedSeeds
 
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:
+    def sample(self, num_rows: int, known: Mapping[int, int], rng: KeyedRNG) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes by column."""
         if known:
-            return self.seeds.sample_given(num_rows, known, self.model, coins)
-        return self.seeds.sample(num_rows, self.model, coins)
+            return self.seeds.sample_given(num_rows, known, self.model, rng)
+        return self.seeds.sample(num_rows, self.model, rng)
 
-    def _sample_each(self, known: Mapping[int, np.ndarray], coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+    def _sample_each(self, known: Mapping[int, np.ndarray], rng: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Rows with these known codes, and which of them were accepted."""
-        return self.seeds.sample_each(known, self.model, coins)
+        return self.seeds.sample_each(known, self.model, rng)
 
 
 @dataclass(kw_only=True)
@@ -126,14 +126,14 @@ class RecordSampler(Sampler):
     gives_up: bool  # whether a low pass rate ends in an error: only without a privacy guarantee
     _run: RunParts | None = None
 
-    def sample(self, num_rows: int, known: Mapping[int, int], coins: KeyedRNG) -> np.ndarray:  # noqa: ARG002
+    def sample(self, num_rows: int, known: Mapping[int, int], rng: KeyedRNG) -> np.ndarray:  # noqa: ARG002
         """Released rows as codes (num_rows, m)."""
-        return self.sample_with_points(num_rows, coins)[0]
+        return self.sample_with_points(num_rows, rng)[0]
 
-    def sample_with_points(self, num_rows: int, coins: KeyedRNG) -> Rows:
+    def sample_with_points(self, num_rows: int, rng: KeyedRNG) -> Rows:
         """Released rows, and the latent point (num_rows, l) of each, if any."""
         parts = parts_of(
-            num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
+            num_rows, rng, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
         if self._run is not None:
             return _concatenate(self._run(parts))
@@ -198,10 +198,10 @@ def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
 def _plausible_seeds(mechanism: PlausibleDeniabilityMechanism, num_candidates: int) -> dict[int, np.ndarray]:
     """Numbers of plausible seeds of candidates from uniformly random seeds, for omega m to 0."""
     check.whole("num_candidates", num_candidates, 1, "try 10,000")
-    coins = KeyedRNG.from_os_entropy()
-    rows = coins.integers(mechanism.num_seeds, num_candidates)
+    rng = KeyedRNG.from_os_entropy()
+    rows = rng.integers(mechanism.num_seeds, num_candidates)
     counts = {}
     for omega in range(mechanism.model.num_attributes, -1, -1):
-        proposals = mechanism.model.propose(rows, np.full(len(rows), omega), coins)
+        proposals = mechanism.model.propose(rows, np.full(len(rows), omega), rng)
         counts[omega] = mechanism.model.count_plausible(proposals, mechanism.test.gamma)
     return counts

@@ -123,20 +123,20 @@ class ReleaseTest(PrivacyTest):
         """All: at equal total, keeping part of a seed was no gain (benchmarks/README.md)."""
         return Omega(None, None)
 
-    def release(self, group_sizes: np.ndarray, coins: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
+    def release(self, group_sizes: np.ndarray, rng: KeyedRNG) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the released groups, and their noisy sizes, each >= least_seeds + margin."""
         large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
             return large, np.empty(0, dtype=np.int64)
         sizes, moved = group_sizes[large], self.neighbours.histogram_l1
-        noisy = noise.discrete_laplace(sizes, sensitivity=moved, epsilon=self.epsilon0, coins=coins)
+        noisy = noise.discrete_laplace(sizes, sensitivity=moved, epsilon=self.epsilon0, rng=rng)
         kept = noisy >= self.least_seeds + self.margin
         return large[kept], noisy[kept]
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: KeyedRNG) -> Sampler:
         """Draw the released prefixes once, if seeds are used; rows are post-processing."""
         assert isinstance(model, PrefixModel)  # see check_model
-        return PrefixSampler(model=model, coins=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))
+        return PrefixSampler(model=model, rng=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))
 
     def _table_warnings(self, table_rows: int) -> list[str]:
         return super()._table_warnings(table_rows) if self.uses_seeds else []

@@ -97,7 +97,7 @@ class RowByRowTest(PrivacyTest):
         return self.least_seeds
 
     @abstractmethod
-    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass."""
 
     def check_model(self, made: type[SeedModel]) -> None:
@@ -124,7 +124,7 @@ class RowByRowTest(PrivacyTest):
         mechanism = PlausibleDeniabilityMechanism(
             model=model, num_seeds=len(records), test=self, omega=omega, seed_free_share=seed_free_share
         )
-        return RecordSampler(model=model, coins=sampling, mechanism=mechanism, gives_up=gives_up)
+        return RecordSampler(model=model, rng=sampling, mechanism=mechanism, gives_up=gives_up)
 
     @property
     def _limits(self) -> str:
@@ -214,7 +214,7 @@ class DeterministicTest(RowByRowTest):
         of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
         return f"at least {self.least_seeds} plausible seeds{of_people}"
 
-    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:  # noqa: ARG002
+    def passes(self, plausible_seeds: np.ndarray, rng: KeyedRNG) -> np.ndarray:  # noqa: ARG002
         """Boolean array: which candidates pass."""
         passed: np.ndarray = plausible_seeds >= self.least_seeds
         return passed
@@ -492,16 +492,12 @@ class RandomizedTest(RowByRowTest):
                 "add to what the next fit will cost"
             )
 
-    def passes(self, plausible_seeds: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def passes(self, plausible_seeds: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Boolean array: which candidates pass, each with a fresh threshold."""
         # Repeatable noise from the secret stream of the call: SDV's reset_sampling repeats the same rows.
         draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
         noisy = draw(
-            plausible_seeds,
-            sensitivity=self.neighbours.rows,
-            epsilon=self.epsilon0,
-            coins=coins,
-            repeatable=True,
+            plausible_seeds, sensitivity=self.neighbours.rows, epsilon=self.epsilon0, rng=rng, repeatable=True
         )
         passed: np.ndarray = noisy >= self.least_seeds
         return passed

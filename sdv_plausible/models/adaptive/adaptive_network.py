@@ -101,7 +101,7 @@ class AdaptiveNetwork(Learner):
         """Return one ledger entry: the stages share one Gaussian budget, in shares chosen during the fit."""
         return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Under a split, structure and parameter rows are combined."""
         simulated = KeyedRNG.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
@@ -136,7 +136,7 @@ class AdaptiveNetwork(Learner):
         sets = [sorted(map(domain.names.index, names)) for names in self.workload]
         return {pair for columns in sets for pair in itertools.combinations(columns, 2)}
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network from other answers to the same queries (post-processing).
 
         The answers of the original fit reproduce its network.
@@ -148,7 +148,7 @@ class AdaptiveNetwork(Learner):
         )
 
     def redrawn(
-        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: KeyedRNG
+        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, rng: KeyedRNG
     ) -> BayesianNetwork:
         """Learn a network from resampled answers, without shrinkage, for inference (post-processing).
 
@@ -156,7 +156,7 @@ class AdaptiveNetwork(Learner):
         """
         from sdv_plausible.models.adaptive.refitting import replicate_network  # lazy: not part of a fit
 
-        return replicate_network(answers, domain, rows, self.max_cost, NUM_SIMULATED, coins)
+        return replicate_network(answers, domain, rows, self.max_cost, NUM_SIMULATED, rng)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """Return the expected effect of noise on a table of about ``rows`` rows."""

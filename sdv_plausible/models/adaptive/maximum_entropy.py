@@ -110,7 +110,7 @@ def fit_network(
     estimates: Estimates,
     max_cost: int,
     num_simulated: int,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     *,
     is_last: bool = False,
     given: Mapping[int, np.ndarray] = _NOTHING,
@@ -138,7 +138,7 @@ def fit_network(
             codes[:, child] = (
                 given[child][:num_simulated]
                 if child in given
-                else conditional.draw(codes, coins, systematic=True)
+                else conditional.draw(codes, rng, systematic=True)
             )
             rows[:, child] = estimates.buckets[child][codes[:, child]]
     return BayesianNetwork(conditionals), rows

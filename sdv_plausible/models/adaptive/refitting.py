@@ -240,7 +240,7 @@ _SOME_BUDGET = QueryBudget(mu=1.0)  # not used: the measurements are already cho
 
 
 def refit_network(
-    answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: KeyedRNG
+    answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, rng: KeyedRNG
 ) -> BayesianNetwork:
     """Refit the network round by round, as the learner did, from recorded answers."""
     one_way, rounds, sets = _split_by_kind(reconcile(answers, domain, warn=True), domain)
@@ -256,12 +256,12 @@ def refit_network(
         is_last = not any(later.tables for later in rounds[i + 1 :]) and not sets
         name = measurements.stream_name if current.is_repeat else (i,)
         network, measurements.simulated = fit_network(
-            measurements.estimates(), max_cost, num_simulated, coins.spawn(*name), is_last=is_last
+            measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=is_last
         )
     if sets:
         measurements.replay_sets(sets)
         network, _ = fit_network(
-            measurements.estimates(), max_cost, num_simulated, coins.spawn("sets"), is_last=True
+            measurements.estimates(), max_cost, num_simulated, rng.spawn("sets"), is_last=True
         )
     assert network is not None
     return network
@@ -273,7 +273,7 @@ def replicate_network(
     rows: np.ndarray,
     max_cost: int,
     num_simulated: int,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
 ) -> BayesianNetwork:
     """Fit a network to resampled answers in one step; ``rows`` (N, m) are codes of the released model's rows.
 
@@ -290,7 +290,7 @@ def replicate_network(
     if sets:
         measurements.replay_sets(sets)
     num_rows = int(np.clip(2 * measurements.total, FEWEST_SIMULATED, num_simulated))
-    return fit_network(measurements.estimates(), max_cost, num_rows, coins, is_last=True)[0]
+    return fit_network(measurements.estimates(), max_cost, num_rows, rng, is_last=True)[0]
 
 
 def _split_by_kind(

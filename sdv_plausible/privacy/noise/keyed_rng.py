@@ -75,7 +75,7 @@ class KeyedRNG:
         """
         is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
         if not is_integer or random_state < 0:
-            rule = "must be an integer of at least 0; secret coins: Coins.from_os_entropy()"
+            rule = "must be an integer of at least 0; for secret numbers: KeyedRNG.from_os_entropy()"
             raise Refused("random_state", random_state, rule)
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
@@ -201,8 +201,8 @@ class KeyedRNG:
         """Return `n_bytes` of the stream, and advance it by full blocks."""
         if self._is_secret and self._home != _Process.current():
             raise RuntimeError(
-                "these secret coins belong to another process, which may draw the same numbers: "
-                'give every process a stream of its own, for example coins.spawn("worker", number)'
+                "this secret generator belongs to another process, which may draw the same numbers: "
+                'give every process a stream of its own, for example rng.spawn("worker", number)'
             )
         blocks = -(-n_bytes // _BLOCK)
         size = blocks * _BLOCK
@@ -333,6 +333,6 @@ def recipient_rng(secret: bytes | None, recipient: str | None, release: str) -> 
     if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):
         raise ValueError(
             f"secret must be the {SECRET_BYTES} bytes of a new_secret() that you keep, where a recipient is "
-            "named: without it anybody could guess the coins"
+            "named: without it anybody could guess the numbers"
         )
     return KeyedRNG(secret, is_secret=True, is_root=False).spawn("recipient", recipient, release)

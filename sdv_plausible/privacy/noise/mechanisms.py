@@ -1,8 +1,8 @@
 """Calibrated noise. Under a guarantee, every number that is learned from the rows gets its noise here.
 
-If ``coins`` is secret, the usual case, it supplies no randomness: each call is one OpenDP measurement with
+If ``rng`` is secret, the usual case, it supplies no randomness: each call is one OpenDP measurement with
 entropy from the operating system, fresh in every thread and process. The exceptions are calls with
-``repeatable=True``, whose noise is from the secret stream. If ``coins`` is reproducible
+``repeatable=True``, whose noise is from the secret stream. If ``rng`` is reproducible
 (`KeyedRNG.from_seed`), it supplies noise of the same distribution, without a privacy guarantee. Neighbours,
 sensitivities and composition are the caller's task: see `accounting`. Noise is added to integers only: real
 values are counted or rounded first. A finer grid counts in steps of a half, a quarter and so on.
@@ -65,7 +65,7 @@ def record_calls() -> Iterator[list[NoiseCall]]:
 
 
 def discrete_laplace(
-    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG, repeatable: bool = False
+    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, rng: KeyedRNG, repeatable: bool = False
 ) -> npt.NDArray[np.int64]:
     """Add discrete Laplace noise of scale sensitivity / epsilon."""
     # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
@@ -78,21 +78,19 @@ def discrete_laplace(
     # on one input per stream: two inputs under the same noise reveal their difference.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
-    source = _source(coins, repeatable=repeatable)
+    source = _source(rng, repeatable=repeatable)
     if source == "opendp":
         built, scale = measurement("discrete_laplace", sensitivity, epsilon)
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
         scale = math.nextafter(sensitivity / epsilon, math.inf)  # the quotient may have been rounded down
-        noisy = saturating_add(
-            counts, discrete_laplace_noise(coins, scale, counts.size).reshape(counts.shape)
-        )
+        noisy = saturating_add(counts, discrete_laplace_noise(rng, scale, counts.size).reshape(counts.shape))
     _record("discrete_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
     return noisy
 
 
 def floored_laplace(
-    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG, repeatable: bool = True
+    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, rng: KeyedRNG, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
     """Add Laplace noise of scale sensitivity / epsilon, rounded down, for comparison with an integer."""
     # For real Laplace noise L, ``count + L >= k`` iff ``count + floor(L) >= k``, so no real number is drawn.
@@ -102,14 +100,14 @@ def floored_laplace(
     if not repeatable:
         raise ValueError("repeatable (False) must be True: OpenDP has no such measurement")
     scale = math.nextafter(sensitivity / epsilon, math.inf)
-    noise = floored_laplace_noise(coins, scale, counts.size).reshape(counts.shape)
-    source = _source(coins, repeatable=True)
+    noise = floored_laplace_noise(rng, scale, counts.size).reshape(counts.shape)
+    source = _source(rng, repeatable=True)
     _record("floored_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
     return saturating_add(counts, noise)
 
 
 def discrete_gaussian(
-    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: KeyedRNG, granularity: float = 1.0
+    values: npt.ArrayLike, *, sensitivity: float, rho: float, rng: KeyedRNG, granularity: float = 1.0
 ) -> npt.NDArray[Any]:
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
@@ -124,15 +122,13 @@ def discrete_gaussian(
     # Clipping does not raise the sensitivity.
     counts = np.clip(integer_array("values", values), -most, most) * steps
     sensitivity, rho = positive("sensitivity", sensitivity), positive("rho", rho, _NO_NOISE)
-    source = _source(coins)
+    source = _source(rng)
     if source == "opendp":
         built, scale = measurement("discrete_gaussian", sensitivity * steps, rho)
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
         scale = sensitivity * steps / math.sqrt(2 * rho)
-        noisy = saturating_add(
-            counts, discrete_gaussian_noise(coins, scale, counts.size).reshape(counts.shape)
-        )
+        noisy = saturating_add(counts, discrete_gaussian_noise(rng, scale, counts.size).reshape(counts.shape))
     _record(
         "discrete_gaussian", sensitivity, rho, scale=scale / steps, shape=counts.shape, source=source,
         granularity=granularity,
@@ -140,7 +136,7 @@ def discrete_gaussian(
     return noisy if steps == 1 else noisy * granularity
 
 
-def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: KeyedRNG) -> int:
+def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, rng: KeyedRNG) -> int:
     """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity))."""
     # The exponential mechanism, as the argmax of scores with Gumbel noise. It has epsilon-bounded range, so
     # it is epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between
@@ -149,13 +145,13 @@ def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: floa
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:
         raise ValueError("scores (none) must be at least one: there is nothing to choose from")
-    source = _source(coins)
+    source = _source(rng)
     if source == "opendp":
         built, scale = measurement("noisy_max", sensitivity, epsilon**2 / 8)
         chosen = int(built(values))
     else:
         scale = 2 * sensitivity / epsilon
-        gumbel = -np.log(-np.log(coins.uniform(values.size) + 2.0**-54))
+        gumbel = -np.log(-np.log(rng.uniform(values.size) + 2.0**-54))
         chosen = int(np.argmax(values / scale + gumbel))
     _record("exponential_choice", sensitivity, epsilon, scale=scale, shape=values.shape, source=source)
     return chosen
@@ -171,8 +167,8 @@ def _steps(granularity: float) -> int:
     return int(1 / granularity)
 
 
-def _source(coins: KeyedRNG, *, repeatable: bool = False) -> Source:
-    if not coins.is_secret:
+def _source(rng: KeyedRNG, *, repeatable: bool = False) -> Source:
+    if not rng.is_secret:
         return "seeded stream"
     return "keyed stream" if repeatable else "opendp"
 

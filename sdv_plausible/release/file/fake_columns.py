@@ -45,7 +45,7 @@ _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 def make_placeholders(
     column: SchemaColumn,
     num_rows: int,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     *,
     is_key: bool,
     locales: Sequence[str],
@@ -58,14 +58,14 @@ def make_placeholders(
     if sdtype == "id" and lengths and not is_key:
         plus_signs, letters, shortest, longest = lengths.groups(default="")
         values: Any = random_texts(
-            num_rows, int(shortest), int(longest), coins, letters[0], len(plus_signs) // 2 * "+"
+            num_rows, int(shortest), int(longest), rng, letters[0], len(plus_signs) // 2 * "+"
         )
     elif sdtype == "id":
         values = _number_ids(column, num_rows, *position)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
-        values = np.round(180 * coins.uniform(num_rows) - 90, 6)
+        values = np.round(180 * rng.uniform(num_rows) - 90, 6)
     else:
-        values = (None if is_key else _faker_values(sdtype, num_rows, coins, locales)) or _numbered(
+        values = (None if is_key else _faker_values(sdtype, num_rows, rng, locales)) or _numbered(
             sdtype, num_rows, position[0]
         )
     values = pd.Series(values, dtype=None if num_rows else object)
@@ -132,12 +132,12 @@ def _number_ids(column: SchemaColumn, num_rows: int, before: int, total: int) ->
 
 
 def random_texts(
-    num_rows: int, shortest: int, longest: int, coins: KeyedRNG, first: str = "a", before: str = ""
+    num_rows: int, shortest: int, longest: int, rng: KeyedRNG, first: str = "a", before: str = ""
 ) -> list[str]:
     """Texts of lower-case letters or digits, all lengths equally likely ([DS], section 3)."""
-    lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
+    lengths = shortest + rng.integers(max(longest - shortest, 0) + 1, num_rows)
     alphabet_size = 26 if first == "a" else 10
-    letters = coins.integers(alphabet_size, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
+    letters = rng.integers(alphabet_size, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
     texts = (row[:length].tobytes() for row, length in zip(letters, lengths, strict=True))
     return [before + text.decode("ascii") for text in texts]
 
@@ -187,7 +187,7 @@ def _alphabet(atom: re.Match[str]) -> str | None:
     return "".join(dict.fromkeys(letters))
 
 
-def _faker_values(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
+def _faker_values(sdtype: str, num_rows: int, rng: KeyedRNG, locales: Sequence[str]) -> list[str] | None:
     """Personal data by Faker; None if Faker, the sdtype or the locale is not available."""
     try:
         from faker import Faker
@@ -197,7 +197,7 @@ def _faker_values(sdtype: str, num_rows: int, coins: KeyedRNG, locales: Sequence
         return None
     try:
         faker = Faker(list(locales))
-        faker.seed_instance(int(coins.integers(2**32)))
+        faker.seed_instance(int(rng.integers(2**32)))
         make = getattr(faker, FAKER[sdtype])
     except AttributeError:
         return None

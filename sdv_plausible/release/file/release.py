@@ -145,7 +145,7 @@ class Release(ChunkedSampler):
             num_rows = self.answers.number_of_rows()
         check.whole("num_rows", num_rows, 0, "try 1000")
         self.check_memory(num_rows)
-        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+        rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
         if recipient is not None or secret is not None:
             if random_state is not None:
                 raise ValueError(
@@ -153,18 +153,18 @@ class Release(ChunkedSampler):
                 )
             from sdv_plausible.privacy.noise.keyed_rng import recipient_rng  # lazy
 
-            coins = recipient_rng(secret, recipient, self.digest)
+            rng = recipient_rng(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
             raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
-        given_values, stream = dict(given or {}), coins.spawn("sample")
+        given_values, stream = dict(given or {}), rng.spawn("sample")
         return sample_table(
-            int(num_rows), given_values, coins=stream, uniform=uniform, **self._sampling_arguments()
+            int(num_rows), given_values, rng=stream, uniform=uniform, **self._sampling_arguments()
         )
 
-    def sample_modelled(self, num_rows: int, coins: KeyedRNG) -> pd.DataFrame:
+    def sample_modelled(self, num_rows: int, rng: KeyedRNG) -> pd.DataFrame:
         """Modelled columns of rows, before rules are applied; used for several tables."""
-        codes = self.seeds.sample(num_rows, self.model, coins)
-        return Codec(self.domain).decode(codes, coins.spawn("inside the bins"))
+        codes = self.seeds.sample(num_rows, self.model, rng)
+        return Codec(self.domain).decode(codes, rng.spawn("inside the bins"))
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Return counts with confidence intervals, from the noisy answers, at no further privacy cost.
@@ -224,12 +224,12 @@ class Release(ChunkedSampler):
         list of DataFrame
             ``num_tables`` tables.
         """
-        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+        rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
         learner = learner_from_config(self.settings)
         from sdv_plausible.release.multiple_synthesis import INDEPENDENT_ROWS, refitted_models
 
         models = refitted_models(
-            learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
+            learner, self.model, self.answers, self.domain, num_tables, about, rng.spawn("models"),
             rows_per_unit=self.ledger.neighbours.rows, is_public="public_rows" in self.settings,
         )  # fmt: skip
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
@@ -237,7 +237,7 @@ class Release(ChunkedSampler):
         self.check_memory(int(rows) * num_tables)
         arguments = self._sampling_arguments() | {"seeds": INDEPENDENT_ROWS}
         return [
-            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(arguments | {"model": model}))
+            sample_table(int(rows), {}, rng=rng.spawn("table", i), **(arguments | {"model": model}))
             for i, model in enumerate(models)
         ]
 

@@ -76,7 +76,7 @@ def sample_table(
     schema: TableSchema,
     rules: FittedRules,
     locales: Sequence[str],
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     uniform: Sequence[str] = (),
     position: PartPosition = (0, 0),
 ) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def sample_table(
     given_codes = _given_codes(given, codec, rules)
 
     def draw(num_wanted: int, number: int) -> pd.DataFrame:
-        stream = coins if number == 0 else coins.spawn("again", number)
+        stream = rng if number == 0 else rng.spawn("again", number)
         codes = _draw_codes(num_wanted, given_codes, model, seeds, stream)
         for j in uniform_columns:
             codes[:, j] = stream.spawn("uniform", j).integers(domain.cardinalities[j], num_wanted)
@@ -96,7 +96,7 @@ def sample_table(
     table = rules.draw(num_rows, draw, attributes)
     # Decoded categories are already objects with NaN for missing, so no cast is needed.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
-    streams = partial(coins.spawn, "invented")
+    streams = partial(rng.spawn, "invented")
     return complete_table(
         table, schema, attributes, streams, locales=locales, decoded_so=decoded_so, position=position
     )
@@ -131,10 +131,10 @@ def complete_table(
 
 
 def decode_rows(
-    codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: KeyedRNG
+    codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, rng: KeyedRNG
 ) -> pd.DataFrame:
     """Decode rows: draw values inside bins, insert given values, and derive the rules' columns."""
-    table = codec.decode(codes, coins.spawn("inside the bins"))
+    table = codec.decode(codes, rng.spawn("inside the bins"))
     for name, value in given.items():
         if name in table:
             table[name] = pd.Series([value] * len(table), index=table.index)
@@ -172,11 +172,11 @@ def _uniform_columns(names: Sequence[str], given: Mapping[str, Any], domain: Dom
 
 
 def _draw_codes(
-    num_rows: int, given_codes: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: KeyedRNG
+    num_rows: int, given_codes: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, rng: KeyedRNG
 ) -> np.ndarray:
     if not given_codes:
-        return seeds.sample(num_rows, model, coins)
-    codes = seeds.sample_given(num_rows, given_codes, model, coins)
+        return seeds.sample(num_rows, model, rng)
+    codes = seeds.sample_given(num_rows, given_codes, model, rng)
     if len(codes) < num_rows:
         raise ValueError(
             "given: no row can have all of these values, their probability is 0: leave one of them out"
@@ -195,7 +195,7 @@ class PartRequest:
     release: Mapping[str, Any]
     num_rows: int  # of all parts
     rows: int  # per part
-    coins: KeyedRNG
+    rng: KeyedRNG
 
     @classmethod
     def of(
@@ -204,8 +204,8 @@ class PartRequest:
         """Check the arguments of a call, and derive its random streams."""
         check.whole("num_rows", num_rows, 0, "try 1000")
         check.whole("rows", rows, 1, f"try {PART_ROWS}")
-        coins = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-        return cls(release, int(num_rows), int(rows), coins.spawn("sample in parts"))
+        rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
+        return cls(release, int(num_rows), int(rows), rng.spawn("sample in parts"))
 
     def __len__(self) -> int:
         """Return the number of parts, at least 1, so that an empty table has its columns."""
@@ -217,21 +217,21 @@ class PartRequest:
 
     @cached_property
     def _pickled(self) -> bytes:
-        return pickle.dumps((self.release, self.num_rows, self.rows, self.coins))
+        return pickle.dumps((self.release, self.num_rows, self.rows, self.rng))
 
     def part(self, number: int) -> pd.DataFrame:
         """Make one part."""
         start = number * self.rows
         size = min(self.rows, self.num_rows - start)
         return sample_table(
-            size, {}, coins=self.coins.spawn("part", number), position=(start, self.num_rows), **self.release
+            size, {}, rng=self.rng.spawn("part", number), position=(start, self.num_rows), **self.release
         )
 
     def parquet(self, number: int) -> bytes:
         """Make one part as the content of a Parquet file."""
         start = number * self.rows
-        size, coins = min(self.rows, self.num_rows - start), self.coins.spawn("part", number)
-        return parquet_bytes(sample_arrow(size, coins=coins, position=(start, self.num_rows), **self.release))
+        size, rng = min(self.rows, self.num_rows - start), self.rng.spawn("part", number)
+        return parquet_bytes(sample_arrow(size, rng=rng, position=(start, self.num_rows), **self.release))
 
 
 @lru_cache(maxsize=1)
@@ -347,7 +347,7 @@ def sample_arrow(
     schema: TableSchema,
     rules: FittedRules,
     locales: Any,
-    coins: KeyedRNG,
+    rng: KeyedRNG,
     position: PartPosition = (0, 0),
 ) -> Any:
     """Draw rows as a ``pyarrow.Table`` whose categorical columns are dictionaries."""
@@ -358,12 +358,12 @@ def sample_arrow(
         plain = replace(schema, columns=tuple(replace(column, storage=None) for column in schema.columns))
         frame = sample_table(
             num_rows, {}, domain=domain, model=model, seeds=seeds, schema=plain, rules=rules,
-            locales=locales, coins=coins, position=position,
+            locales=locales, rng=rng, position=position,
         )  # fmt: skip
         table = pa.table({str(name): _arrow_array(frame[name], attributes) for name in frame.columns})
         return _cast_to_storage(table, schema, attributes)
-    codes = seeds.sample(num_rows, model, coins)
-    inside, arrays = coins.spawn("inside the bins"), {}
+    codes = seeds.sample(num_rows, model, rng)
+    inside, arrays = rng.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
     for j, attribute in enumerate(domain):  # the order determines the random numbers
         arrays[attribute.name] = _decode_column(
@@ -371,7 +371,7 @@ def sample_arrow(
         )
     for column in schema.columns:
         if column.name not in attributes:
-            stream, is_key = coins.spawn("invented", column.name), column.name in schema.keys
+            stream, is_key = rng.spawn("invented", column.name), column.name in schema.keys
             values = make_placeholders(
                 column, num_rows, stream, is_key=is_key, locales=locales, position=position
             )
@@ -428,7 +428,7 @@ def parquet_bytes(table: Any) -> bytes:
 
 
 def _decode_column(
-    codes: np.ndarray, attribute: Attribute, dtype: Any, coins: KeyedRNG, attributes: Domain
+    codes: np.ndarray, attribute: Attribute, dtype: Any, rng: KeyedRNG, attributes: Domain
 ) -> Any:
     import pyarrow as pa
 
@@ -440,7 +440,7 @@ def _decode_column(
         return pa.DictionaryArray.from_arrays(
             pa.array(indices, mask=missing), pa.array(values, pa.string()), safe=False
         )
-    cells = pd.Series(codec.decode(codes, coins), name=attribute.name)
+    cells = pd.Series(codec.decode(codes, rng), name=attribute.name)
     if is_plain and attribute.kind in ("integer", "float"):
         return _arrow_array(cells, attributes)
     stored = to_pandas_types(pd.DataFrame({attribute.name: cast_column(cells, dtype)}), attributes)

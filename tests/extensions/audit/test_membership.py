@@ -111,12 +111,12 @@ def test_clopper_pearson_bounds_are_the_binomial_tails() -> None:
 
 def test_the_bound_holds_and_bites_for_randomised_response() -> None:
     """Control: twice the loss contradicts the claim. Both ends are 13 standard deviations away or more."""
-    coins, runs = KeyedRNG.from_os_entropy(), 20_000
+    rng, runs = KeyedRNG.from_os_entropy(), 20_000
     for epsilon in (0.5, 2.0):
         found = []
         for loss in (epsilon, 2 * epsilon):
             truth = 1 / (1 + math.exp(-loss))
-            scores = coins.uniform(runs) < truth, coins.uniform(runs) >= truth
+            scores = rng.uniform(runs) < truth, rng.uniform(runs) >= truth
             found.append(epsilon_lower_bound(*scores, 0.0, false_alarm=ALARM))
         assert 0.5 * epsilon < found[0] <= epsilon < found[1]
 
@@ -246,7 +246,7 @@ def attack_rows(plan: Settings, runs: int):
 
     def scores(equal: int) -> np.ndarray:  # nothing is learned: one fit, many independent calls
         made, _ = fit(codes(4900, *[(1, 1)] * equal, width=2), WIDE, Uniform(), plan)
-        drawn = (made.sample(plan.test.row_cap, {}, made.coins.spawn("sample", i)) for i in range(runs))
+        drawn = (made.sample(plan.test.row_cap, {}, made.rng.spawn("sample", i)) for i in range(runs))
         return np.array([(y[:, 0] == 1).sum() for y in drawn])
 
     return scores(plan.test.k), scores(plan.test.k - 1)
@@ -267,6 +267,6 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     told = claim(codes(4999, width=2), WIDE, Uniform(), plan)
     assert told < 1
     assert bound(attack_rows(plan, 500), plan) <= told
-    monkeypatch.setattr(type(plan.test), "passes", lambda self, c, coins: c >= self.k)
+    monkeypatch.setattr(type(plan.test), "passes", lambda self, c, rng: c >= self.k)
     # The bound is 1.8 of a claim of .57, with standard deviation .12.
     assert bound(attack_rows(plan, 1800), plan) > told

@@ -20,8 +20,8 @@ def listening(kind: type[RecordingQueryable] = RecordingQueryable) -> RecordingQ
     engine = CodeArray(np.zeros((3, 2), dtype=np.int32), (2, 2))
     losses = (GaussianLoss(sensitivity_over_sigma=1.0),)
     entry = LedgerEntry(name="model", mechanism="test", losses=losses, scope="the model")
-    ledger, coins = PrivacyLedger(delta=1e-4), KeyedRNG.from_os_entropy()
-    return kind(engine, ledger, [entry], coins, parts={"structure": engine})
+    ledger, rng = PrivacyLedger(delta=1e-4), KeyedRNG.from_os_entropy()
+    return kind(engine, ledger, [entry], rng, parts={"structure": engine})
 
 
 def asking_methods() -> set[str]:

@@ -18,16 +18,16 @@ class Halves(NodeMixture):
         right = np.where(nodes(1)[:, 0] > 0, 0.9, 0.1)
         return np.log(np.stack([1 - right, right]))
 
-    def codes_of(self, column, chosen, coins, stratum):
+    def codes_of(self, column, chosen, rng, stratum):
         right = np.exp(self.log_probabilities(column)[1, chosen])
-        return (even_uniform(len(chosen), coins, stratum, right) < right).astype(np.int32)
+        return (even_uniform(len(chosen), rng, stratum, right) < right).astype(np.int32)
 
 
 class Careless(Halves):
     """Planted bug: draws a column as if there were no node, and tells the right likelihood."""
 
-    def codes_of(self, column, chosen, coins, stratum):
-        return (coins.uniform(len(chosen)) < 0.5).astype(np.int32)
+    def codes_of(self, column, chosen, rng, stratum):
+        return (rng.uniform(len(chosen)) < 0.5).astype(np.int32)
 
 
 def test_drawing_and_likelihood_agree():

@@ -218,9 +218,9 @@ def test_no_two_tables_draw_from_one_stream(monkeypatch):
     keys: list[bytes] = []
     honest = related_fit.TableFit.run
 
-    def run(self, families, coins, teller):
-        keys.append(coins.spawn("any")._key)
-        return honest(self, families, coins, teller)
+    def run(self, families, rng, teller):
+        keys.append(rng.spawn("any")._key)
+        return honest(self, families, rng, teller)
 
     monkeypatch.setattr(related_fit.TableFit, "run", run)
     fit(first_tables(), domain=DOMAIN)

@@ -34,10 +34,10 @@ CHAIN = TableTree(links=(PEOPLE, TRIPS))
 
 
 def join_families(
-    homes: pd.DataFrame, people: pd.DataFrame, most: int, coins: KeyedRNG | None = None
+    homes: pd.DataFrame, people: pd.DataFrame, most: int, rng: KeyedRNG | None = None
 ) -> JoinedTables:
     tree = TableTree(links=(replace(PEOPLE, most=most),))
-    return of_tables({"homes": homes, "people": people}, tree, coins or KeyedRNG.from_os_entropy())
+    return of_tables({"homes": homes, "people": people}, tree, rng or KeyedRNG.from_os_entropy())
 
 
 def tables_of(parents: list[Any], children: list[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -50,10 +50,8 @@ def tables_of(parents: list[Any], children: list[Any]) -> tuple[pd.DataFrame, pd
     return made("home", parents, "psize"), made("of", children, "cage")
 
 
-def together(
-    parents: list[Any], children: list[Any], most: int, coins: KeyedRNG | None = None
-) -> JoinedTables:
-    return join_families(*tables_of(parents, children), most, coins)
+def together(parents: list[Any], children: list[Any], most: int, rng: KeyedRNG | None = None) -> JoinedTables:
+    return join_families(*tables_of(parents, children), most, rng)
 
 
 def small_tables() -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -103,7 +101,7 @@ def _all_rows(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
     return np.flatnonzero(whose >= 0)
 
 
-def _next_row(whose: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+def _next_row(whose: np.ndarray, rng: KeyedRNG) -> np.ndarray:
     return (np.arange(len(whose)) + 1) % max(len(whose), 1)
 
 
@@ -280,7 +278,7 @@ def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most):
 def test_planted_choices_by_the_order_of_the_file(monkeypatch):
     """Siblings: of four children always the same two are side by side. Then the first children alone are used."""
 
-    def in_order(whose, coins):
+    def in_order(whose, rng):
         order = np.argsort(whose, kind="stable")
         found = np.empty(len(whose), dtype=int)
         found[order] = np.roll(order.reshape(-1, 4), -1, axis=1).ravel()

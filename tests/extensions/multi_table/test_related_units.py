@@ -117,11 +117,11 @@ def together(tables: Tables, tell: MultiTableSpecs | None = None) -> JoinedTable
         name: pd.DataFrame(rows, columns=COLUMNS[name]).astype(object).assign(row=range(len(rows)))
         for name, rows in tables.items()
     }
-    coins: Any = CoinsOfRows(names)
+    rng: Any = CoinsOfRows(names)
     standing = {} if tell is None else tell.first_candidates(frames, KeyedRNG.from_seed(3))
-    used = join_families(frames, TREE, coins, standing).tables
-    coins.names = names | {f"{name}/siblings": [names[name][i] for i in used[name]["row"]] for name in used}
-    return join_families(frames, TREE, coins, standing)
+    used = join_families(frames, TREE, rng, standing).tables
+    rng.names = names | {f"{name}/siblings": [names[name][i] for i in used[name]["row"]] for name in used}
+    return join_families(frames, TREE, rng, standing)
 
 
 def lines(found: JoinedTables) -> dict[str, Counter[Any]]:
@@ -229,7 +229,7 @@ def _as_well(*given: Any) -> tuple[np.ndarray, np.ndarray]:
     return used, np.zeros_like(is_first)
 
 
-def _others(whose: np.ndarray, coins: Any) -> np.ndarray:
+def _others(whose: np.ndarray, rng: Any) -> np.ndarray:
     """Planted: siblings are whoever comes next in the file."""
     return (np.arange(len(whose)) + 1) % max(len(whose), 1)
 
@@ -393,9 +393,9 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(monkeypat
     parts: list[set[bytes]] = []
     draw = KeyedRNG._draw
 
-    def noted(coins, n_bytes):
-        parts[-1].add(coins._key)
-        return draw(coins, n_bytes)
+    def noted(rng, n_bytes):
+        parts[-1].add(rng._key)
+        return draw(rng, n_bytes)
 
     def new_part(honest):
         def run(*given):

@@ -70,12 +70,12 @@ def of_one_vote() -> float:
     role = np.where(pd.Series(of).duplicated(), "other", "head")
     people = pd.DataFrame({"of": of, "role": role, "vote": np.array(["a", "b", "c"])[of // 4 % 3]})
     tables = {"homes": pd.DataFrame({"home": home, "tenure": "own"}), "people": people.iloc[::-1]}
-    coins = KeyedRNG.from_seed(1)
-    found = join_families(tables, tell.tree, coins, tell.first_candidates(tables, coins.spawn("roles")))
-    release = fit_tables(tell, found, coins.spawn("fit"), HolderDiagnostics())
-    parents = release.tables["homes"].sample_modelled(HOMES, coins.spawn("homes"))
+    rng = KeyedRNG.from_seed(1)
+    found = join_families(tables, tell.tree, rng, tell.first_candidates(tables, rng.spawn("roles")))
+    release = fit_tables(tell, found, rng.spawn("fit"), HolderDiagnostics())
+    parents = release.tables["homes"].sample_modelled(HOMES, rng.spawn("homes"))
     sizes = parents["number of people"].to_numpy(dtype=int)
-    drawn = release._samplers["people"].children(parents, sizes, coins.spawn("people"))
+    drawn = release._samplers["people"].children(parents, sizes, rng.spawn("people"))
     whose = np.repeat(np.arange(HOMES), sizes)
     heads = drawn["role"] == "head"
     assert np.array_equal(whose[heads], np.flatnonzero(sizes))

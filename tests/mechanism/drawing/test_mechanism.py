@@ -28,8 +28,8 @@ def watched():
     model, proposals = seeded(), []
     honest = model.propose
 
-    def propose(rows, omega, coins):
-        proposals.append(honest(rows, omega, coins))
+    def propose(rows, omega, rng):
+        proposals.append(honest(rows, omega, rng))
         return proposals[-1]
 
     model.propose = propose
@@ -147,8 +147,8 @@ def test_every_batch_has_thresholds_of_its_own(monkeypatch):
     monkeypatch.setattr(mechanism_module, "BATCH", 64)
 
     class Named(RandomizedTest):
-        def passes(self, plausible_seeds, coins):
-            return super().passes(plausible_seeds, coins.spawn("threshold"))
+        def passes(self, plausible_seeds, rng):
+            return super().passes(plausible_seeds, rng.spawn("threshold"))
 
     for law, repeats in ((RandomizedTest, False), (Named, True)):
         drawn.clear()

@@ -26,27 +26,27 @@ def records():
         model=model, num_seeds=len(SEEDS), test=RandomizedTest(k=10, gamma=4.0, epsilon0=1.0),
         omega=Omega.parse(1), seed_free_share=0.5,
     )  # fmt: skip
-    return RecordSampler(model=model, coins=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=False)
+    return RecordSampler(model=model, rng=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=False)
 
 
-@pytest.mark.parametrize("coins", [KeyedRNG.from_seed(3), KeyedRNG.from_os_entropy().spawn("sampling")])
-def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
+@pytest.mark.parametrize("rng", [KeyedRNG.from_seed(3), KeyedRNG.from_os_entropy().spawn("sampling")])
+def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, rng):
     """Secret coins too: a worker may draw from a named stream that was sent to it."""
     monkeypatch.setattr(mechanism, "PART_ROWS", 70)
     drawing, found = records(), []
     for number in (1, 2, 3):
         with drawing.in_processes(number):
-            found.append(drawing.sample(500, {}, coins.spawn("call")))
+            found.append(drawing.sample(500, {}, rng.spawn("call")))
     assert found[0].shape == (500, network().num_attributes)
     assert all(np.array_equal(found[0], other) for other in found[1:])
-    assert np.array_equal(found[0], drawing.sample(500, {}, coins.spawn("call")))
+    assert np.array_equal(found[0], drawing.sample(500, {}, rng.spawn("call")))
 
 
 def test_every_part_has_coins_of_its_own(monkeypatch):
     monkeypatch.setattr(mechanism, "PART_ROWS", 10)
     parts = parts_of(95, KeyedRNG.from_seed(1), lambda size: 2 * size)
     assert [(size, attempts) for size, _, attempts in parts] == [(10, 20)] * 9 + [(5, 10)]
-    assert len({coins.bytes(16) for _, coins, _ in parts}) == 10
+    assert len({rng.bytes(16) for _, rng, _ in parts}) == 10
     assert [part[0] for part in parts_of(0, KeyedRNG.from_seed(1), lambda size: None)] == [0]
 
 
@@ -55,7 +55,7 @@ def test_processes_are_counted_from_one_and_for_row_by_row_tests():
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="processes"), workers(drawing.mechanism, wrong):
             pass
-    release = PrefixSampler(model=network(), coins=KeyedRNG.from_seed(1), seeds=None)
+    release = PrefixSampler(model=network(), rng=KeyedRNG.from_seed(1), seeds=None)
     refused = pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests")
     with refused, release.in_processes(2):
         pass

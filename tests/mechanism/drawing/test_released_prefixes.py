@@ -47,9 +47,9 @@ def test_known_values_give_the_exact_conditional():
         rows = RELEASED.sample_given(400, known, net, KeyedRNG.from_seed(8))
         assert len(rows) == 400
         assert p_value(rows, exact_law(net, known)) > FALSE_ALARM
-    known, coins = {3: 2}, KeyedRNG.from_seed(8)
-    starts = [(part.start(5000, net, coins), part.kept) for part in (SOME, ALONE)]
-    drawn = [net.complete_given(*start, known, coins) for start in starts]
+    known, rng = {3: 2}, KeyedRNG.from_seed(8)
+    starts = [(part.start(5000, net, rng), part.kept) for part in (SOME, ALONE)]
+    drawn = [net.complete_given(*start, known, rng) for start in starts]
     unweighted = np.concatenate([codes for codes, _ in drawn])
     assert p_value(unweighted, exact_law(net, known)) < FALSE_ALARM
 
@@ -87,9 +87,9 @@ def test_rows_of_weight_zero_are_never_chosen(monkeypatch):
     first = ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.array([[0.5, 0.5]]))
     chances = np.array([[0.3, 0.7], [0.0, 1.0]])
     second = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(2),), probabilities=chances)
-    net, coins = BayesianNetwork([first, second]), Fixed.at(1 - 2.0**-53)
+    net, rng = BayesianNetwork([first, second]), Fixed.at(1 - 2.0**-53)
 
-    def ordered(codes, kept, known, coins):
+    def ordered(codes, kept, known, rng):
         """First rows that fit, with weights whose sum rounds; then one that does not fit."""
         codes = np.zeros((len(codes), 2), dtype=int)
         codes[-1] = 1
@@ -98,8 +98,8 @@ def test_rows_of_weight_zero_are_never_chosen(monkeypatch):
         return codes, weight
 
     monkeypatch.setattr(net, "complete_given", ordered)
-    assert (ReleasedSeeds(parts=(ALONE,)).sample_given(3, {1: 0}, net, coins) == 0).all()
-    _, log_weight = ordered(np.zeros((LEAST_WEIGHTED, 2)), 0, {}, coins)
+    assert (ReleasedSeeds(parts=(ALONE,)).sample_given(3, {1: 0}, net, rng) == 0).all()
+    _, log_weight = ordered(np.zeros((LEAST_WEIGHTED, 2)), 0, {}, rng)
     cumulative = np.cumsum(np.exp(log_weight - log_weight.max()))
     # Control: weights shared out first and added up then fall short of 1, and u behind the last row that fits.
     short = np.cumsum(np.exp(log_weight - log_weight.max()) / cumulative[-1])

@@ -26,13 +26,13 @@ def records(test=None, omega=1, gives_up=False):
     model.attach_seeds(SeedRecords(SEEDS))
     test, omega = test or DeterministicTest(k=10, gamma=4.0), Omega.parse(omega)
     mechanism = PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=omega)
-    return RecordSampler(model=model, coins=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=gives_up)
+    return RecordSampler(model=model, rng=KeyedRNG.from_seed(1), mechanism=mechanism, gives_up=gives_up)
 
 
 def prefixes():
     test = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
     seeds = release_seeds(network(), SEEDS, 2, test, KeyedRNG.from_seed(0))
-    return PrefixSampler(model=network(), coins=KeyedRNG.from_seed(1), seeds=seeds)
+    return PrefixSampler(model=network(), rng=KeyedRNG.from_seed(1), seeds=seeds)
 
 
 def test_rows_of_released_prefixes_are_post_processing():
@@ -46,9 +46,9 @@ def test_rows_of_released_prefixes_are_post_processing():
     assert drawing.samples_conditions
     with pytest.raises(ValueError, match=r"diagnose\(\) needs the seed records"):
         diagnose(drawing, 10)
-    before = drawing.sample(20, {}, drawing.coins.spawn("call"))
+    before = drawing.sample(20, {}, drawing.rng.spawn("call"))
     drawing.set_random_state(73251)
-    assert (drawing.sample(20, {}, drawing.coins.spawn("call")) == before).all()
+    assert (drawing.sample(20, {}, drawing.rng.spawn("call")) == before).all()
 
 
 def test_only_without_a_claim_may_a_failure_show(monkeypatch):
@@ -56,9 +56,9 @@ def test_only_without_a_claim_may_a_failure_show(monkeypatch):
     asked = []
     honest = PlausibleDeniabilityMechanism.release_with_points
 
-    def spy(self, num_rows, coins, max_attempts=None):
+    def spy(self, num_rows, rng, max_attempts=None):
         asked.append(max_attempts)
-        return honest(self, num_rows, coins, 10 if max_attempts else None)
+        return honest(self, num_rows, rng, 10 if max_attempts else None)
 
     monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", spy)
     assert records().sample(5, {}, KeyedRNG.from_seed(0)).shape == (5, 4)

@@ -49,9 +49,9 @@ def test_every_released_prefix_has_k_true_seeds(omega):
             assert part.prefixes.tolist() == sorted(part.prefixes.tolist())  # the seeds' order does not show
 
 
-def without_pre_threshold(sizes, coins):
+def without_pre_threshold(sizes, rng):
     """Planted bug: small groups are given noise as well."""
-    noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=TEST.epsilon0, coins=coins)
+    noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=TEST.epsilon0, rng=rng)
     kept = np.flatnonzero(noisy >= TEST.k + TEST.margin)
     return kept, noisy[kept]
 

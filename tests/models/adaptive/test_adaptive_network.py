@@ -37,10 +37,10 @@ def table(n, seed=0):
     return np.stack([first, second, third, first * 3 + rng.integers(0, 4, n)], axis=1)
 
 
-def fit(codes, epsilon=1.0, coins=None, domain=DOMAIN, **options):
+def fit(codes, epsilon=1.0, rng=None, domain=DOMAIN, **options):
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
-        learn(AdaptiveNetwork(**options), codes, domain, budget, ledger, coins or KeyedRNG.from_os_entropy())
+        learn(AdaptiveNetwork(**options), codes, domain, budget, ledger, rng or KeyedRNG.from_os_entropy())
     return ledger, calls
 
 
@@ -75,7 +75,7 @@ def test_noise_covers_every_declared_cell_whatever_the_rows():
     codes[0, 2] = 3
     codes[1:, 2] %= 3  # row 0 holds the only record of value 3
     for rows in (codes, codes[1:]):
-        assert [c.shape for c in fit(rows, coins=KeyedRNG.from_seed(5))[1]][:5] == [
+        assert [c.shape for c in fit(rows, rng=KeyedRNG.from_seed(5))[1]][:5] == [
             (1,),
             *((c,) for c in CARDS),
         ]
@@ -145,7 +145,7 @@ def test_pairs_of_the_workload_are_measured_whatever_they_score():
     """In one round and in two; of columns that are independent. Control: without it they are not."""
     for workload, times in (([["c2", "c0"]], 10), ([["c2", "c0"]], 350), ([], 10)):
         codes = np.array([*itertools.product(*map(range, CARDS))] * times)
-        ledger, calls = fit(codes, coins=KeyedRNG.from_seed(4), workload=workload)
+        ledger, calls = fit(codes, rng=KeyedRNG.from_seed(4), workload=workload)
         assert ((3, 4) in {call.shape for call in calls}) == bool(workload)
         assert ledger.total() <= 1.0
 

@@ -48,8 +48,8 @@ def agreement(codes, bits=2):
 def fitted(codes, epsilon):
     """Rows of a network that was learned."""
     budget = ModelBudget(epsilon=epsilon, delta=1e-9)
-    ledger, coins = PrivacyLedger(delta=1e-9), KeyedRNG.from_seed(4)
-    network = learn(AdaptiveNetwork(), codes, DOMAIN, budget, ledger, coins)
+    ledger, rng = PrivacyLedger(delta=1e-9), KeyedRNG.from_seed(4)
+    network = learn(AdaptiveNetwork(), codes, DOMAIN, budget, ledger, rng)
     return network.complete(np.zeros((20_000, len(CARDS)), dtype=np.int32), 0, KeyedRNG.from_seed(2))
 
 

@@ -54,8 +54,8 @@ def fitted(rows, public, seed):
     """Rows of a model, and what was asked."""
     learner = AdaptiveNetwork(public=None if public is None else PublicCodes(codes=public))
     transcript, ledger = Transcript(), PrivacyLedger(delta=1e-9)
-    plan, coins = learner.plan(DOMAIN, BUDGET), KeyedRNG.from_seed(seed)
-    door = Queryable(CodeArray(rows, CARDS), ledger, plan, coins, transcript=transcript)
+    plan, rng = learner.plan(DOMAIN, BUDGET), KeyedRNG.from_seed(seed)
+    door = Queryable(CodeArray(rows, CARDS), ledger, plan, rng, transcript=transcript)
     model = learner.fit(door, DOMAIN, BUDGET, KeyedRNG.from_seed(seed + 1))
     return model.sample(20_000, KeyedRNG.from_seed(seed + 2)), transcript.answers
 

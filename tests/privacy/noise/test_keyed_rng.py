@@ -47,15 +47,15 @@ def in_new_process(script: str, *arguments: bytes) -> str:
 
 def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
     """Also of draws longer than what is encrypted at once, and from a place in between."""
-    coins, length = KeyedRNG.from_os_entropy(), 2 * len(coins_module._PLAIN) + 40
-    key = hmac.digest(coins._key, b"stream\0", "sha256")
+    rng, length = KeyedRNG.from_os_entropy(), 2 * len(coins_module._PLAIN) + 40
+    key = hmac.digest(rng._key, b"stream\0", "sha256")
     counters = b"".join(i.to_bytes(16, "big") for i in range(1 + -(-length // 16)))
     expected = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters)
-    assert coins.bytes(5) == expected[:5]
-    twin = copy.copy(coins)
-    assert coins.bytes(length) == twin.bytes(length) == expected[16 : 16 + length]
+    assert rng.bytes(5) == expected[:5]
+    twin = copy.copy(rng)
+    assert rng.bytes(length) == twin.bytes(length) == expected[16 : 16 + length]
     assert not twin.bytes(0)
-    assert coins.bytes(16) == twin.bytes(16) not in expected
+    assert rng.bytes(16) == twin.bytes(16) not in expected
     whole, parts = KeyedRNG.from_seed(5), KeyedRNG.from_seed(5)  # draws follow each other without overlap
     assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
     assert whole.short_words(5).astype("<u2").tobytes() == parts.bytes(10)
@@ -63,9 +63,9 @@ def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
 
 
 def test_seeded_numbers_stay_the_same_over_releases() -> None:
-    coins = KeyedRNG.from_seed(42)
-    assert coins.integers(1000, 4).tolist() == [778, 709, 47, 439]
-    assert coins.spawn("fit", 3, (None, 0.5)).integers(1000, 4).tolist() == [455, 536, 757, 229]
+    rng = KeyedRNG.from_seed(42)
+    assert rng.integers(1000, 4).tolist() == [778, 709, 47, 439]
+    assert rng.spawn("fit", 3, (None, 0.5)).integers(1000, 4).tolist() == [455, 536, 757, 229]
 
 
 def test_seeds_are_integers_reproducible_and_differ() -> None:
@@ -81,8 +81,8 @@ def test_seeds_are_integers_reproducible_and_differ() -> None:
 def test_threads_never_draw_the_same_words() -> None:
     def words_of(streams: list[KeyedRNG]) -> np.ndarray:
         drawn: list[np.ndarray] = []
-        draw = lambda coins: drawn.extend(coins.words(2) for _ in range(300))  # noqa: E731
-        workers = [threading.Thread(target=draw, args=(coins,)) for coins in streams]
+        draw = lambda rng: drawn.extend(rng.words(2) for _ in range(300))  # noqa: E731
+        workers = [threading.Thread(target=draw, args=(rng,)) for rng in streams]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -108,8 +108,8 @@ def bits_are_fair(uniform: np.ndarray) -> bool:
 
 
 def test_uniform_has_53_fair_bits_in_the_half_open_interval() -> None:
-    for coins in SECRET_AND_SEEDED:
-        uniform = coins.uniform(50_000)
+    for rng in SECRET_AND_SEEDED:
+        uniform = rng.uniform(50_000)
         assert uniform.dtype == np.float64
         assert 0 <= uniform.min() < uniform.max() < 1
         assert bits_are_fair(uniform)
@@ -124,8 +124,8 @@ def test_largest_and_smallest_uniform_give_finite_tails(monkeypatch: pytest.Monk
 
 
 def test_integers_are_uniform() -> None:
-    for coins, high in itertools.product(SECRET_AND_SEEDED, (1, 2, 10, 24, 255)):
-        drawn = coins.integers(high, 100_000)
+    for rng, high in itertools.product(SECRET_AND_SEEDED, (1, 2, 10, 24, 255)):
+        drawn = rng.integers(high, 100_000)
         assert drawn.dtype == np.int64
         counts = np.bincount(drawn, minlength=high)
         assert len(counts) == high
@@ -143,10 +143,10 @@ def test_integers_have_no_modulo_bias() -> None:
         low = int((drawn < 2**62).sum())
         return bool(stats.binomtest(low, len(drawn), 2 / 3).pvalue > ALARM)
 
-    for coins in SECRET_AND_SEEDED:
-        assert fair(coins.integers(high, 20_000))
-        assert fair(coins.integers(np.full(20_000, high)))
-        assert not fair(coins.words(20_000) % np.uint64(high))  # control: 3/4 instead of 2/3
+    for rng in SECRET_AND_SEEDED:
+        assert fair(rng.integers(high, 20_000))
+        assert fair(rng.integers(np.full(20_000, high)))
+        assert not fair(rng.words(20_000) % np.uint64(high))  # control: 3/4 instead of 2/3
     assert miss_rates.binomial(20_000, 2 / 3, 3 / 4, ALARM) < MISSED
 
 
@@ -159,15 +159,11 @@ def test_integers_with_a_bound_for_each() -> None:
 
 
 def test_shapes_and_scalars() -> None:
-    coins = KeyedRNG.from_seed(9)
-    assert [type(draw) for draw in (coins.uniform(), coins.integers(3), coins.normal())] == [
-        float,
-        int,
-        float,
-    ]
-    for draw in (coins.uniform, coins.normal, lambda size: coins.integers(9, size)):
+    rng = KeyedRNG.from_seed(9)
+    assert [type(draw) for draw in (rng.uniform(), rng.integers(3), rng.normal())] == [float, int, float]
+    for draw in (rng.uniform, rng.normal, lambda size: rng.integers(9, size)):
         assert [np.shape(draw(size)) for size in (3, (2, 0), (2, 3), ())] == [(3,), (2, 0), (2, 3), ()]
-        assert np.shape(draw(0)) == coins.permutation(0).shape == (0,)
+        assert np.shape(draw(0)) == rng.permutation(0).shape == (0,)
 
 
 def test_permutations_are_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,17 +176,17 @@ def test_permutations_are_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
             order[[i, j]] = order[[j, i]]
         return order
 
-    def swap_with_any(coins: KeyedRNG) -> np.ndarray:  # control: the well-known wrong shuffle
-        return swapped(np.arange(4), coins.integers(4, 4))
+    def swap_with_any(rng: KeyedRNG) -> np.ndarray:  # control: the well-known wrong shuffle
+        return swapped(np.arange(4), rng.integers(4, 4))
 
-    coins = KeyedRNG.from_seed(8)
-    assert fair([coins.permutation(4) for _ in range(12_000)])
-    assert not fair([swap_with_any(coins) for _ in range(12_000)])
+    rng = KeyedRNG.from_seed(8)
+    assert fair([rng.permutation(4) for _ in range(12_000)])
+    assert not fair([swap_with_any(rng) for _ in range(12_000)])
     ways = Counter(tuple(swapped(np.arange(4), js)) for js in itertools.product(range(4), repeat=4))
     assert miss_rates.chi_square(12_000, np.ones(24), list(ways.values()), ALARM) < MISSED
     keys = iter([[7, 7, 1], [5, 9, 2]])  # where keys tie it draws again
     monkeypatch.setattr(KeyedRNG, "words", lambda self, n: np.array(next(keys), dtype=np.uint64))
-    assert coins.permutation(3).tolist() == [2, 0, 1]
+    assert rng.permutation(3).tolist() == [2, 0, 1]
 
 
 def test_continuous_draws_follow_their_distribution() -> None:
@@ -260,7 +256,7 @@ def test_parent_and_children_are_independent() -> None:
 
     n, parent = 20_000, KeyedRNG.from_seed(7)
     children = parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0)
-    streams = [coins.uniform(n) for coins in (parent, *children)]
+    streams = [rng.uniform(n) for rng in (parent, *children)]
     assert all(independent(a, b) for a, b in itertools.combinations(streams, 2))
     mixed = np.where(streams[1] < 0.1, streams[0], streams[1])  # control: a tenth in common
     assert not independent(streams[0], mixed)
@@ -290,24 +286,24 @@ def test_coins_leave_public_generators_alone() -> None:
 
 
 def test_text_never_shows_the_key_and_secrecy_is_inherited() -> None:
-    for coins in STREAMS:
-        shown = f"{coins!r} {coins} {[coins]}"
-        assert not any(key in shown for key in (coins._key.hex(), repr(coins._key), str(coins._key[:4])))
-        assert ("secret" in shown) == coins.is_secret == coins.spawn("a").spawn(1).is_secret
-        assert coins.is_secret == (coins is not STREAMS[1])  # which is of a public seed
+    for rng in STREAMS:
+        shown = f"{rng!r} {rng} {[rng]}"
+        assert not any(key in shown for key in (rng._key.hex(), repr(rng._key), str(rng._key[:4])))
+        assert ("secret" in shown) == rng.is_secret == rng.spawn("a").spawn(1).is_secret
+        assert rng.is_secret == (rng is not STREAMS[1])  # which is of a public seed
         with pytest.raises(AttributeError):
-            coins.is_secret = True  # type: ignore[misc]
+            rng.is_secret = True  # type: ignore[misc]
 
 
 def test_copies_continue_where_the_original_is() -> None:
-    by_pickle = lambda coins: pickle.loads(pickle.dumps(coins))  # noqa: E731
-    for coins, duplicate in itertools.product(STREAMS, (copy.copy, copy.deepcopy, by_pickle)):
-        coins.uniform(3)
-        twin = duplicate(coins)
-        assert twin.is_secret == coins.is_secret
-        assert (twin.spawn("b").uniform(5) == coins.spawn("b").uniform(5)).all()
+    by_pickle = lambda rng: pickle.loads(pickle.dumps(rng))  # noqa: E731
+    for rng, duplicate in itertools.product(STREAMS, (copy.copy, copy.deepcopy, by_pickle)):
+        rng.uniform(3)
+        twin = duplicate(rng)
+        assert twin.is_secret == rng.is_secret
+        assert (twin.spawn("b").uniform(5) == rng.spawn("b").uniform(5)).all()
         first = twin.uniform(5)
-        assert (first == coins.uniform(5)).all()
+        assert (first == rng.uniform(5)).all()
         assert not np.isin(twin.uniform(5), first).any()
 
 

@@ -32,7 +32,7 @@ ALARM, MISSED = 1e-7, 1e-6
 Weight = Callable[[np.ndarray], np.ndarray]
 SECRET, SEEDED = KeyedRNG.from_os_entropy(), KeyedRNG.from_seed(11)
 keyed_laplace = partial(discrete_laplace, repeatable=True)
-by_coins = pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
+by_rng = pytest.mark.parametrize("rng", [SECRET, SEEDED], ids=["opendp", "seeded"])
 
 
 class Fit:
@@ -85,13 +85,13 @@ def rounded_normal_weight(sigma: float) -> Weight:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "coins"),
+    ("mechanism", "rng"),
     [(discrete_laplace, SECRET), (discrete_laplace, SEEDED), (keyed_laplace, SECRET)],
     ids=["opendp", "seeded", "keyed"],
 )
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 1.0), (1, 4.0), (3, 0.3), (2, 0.01)])
-def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, coins, sensitivity, epsilon) -> None:
-    draw = partial(mechanism, np.full(8_000, 10**6), sensitivity=sensitivity, coins=coins)
+def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, rng, sensitivity, epsilon) -> None:
+    draw = partial(mechanism, np.full(8_000, 10**6), sensitivity=sensitivity, rng=rng)
     scale = sensitivity / epsilon
     fit = Fit(laplace_weight(scale), math.ceil(40 * scale))
     assert fit.accepts(draw(epsilon=epsilon) - 10**6)
@@ -102,24 +102,24 @@ def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, coins, s
     assert fit.rejects(rounded, rounded_normal_weight(sigma))
 
 
-@by_coins
+@by_rng
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.7), (3, 0.3)])
-def test_floored_laplace_is_laplace_noise_rounded_down(coins, sensitivity, epsilon) -> None:
+def test_floored_laplace_is_laplace_noise_rounded_down(rng, sensitivity, epsilon) -> None:
     scale = sensitivity / epsilon
-    draw = partial(floored_laplace, np.full(8_000, 50), sensitivity=sensitivity, coins=coins)
+    draw = partial(floored_laplace, np.full(8_000, 50), sensitivity=sensitivity, rng=rng)
     fit = Fit(floored_laplace_weight(scale), math.ceil(40 * scale))
     assert fit.accepts(draw(epsilon=epsilon) - 50)
     for factor in (1.3, 0.75):  # controls: too little noise, too much
         assert fit.rejects(draw(epsilon=factor * epsilon) - 50, floored_laplace_weight(scale / factor))
     if scale < 2:  # control: without a half of the zeros, discrete Laplace is another law
-        plain = partial(discrete_laplace, sensitivity=sensitivity, epsilon=epsilon, coins=SEEDED)
+        plain = partial(discrete_laplace, sensitivity=sensitivity, epsilon=epsilon, rng=SEEDED)
         assert fit.rejects(plain(np.zeros(8_000, int)), laplace_weight(scale))
 
 
-@by_coins
+@by_rng
 @pytest.mark.parametrize(("sensitivity", "rho"), [(1.0, 0.5), (math.sqrt(2), 0.02), (0.3, 0.05), (1.0, 1e-5)])
-def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensitivity, rho) -> None:
-    draw = partial(discrete_gaussian, np.full(8_000, -50), sensitivity=sensitivity, coins=coins)
+def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(rng, sensitivity, rho) -> None:
+    draw = partial(discrete_gaussian, np.full(8_000, -50), sensitivity=sensitivity, rng=rng)
     sigma = sensitivity / math.sqrt(2 * rho)
     fit = Fit(gaussian_weight(sigma), math.ceil(12 * sigma))
     assert fit.accepts(draw(rho=rho) + 50)
@@ -127,13 +127,11 @@ def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensit
         assert fit.rejects(draw(rho=factor * rho) + 50, gaussian_weight(sigma / math.sqrt(factor)))
 
 
-@by_coins
-def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(coins) -> None:
+@by_rng
+def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(rng) -> None:
     """In steps it is noise on whole numbers, of as many times the sigma."""
     with record_calls() as calls:
-        noisy = discrete_gaussian(
-            np.full(8_000, -50), sensitivity=1.5, rho=0.5, coins=coins, granularity=1 / 4
-        )
+        noisy = discrete_gaussian(np.full(8_000, -50), sensitivity=1.5, rho=0.5, rng=rng, granularity=1 / 4)
     steps = 4 * (noisy + 50)
     assert noisy.dtype == np.float64
     assert np.array_equal(steps, np.rint(steps))
@@ -143,19 +141,19 @@ def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(coin
     assert (calls[0].sensitivity, calls[0].granularity) == (1.5, 0.25)
     assert calls[0].scale == pytest.approx(1.5)
     most = np.iinfo(np.int64).max
-    ends = discrete_gaussian([most, -most], sensitivity=1, rho=0.5, coins=coins, granularity=1 / 4)
+    ends = discrete_gaussian([most, -most], sensitivity=1, rho=0.5, rng=rng, granularity=1 / 4)
     assert ends[0] >= 2**59 >= -(2**59) >= ends[1]  # nothing wraps around
     for wrong in (2.0, 0.3, 0.0, -0.5, 2.0**-21, math.nan):
         with pytest.raises(ValueError, match=r"^granularity \("):
-            discrete_gaussian([1], sensitivity=1, rho=0.5, coins=coins, granularity=wrong)
+            discrete_gaussian([1], sensitivity=1, rho=0.5, rng=rng, granularity=wrong)
 
 
-@by_coins
-def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> None:
+@by_rng
+def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(rng) -> None:
     """Chi-square, 3 degrees of freedom, 3,000 draws: a false alarm in 1e-9 of the runs."""
     scores = np.array([0, 6, 9, 10])
     draws = [
-        exponential_choice(scores, sensitivity=2, epsilon=0.9, coins=coins.spawn("choice", i))
+        exponential_choice(scores, sensitivity=2, epsilon=0.9, rng=rng.spawn("choice", i))
         for i in range(3_000)
     ]
     found = np.bincount(draws, minlength=4)
@@ -171,7 +169,7 @@ def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> N
 def test_a_choice_by_the_smallest_coin_has_a_finite_score(monkeypatch: pytest.MonkeyPatch) -> None:
     """A uniform number may be 0, whose logarithm is none; a candidate with it is the least likely one."""
     monkeypatch.setattr(KeyedRNG, "uniform", lambda self, size: np.array([0.0, 0.5, 0.0]))
-    choose = partial(exponential_choice, sensitivity=1, epsilon=1.0, coins=SEEDED)
+    choose = partial(exponential_choice, sensitivity=1, epsilon=1.0, rng=SEEDED)
     assert [choose([7, 7, 7]), choose([7, 7, 90])] == [1, 2]
     with pytest.raises(ValueError, match="at least one"):
         choose([])
@@ -182,10 +180,10 @@ def scale_is(call: NoiseCall, formula: float) -> bool:
     return -1e-15 < call.scale / formula - 1 < 1e-14
 
 
-@by_coins
-def test_the_spy_sees_scale_sensitivity_and_budget(coins) -> None:
-    how = {"sensitivity": 3, "epsilon": 0.7, "coins": coins}
-    gaussian = {"sensitivity": 3, "rho": 0.7, "coins": coins}
+@by_rng
+def test_the_spy_sees_scale_sensitivity_and_budget(rng) -> None:
+    how = {"sensitivity": 3, "epsilon": 0.7, "rng": rng}
+    gaussian = {"sensitivity": 3, "rho": 0.7, "rng": rng}
     for name, run, formula in (
         ("discrete_laplace", lambda: discrete_laplace([1, 2], **how), 3 / 0.7),
         ("discrete_laplace", lambda: keyed_laplace([1, 2], **how), 3 / 0.7),
@@ -198,14 +196,14 @@ def test_the_spy_sees_scale_sensitivity_and_budget(coins) -> None:
         (call,) = calls
         assert (call.name, call.sensitivity, call.budget) == (name, 3, 0.7)
         assert scale_is(call, formula)
-        assert (call.source == "seeded stream") == (not coins.is_secret)
+        assert (call.source == "seeded stream") == (not rng.is_secret)
         if name == "floored_laplace":  # which OpenDP does not have
             assert call.source in ("seeded stream", "keyed stream")
 
 
 def test_the_spy_catches_noise_that_is_n_times_too_small() -> None:
     with record_calls() as calls:  # control: the sensitivity of a mean for a table of counts
-        discrete_gaussian(np.zeros(100, dtype=int), sensitivity=1 / 100, rho=0.5, coins=SEEDED)
+        discrete_gaussian(np.zeros(100, dtype=int), sensitivity=1 / 100, rho=0.5, rng=SEEDED)
     assert not scale_is(calls[0], 1 / math.sqrt(2 * 0.5))
 
 
@@ -213,13 +211,13 @@ def test_the_spy_records_everything_inside_its_block_only() -> None:
     def shapes(calls: list[NoiseCall]) -> list[tuple[int, ...]]:
         return [call.shape for call in calls]
 
-    draw = partial(keyed_laplace, sensitivity=1, epsilon=1, coins=SECRET)
+    draw = partial(keyed_laplace, sensitivity=1, epsilon=1, rng=SECRET)
     with record_calls() as outer:
         draw(np.zeros((2, 3), dtype=int))
         with record_calls() as inner:
             draw(5)
         with record_calls() as empty, pytest.raises(ValueError, match="epsilon"):
-            discrete_laplace([1], sensitivity=1, epsilon=0, coins=SECRET)
+            discrete_laplace([1], sensitivity=1, epsilon=0, rng=SECRET)
         draw([])
     draw([1])
     assert (shapes(outer), shapes(inner), empty) == ([(2, 3), (), (0,)], [()], [])
@@ -228,12 +226,12 @@ def test_the_spy_records_everything_inside_its_block_only() -> None:
 
 
 MECHANISMS = {
-    "discrete_laplace": lambda c: discrete_laplace(np.zeros(60, int), sensitivity=1, epsilon=0.01, coins=c),
-    "discrete_gaussian": lambda c: discrete_gaussian(np.zeros(60, int), sensitivity=1, rho=1e-5, coins=c),
+    "discrete_laplace": lambda c: discrete_laplace(np.zeros(60, int), sensitivity=1, epsilon=0.01, rng=c),
+    "discrete_gaussian": lambda c: discrete_gaussian(np.zeros(60, int), sensitivity=1, rho=1e-5, rng=c),
 }
 CHOICES = {
     "exponential_choice": lambda c: [
-        exponential_choice(np.zeros(1000, int), sensitivity=1, epsilon=1.0, coins=c) for _ in range(20)
+        exponential_choice(np.zeros(1000, int), sensitivity=1, epsilon=1.0, rng=c) for _ in range(20)
     ]
 }
 
@@ -258,16 +256,16 @@ def test_no_seed_reaches_secret_noise(name: str) -> None:
 def test_repeatable_noise_repeats_by_name_only() -> None:
     parent = KeyedRNG.from_os_entropy()
     call = partial(discrete_laplace, np.zeros(60, int), sensitivity=1, epsilon=0.01)
-    once = call(coins=parent.spawn("reset", 1), repeatable=True)
-    assert (once == call(coins=parent.spawn("reset", 1), repeatable=True)).all()
-    assert (once != call(coins=parent.spawn("reset", 1))).any()
+    once = call(rng=parent.spawn("reset", 1), repeatable=True)
+    assert (once == call(rng=parent.spawn("reset", 1), repeatable=True)).all()
+    assert (once != call(rng=parent.spawn("reset", 1))).any()
     for other in (parent.spawn("reset", 2), KeyedRNG.from_os_entropy().spawn("reset", 1)):
-        assert (once != call(coins=other, repeatable=True)).any()
+        assert (once != call(rng=other, repeatable=True)).any()
 
 
 def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None:
     values = np.arange(3 * _opendp._PIECE + 5).reshape(-1, 1) * 1000
-    drawn = discrete_laplace(values, sensitivity=1, epsilon=1, coins=SECRET) - values
+    drawn = discrete_laplace(values, sensitivity=1, epsilon=1, rng=SECRET) - values
     assert drawn.shape == values.shape
     assert np.abs(drawn).max() < 60  # false alarm below 1e-20
     assert Fit(laplace_weight(1.0), 40).accepts(drawn.ravel())
@@ -281,8 +279,8 @@ def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None
     assert repeats(np.tile(drawn.ravel()[: _opendp._PIECE], 4))  # control: one piece's noise for all
 
 
-@by_coins
-def test_shapes_types_and_inputs_are_kept(coins: KeyedRNG) -> None:
+@by_rng
+def test_shapes_types_and_inputs_are_kept(rng: KeyedRNG) -> None:
     calls = (
         partial(discrete_laplace, sensitivity=1, epsilon=1),
         partial(keyed_laplace, sensitivity=1, epsilon=1),
@@ -291,23 +289,23 @@ def test_shapes_types_and_inputs_are_kept(coins: KeyedRNG) -> None:
     for values in (7, [], [[1, 2], [3, 4]], np.zeros((2, 0), np.uint8), np.arange(6).reshape(2, 3).T):
         before = np.array(values)
         for call in calls:
-            noisy = call(values, coins=coins)
+            noisy = call(values, rng=rng)
             assert (noisy.shape, noisy.dtype) == (before.shape, np.int64)
             assert np.array_equal(before, values)
 
 
-@by_coins
-def test_sums_beyond_64_bits_do_not_wrap_around(coins: KeyedRNG) -> None:
+@by_rng
+def test_sums_beyond_64_bits_do_not_wrap_around(rng: KeyedRNG) -> None:
     most = np.iinfo(np.int64).max
     for mechanism in (discrete_laplace, keyed_laplace):
-        noisy = mechanism([most] * 50 + [-most] * 50, sensitivity=1, epsilon=2.0**-49, coins=coins)
+        noisy = mechanism([most] * 50 + [-most] * 50, sensitivity=1, epsilon=2.0**-49, rng=rng)
         assert (noisy[:50] > 2**61).all()
         assert (noisy[50:] < -(2**61)).all()
 
 
 def error_of(name: str, **change: object) -> pytest.ExceptionInfo[Exception]:
     budget = "rho" if name == "discrete_gaussian" else "epsilon"
-    arguments = {"values": [1, 2], "sensitivity": 1, budget: 1.0, "coins": SECRET}
+    arguments = {"values": [1, 2], "sensitivity": 1, budget: 1.0, "rng": SECRET}
     arguments |= {budget if key == "budget" else key: value for key, value in change.items()}
     with pytest.raises((ValueError, TypeError)) as error:
         getattr(noise, name)(arguments.pop("values"), **arguments)
@@ -323,15 +321,15 @@ def test_bad_budgets_and_sensitivities_are_named() -> None:
     for function in (floored_laplace, exponential_choice):  # whole sensitivities, from one on
         for value in (0, 0.5, -1, True):
             with pytest.raises((ValueError, TypeError), match=r"^sensitivity \(.*must be"):
-                function([3, 4], sensitivity=value, epsilon=1.0, coins=SECRET)
-        function([3, 4], sensitivity=1, epsilon=1.0, coins=SECRET)
+                function([3, 4], sensitivity=value, epsilon=1.0, rng=SECRET)
+        function([3, 4], sensitivity=1, epsilon=1.0, rng=SECRET)
 
 
 def test_floored_noise_is_the_streams() -> None:
     with pytest.raises(ValueError, match=r"repeatable \(False\) must be True"):
-        floored_laplace([1], sensitivity=1, epsilon=1.0, coins=SECRET, repeatable=False)
+        floored_laplace([1], sensitivity=1, epsilon=1.0, rng=SECRET, repeatable=False)
     draw = partial(floored_laplace, np.zeros(60, int), sensitivity=1, epsilon=0.01)
-    assert np.array_equal(draw(coins=KeyedRNG.from_seed(1)), draw(coins=KeyedRNG.from_seed(1)))
+    assert np.array_equal(draw(rng=KeyedRNG.from_seed(1)), draw(rng=KeyedRNG.from_seed(1)))
 
 
 def test_bad_values_are_named() -> None:
@@ -341,4 +339,4 @@ def test_bad_values_are_named() -> None:
             assert error_of(name, values=value).match(r"^values \(dtype .*must be")
     assert error_of("discrete_laplace", sensitivity=1.5).match("sensitivity")
     assert error_of("discrete_laplace", values=np.array([2**63], np.uint64)).match("values")
-    assert error_of("discrete_laplace", budget=1e-20, coins=SEEDED).match("sensitivity / budget")
+    assert error_of("discrete_laplace", budget=1e-20, rng=SEEDED).match("sensitivity / budget")

@@ -22,9 +22,9 @@ def test_the_same_name_repeats_and_others_share_no_word():
             (new_secret(), "Ann", "digest"),
         )
     ]
-    for coins in others:
-        assert coins.is_secret
-        assert not np.isin(coins.words(1000), first).any()
+    for rng in others:
+        assert rng.is_secret
+        assert not np.isin(rng.words(1000), first).any()
 
 
 def test_planted_fault_a_seed_of_the_name_alone_is_repeated_by_anybody():

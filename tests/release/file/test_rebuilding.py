@@ -22,7 +22,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
-SECRETS = ("._sampler.coins",)  # the key of the sampling streams, drawn anew
+SECRETS = ("._sampler.rng",)  # the key of the sampling streams, drawn anew
 # What the user gave, not the rows: what was declared is in the domain, with its provenance.
 # Which columns were compared is on record whatever came out (tests/sdv/test_sdv_parameters.py).
 GIVEN = (".domain", "._fit_template.declared", "._column_types", "._looked")

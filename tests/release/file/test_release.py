@@ -65,10 +65,10 @@ def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case):
     synth = copy.deepcopy(shared(case))  # calls are counted
     release = Release.from_bytes(synth.release().to_bytes())
     rows = synth.sample(100)
-    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, 100, (), 0)
+    rng = synth._sampler.rng.spawn("sample", synth._sdv_seed, synth._calls - 1, 100, (), 0)
     ours = sample_table(
         100, {}, domain=release.domain, model=release.model, seeds=release.seeds, schema=release.schema,
-        rules=release.rules, locales=["en_US"], coins=coins,
+        rules=release.rules, locales=["en_US"], rng=rng,
     )  # fmt: skip
     pd.testing.assert_frame_equal(ours[MODELLED], rows[MODELLED], check_freq=False)
     assert ours.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
@@ -220,7 +220,7 @@ def test_what_can_be_no_release_is_refused_before_a_row_is_looked_at():
 def test_the_file_holds_no_secret_and_no_code():
     synth = shared("seeds")
     text = synth.release().to_bytes().decode()
-    key = synth._sampler.coins._key
+    key = synth._sampler.rng._key
     assert key.hex() not in text
     assert repr(key)[2:-1] not in text
     for word in ("sdv_plausible.", "pickle", "__", "lambda", "import "):

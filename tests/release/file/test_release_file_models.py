@@ -42,11 +42,11 @@ class Shares(PrefixModel):
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(share) for share in self.shares)
 
-    def complete(self, codes: np.ndarray, kept: Any, coins: Any, *, systematic: bool = False) -> np.ndarray:
+    def complete(self, codes: np.ndarray, kept: Any, rng: Any, *, systematic: bool = False) -> np.ndarray:
         for j, share in enumerate(self.shares):
             rows = np.flatnonzero(j >= np.broadcast_to(kept, len(codes)))
             below = np.cumsum(share)[:-1]
-            codes[rows, j] = (coins.uniform(len(rows))[:, None] >= below).sum(axis=1)
+            codes[rows, j] = (rng.uniform(len(rows))[:, None] >= below).sum(axis=1)
         return codes
 
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ class SharesLearner(Learner):
     def plan(self, domain: Any, budget: Any) -> Any:
         return [budget.entry("one-way counts")]
 
-    def fit(self, rows: Any, domain: Any, budget: Any, coins: Any) -> Shares:
+    def fit(self, rows: Any, domain: Any, budget: Any, rng: Any) -> Shares:
         sets = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
         counts = [np.maximum(a.values, 0) + 1 for a in rows.ask_tables(sets, [1 / len(sets)] * len(sets))]
         return Shares([c / c.sum() for c in counts])

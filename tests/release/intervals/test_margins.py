@@ -43,19 +43,19 @@ def codes(seed: int) -> np.ndarray:
     return np.column_stack([a, b, rng.integers(0, 2, ROWS)])
 
 
-def ask(rows: np.ndarray, axes: tuple[Axis, ...], sigma: float, coins: KeyedRNG) -> NoisyAnswer:
+def ask(rows: np.ndarray, axes: tuple[Axis, ...], sigma: float, rng: KeyedRNG) -> NoisyAnswer:
     exact = next(CodeArray(rows, DOMAIN.cardinalities).tables([axes]))
-    values = mechanisms.discrete_gaussian(exact, sensitivity=sigma, rho=0.5, coins=coins)
+    values = mechanisms.discrete_gaussian(exact, sensitivity=sigma, rho=0.5, rng=rng)
     return NoisyAnswer(
         asked=QueryRecord(kind="counts", tables=(axes,)), values=values, noise="discrete gaussian", scale=sigma, paid_by=("model",)
     )  # fmt: skip
 
 
 def answers(seed: int, rows: np.ndarray | None = None) -> list[NoisyAnswer]:
-    rows, coins = codes(seed) if rows is None else rows, KeyedRNG.from_seed(seed)
+    rows, rng = codes(seed) if rows is None else rows, KeyedRNG.from_seed(seed)
     axes = [(Axis.of_codes(j, c),) for j, c in enumerate(DOMAIN.cardinalities)]
-    found = [ask(rows, a, 12.0, coins.spawn(i)) for i, a in enumerate(axes)]
-    return [*found, ask(rows, PAIR, 9.0, coins.spawn("pair"))]
+    found = [ask(rows, a, 12.0, rng.spawn(i)) for i, a in enumerate(axes)]
+    return [*found, ask(rows, PAIR, 9.0, rng.spawn("pair"))]
 
 
 def halved(found: list[NoisyAnswer]) -> list[NoisyAnswer]:
@@ -153,9 +153,9 @@ def test_measured_twice():
     """Inverse-variance mean: narrower, and misses no more than it may (false alarm 1e-6)."""
     missed = 0
     for seed in range(TABLES):
-        rows, coins = codes(seed), KeyedRNG.from_seed(seed)
+        rows, rng = codes(seed), KeyedRNG.from_seed(seed)
         axes = (Axis.of_codes(0, 4),)
-        twice = [ask(rows, axes, sigma, coins.spawn(sigma)) for sigma in (8.0, 14.0)]
+        twice = [ask(rows, axes, sigma, rng.spawn(sigma)) for sigma in (8.0, 14.0)]
         frame = margins(twice, DOMAIN, "a")
         missed += int((~inside(frame, np.bincount(rows[:, 0], minlength=4))).sum())
         once = margins(twice[:1], DOMAIN, "a")

@@ -446,7 +446,7 @@ def test_a_look_is_written_into_the_file_that_was_given_whatever_folder_is_the_c
     synth.check(read_csv(table, COLUMNS), show=lambda _: None)
     assert not read_domain_file("domain.json").looked
     assert set(read_domain_file(here / "domain.json").looked) == {"age", "sex"}
-    assert not synth._fit_template.told.read()[1].rules  # those of the first folder
+    assert not synth._fit_template.column_specs.read()[1].rules  # those of the first folder
     assert str(tmp_path).encode() not in pickle.dumps(synth)  # the holder's folders leave with no object
 
 

@@ -99,16 +99,16 @@ def slow_reader(content):
     }
 
 
-def damaged(coins):
+def damaged(rng):
     """A fine file with one to four damages, or none, or nothing but random bytes."""
-    if coins.random() < 0.05:
-        return coins.randbytes(coins.randrange(60))
+    if rng.random() < 0.05:
+        return rng.randbytes(rng.randrange(60))
     content = bytearray(FINE)
-    for _ in range(coins.choice([0, 1, 1, 2, 4])):
-        a, b = sorted(coins.randrange(len(content) + 1) for _ in range(2))
-        match coins.randrange(5):
+    for _ in range(rng.choice([0, 1, 1, 2, 4])):
+        a, b = sorted(rng.randrange(len(content) + 1) for _ in range(2))
+        match rng.randrange(5):
             case 0:
-                content[a:a] = coins.choice(PIECES)
+                content[a:a] = rng.choice(PIECES)
             case 1:
                 content[a : min(b, a + 3)] = b""
             case 2:
@@ -116,7 +116,7 @@ def damaged(coins):
             case 3:
                 content = content[:b]
             case 4:
-                content[a : a + 1] = coins.randbytes(1)
+                content[a : a + 1] = rng.randbytes(1)
     return bytes(content)
 
 
@@ -145,8 +145,8 @@ def check_file(path, content, read=read_csv):
 
 
 def fuzz(folder, number, seed):
-    coins = random.Random(seed)
-    return sum(check_file(folder / "t.csv", damaged(coins)) for _ in range(number))
+    rng = random.Random(seed)
+    return sum(check_file(folder / "t.csv", damaged(rng)) for _ in range(number))
 
 
 def test_damaged_files(tmp_path):
@@ -185,9 +185,9 @@ def test_readers_that_mend_or_quote_are_caught(tmp_path, read):
 def test_the_command_line_on_damaged_files(tmp_path, capsys):
     """``check`` reads as ``synthesize`` does, and fits nothing."""
     (tmp_path / "domain.json").write_text(json.dumps(DECLARED))
-    coins, codes = random.Random(99), set()
+    rng, codes = random.Random(99), set()
     for _ in range(60):
-        (tmp_path / "t.csv").write_bytes(damaged(coins))
+        (tmp_path / "t.csv").write_bytes(damaged(rng))
         codes.add(main(["check", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json")]))
         shown = capsys.readouterr()
         check_message(shown.err)

@@ -68,12 +68,12 @@ def learn(
     return learn_from(table, plan, max_bins, KeyedRNG.from_seed(seed))
 
 
-def columns_behind_a_door(table: pd.DataFrame, plan: DomainPlan, coins: KeyedRNG) -> Queryable:
-    return Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), coins)
+def columns_behind_a_door(table: pd.DataFrame, plan: DomainPlan, rng: KeyedRNG) -> Queryable:
+    return Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), rng)
 
 
-def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, coins: KeyedRNG) -> dict[str, Attribute]:
-    return learn_attributes(columns_behind_a_door(table, plan, coins), plan, {}, {}, max_bins)
+def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, rng: KeyedRNG) -> dict[str, Attribute]:
+    return learn_attributes(columns_behind_a_door(table, plan, rng), plan, {}, {}, max_bins)
 
 
 # ---- rare values ------------------------------------------------------------------------------------------------------

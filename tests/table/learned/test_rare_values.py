@@ -83,7 +83,7 @@ def test_rare_values_are_drawn_in_proportion(monkeypatch):
         codes = Codec(learned(nullable=nullable)).encode(table, KeyedRNG.from_seed(3))[:, 0]
         assert set(codes) == {0, 1, 2}  # and never missing
         assert p_value(codes) > ALARM
-    monkeypatch.setattr(codec, "_drawn", lambda attribute, n, coins: coins.integers(3, n))  # planted fault
+    monkeypatch.setattr(codec, "_drawn", lambda attribute, n, rng: rng.integers(3, n))  # planted fault
     assert p_value(Codec(learned()).encode(table, KeyedRNG.from_seed(3))[:, 0]) < ALARM
 
 
@@ -143,7 +143,7 @@ def test_what_is_told_is_what_the_release_shows(tmp_path):
     release.save(tmp_path / "x.release")
     teller = HolderDiagnostics()
     teller.report_domain(Release.load(tmp_path / "x.release").domain)
-    assert [str(one) for one in teller.told] == told
+    assert [str(one) for one in teller.issued] == told
 
 
 @pytest.mark.parametrize("counts", [COUNTS, None])

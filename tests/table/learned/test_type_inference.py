@@ -349,13 +349,13 @@ def test_a_number_has_the_canonical_text_of_a_number(case):
 
 def blurred(cells, epsilon, seed=1):
     """The type that a vote gives a column, whether it was decided, and the share that may be of another kind."""
-    answers, coins = Transcript(), KeyedRNG.from_seed(seed)
+    answers, rng = Transcript(), KeyedRNG.from_seed(seed)
     table = pd.DataFrame({"x": cells}, dtype=object)
     rows = Queryable(
         FrameColumns(table),
         PrivacyLedger(delta=1e-9),
         [type_inference_entry(1, epsilon, 1e-9)],
-        coins,
+        rng,
         transcript=answers,
     )
     voted = infer_types(rows, ["x"], SPELLING, threshold_failure(1e-9))

@@ -157,7 +157,7 @@ def outliers(frame: pd.DataFrame, number: int) -> np.ndarray:
     return np.argsort(-rarity(frame), kind="stable")[: _checked(number, frame)]
 
 
-def random_rows(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> np.ndarray:
+def random_rows(frame: pd.DataFrame, number: int, rng: KeyedRNG) -> np.ndarray:
     """Return the positions of distinct rows, drawn uniformly.
 
     Parameters
@@ -166,7 +166,7 @@ def random_rows(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> np.ndarray
         At least one row.
     number : int
         Number of rows, from 1 to the number of rows of `frame`.
-    coins : KeyedRNG
+    rng : KeyedRNG
         Random number generator.
 
     Returns
@@ -179,10 +179,10 @@ def random_rows(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> np.ndarray
     ValueError
         If `number` is out of range.
     """
-    return coins.permutation(len(frame))[: _checked(number, frame)]
+    return rng.permutation(len(frame))[: _checked(number, frame)]
 
 
-def crafted(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> pd.DataFrame:
+def crafted(frame: pd.DataFrame, number: int, rng: KeyedRNG) -> pd.DataFrame:
     """Return worst-case rows: each cell is drawn from the rarest quarter of its column.
 
     Cells are values of the table; their combinations usually are not.
@@ -193,7 +193,7 @@ def crafted(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> pd.DataFrame:
         At least one row.
     number : int
         Number of rows to make, >= 1.
-    coins : KeyedRNG
+    rng : KeyedRNG
         Random number generator.
 
     Returns
@@ -213,7 +213,7 @@ def crafted(frame: pd.DataFrame, number: int, coins: KeyedRNG) -> pd.DataFrame:
     columns = {}
     for j, name in enumerate(frame.columns):
         rarest = np.argsort(-rarities[:, j], kind="stable")[:num_rare]
-        chosen = rarest[coins.spawn("column", j).integers(num_rare, number)]
+        chosen = rarest[rng.spawn("column", j).integers(num_rare, number)]
         columns[name] = frame[name].iloc[chosen].reset_index(drop=True)
     return pd.DataFrame(columns, columns=frame.columns)
 

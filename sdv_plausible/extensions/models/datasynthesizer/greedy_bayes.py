@@ -120,7 +120,7 @@ class AttributeLevels:
 
 
 def candidates(
-    visited: Sequence[int], remaining: Sequence[int], max_parents: int, most: int, coins: KeyedRNG
+    visited: Sequence[int], remaining: Sequence[int], max_parents: int, most: int, rng: KeyedRNG
 ) -> list[Pair]:
     """Return attributes with 1 to ``max_parents`` visited parents: all, or a random sample of ``most``."""
     # The sample does not depend on the rows, so the choice costs as much as with a fixed set
@@ -128,26 +128,26 @@ def candidates(
     sizes = range(1, min(max_parents, len(visited)) + 1)
     number = len(remaining) * sum(math.comb(len(visited), size) for size in sizes)
     if number > max(LISTED, 4 * most):
-        return list(itertools.islice(_sample_candidates(visited, remaining, max_parents, coins), most))
+        return list(itertools.islice(_sample_candidates(visited, remaining, max_parents, rng), most))
     pairs = [
         (child, parents)
         for size in sizes
         for parents in itertools.combinations(visited, size)
         for child in remaining
     ]
-    return pairs if number <= most else [pairs[i] for i in coins.permutation(number)[:most]]
+    return pairs if number <= most else [pairs[i] for i in rng.permutation(number)[:most]]
 
 
 def _sample_candidates(
-    visited: Sequence[int], remaining: Sequence[int], max_parents: int, coins: KeyedRNG
+    visited: Sequence[int], remaining: Sequence[int], max_parents: int, rng: KeyedRNG
 ) -> Iterator[Pair]:
     """Sample distinct candidates without end; every number of parents is equally likely."""
     seen = set()
     largest = min(max_parents, len(visited))
     while True:
-        child = remaining[coins.integers(len(remaining))]
-        size = 1 + coins.integers(largest)
-        parents = tuple(sorted(visited[i] for i in coins.permutation(len(visited))[:size]))
+        child = remaining[rng.integers(len(remaining))]
+        size = 1 + rng.integers(largest)
+        parents = tuple(sorted(visited[i] for i in rng.permutation(len(visited))[:size]))
         if (child, parents) not in seen:
             seen.add((child, parents))
             yield child, parents
@@ -226,7 +226,7 @@ class GreedyBayes(Learner):
         """Return the ledger entries of learning."""
         return GreedyPlan.make(domain, budget).entries()
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:
         """Learn a network: number of rows, margins, structure, then the tables of this structure."""
         plan = GreedyPlan.make(domain, budget)
         parameter_rows, m = rows.part("parameters"), len(domain)
@@ -238,7 +238,7 @@ class GreedyBayes(Learner):
         structure_rows = rows.part("structure")
         most_rows = _most_rows(structure_rows, plan)
         levels = AttributeLevels.make(domain, margins, self._most_cells(total, parameter_rows, plan))
-        nodes = self._network(structure_rows, levels, most_rows, m, coins)
+        nodes = self._network(structure_rows, levels, most_rows, m, rng)
         # The table of an attribute without parents measures its one-way counts again.
         sets = [
             [*parents, child] if parents else [Axis.of_codes(child.column, len(margins[child.column]))]
@@ -265,15 +265,15 @@ class GreedyBayes(Learner):
         return float(self.max_cells) if not noise else min(self.max_cells, max(total, 1.0) / noise)
 
     def _network(
-        self, rows: Queryable, levels: AttributeLevels, most_rows: int, m: int, coins: KeyedRNG
+        self, rows: Queryable, levels: AttributeLevels, most_rows: int, m: int, rng: KeyedRNG
     ) -> list[Node]:
         """Return attributes with their parents, in topological order (Algorithm 1)."""
-        coins = coins.spawn("GreedyBayes")
-        root = int(coins.integers(m))
+        rng = rng.spawn("GreedyBayes")
+        root = int(rng.integers(m))
         nodes: list[Node] = [(levels.axes[0][root], ())]
         visited, rest = [root], [j for j in range(m) if j != root]
         while rest:
-            candidate_pairs = candidates(visited, rest, self.max_parents, self.max_candidates, coins)
+            candidate_pairs = candidates(visited, rest, self.max_parents, self.max_candidates, rng)
             feasible = [
                 node for node in (levels.finest(*pair) for pair in candidate_pairs) if node is not None
             ]

@@ -75,7 +75,7 @@ class GaussianCopula(Learner):
             return [budget.entry("counts of columns and of pairs of buckets")]
         return plan.stage_entries()
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> CopulaModel:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> CopulaModel:  # noqa: ARG002
         """Measure the margins, then pair tables on buckets of these margins."""
         m, plan = len(domain), CopulaPlan.make(domain, budget)
         _, total, margins = measure_margins(rows, domain.cardinalities, plan.release_shares("margins"))

@@ -106,10 +106,10 @@ class CopulaModel(NodeMixture):
         log_p[self.axes[column]] = np.log(np.maximum(interval_mass, _TINY))
         return log_p
 
-    def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
+    def codes_of(self, column: int, chosen: np.ndarray, rng: KeyedRNG, stratum: int) -> np.ndarray:
         """Draw codes of a column for records with these nodes, by inversion."""
         centre = (nodes(self.loadings.shape[1]) @ self.loadings[column])[chosen]
-        latent = centre + self.spreads[column] * ndtri(even_uniform(len(chosen), coins, stratum, centre))
+        latent = centre + self.spreads[column] * ndtri(even_uniform(len(chosen), rng, stratum, centre))
         codes: np.ndarray = self.axes[column][np.searchsorted(self.thresholds[column], latent, side="right")]
         return codes
 

@@ -105,7 +105,7 @@ class Latent(Learner):
         sums = f"{self.steps} sums of clipped gradients"
         return [margins, stage_entry("training", sums, MODEL_PARTS, (training,), noise)]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> LatentModel:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> LatentModel:  # noqa: ARG002
         """Measure the margins, then train."""
         m = len(domain)
         _, total, margins = measure_margins(rows, domain.cardinalities, [1 / m] * m)
@@ -114,9 +114,9 @@ class Latent(Learner):
             for column, margin in zip(domain, margins, strict=True)
         ]
         masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
-        start = untrained(masses, self.hidden, self.latent, self.floor, coins.spawn("weights"))
+        start = untrained(masses, self.hidden, self.latent, self.floor, rng.spawn("weights"))
         training = TrainingPlan(steps=self.steps, sample=self.sample, weight=self.weight)
-        network = training.run(start, rows, buckets, total, coins)
+        network = training.run(start, rows, buckets, total, rng)
         within_bucket = [
             margin / mass[bucket] for margin, mass, bucket in zip(margins, masses, buckets, strict=True)
         ]

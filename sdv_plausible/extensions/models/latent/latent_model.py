@@ -86,9 +86,9 @@ class LatentModel(NodeMixture):
         log_p: np.ndarray = np.log(self._decoded[:, start + bucket].T * self.within[column][:, None])
         return log_p
 
-    def codes_of(self, column: int, chosen: np.ndarray, coins: KeyedRNG, stratum: int) -> np.ndarray:
+    def codes_of(self, column: int, chosen: np.ndarray, rng: KeyedRNG, stratum: int) -> np.ndarray:
         """Draw codes of a column for records with these nodes, by inversion."""
-        uniform = even_uniform(len(chosen), coins, stratum, chosen)
+        uniform = even_uniform(len(chosen), rng, stratum, chosen)
         return self.drawn(column, self._decoded[chosen], uniform)
 
     def drawn(self, column: int, decoded: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -192,27 +192,27 @@ class LatentSeeds(SeedModel):
         self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
         self._terms = terms(self._means, self._levels, self.model.network.floor)
 
-    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: KeyedRNG) -> Proposals:
+    def propose(self, rows: np.ndarray, omega: np.ndarray, rng: KeyedRNG) -> Proposals:
         """Draw a latent point from each seed and decode it; fully resampled candidates have none."""
         free = np.asarray(omega) == self.num_attributes
-        points = self.points(rows, coins.spawn("points"))
+        points = self.points(rows, rng.spawn("points"))
         candidates = np.empty((len(rows), self.num_attributes), dtype=np.int32)
-        candidates[~free] = self.decoded(points[~free], coins.spawn("columns"))
-        candidates[free] = self.model.sample(int(free.sum()), coins.spawn("free"))
+        candidates[~free] = self.decoded(points[~free], rng.spawn("columns"))
+        candidates[free] = self.model.sample(int(free.sum()), rng.spawn("free"))
         points[free] = np.nan  # these points were not tested and must not be released
         return Proposals(candidates=candidates, seeds=rows, omega=np.asarray(omega), latents=points)
 
-    def points(self, rows: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def points(self, rows: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw a latent point (N, l) from each seed row number (N,)."""
         self.seeds  # noqa: B018  complains if there are none
-        return draw(self._means[rows], self._levels[rows], self.model.network.floor, coins)
+        return draw(self._means[rows], self._levels[rows], self.model.network.floor, rng)
 
-    def decoded(self, points: np.ndarray, coins: KeyedRNG) -> np.ndarray:
+    def decoded(self, points: np.ndarray, rng: KeyedRNG) -> np.ndarray:
         """Draw a record from each latent point alone."""
         probabilities = self.model.network.decode(points)
         codes = np.empty((len(points), self.num_attributes), dtype=np.int32)
         for j in range(self.num_attributes):
-            codes[:, j] = self.model.drawn(j, probabilities, coins.uniform(len(points)))
+            codes[:, j] = self.model.drawn(j, probabilities, rng.uniform(len(points)))
         return codes
 
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
@@ -234,10 +234,10 @@ _REACH = 9.5  # truncation of draws, in standard deviations (latent_test.md, Lem
 _FINE = 2.0**-53  # last bit of a uniform number, below which a second one adds bits
 
 
-def draw(means: np.ndarray, levels: np.ndarray, floor: float, coins: KeyedRNG) -> np.ndarray:
+def draw(means: np.ndarray, levels: np.ndarray, floor: float, rng: KeyedRNG) -> np.ndarray:
     """Draw a point (N, l) around each mean with the spread of its levels, by inversion from the tails."""
-    uniform = coins.uniform(levels.shape) + _FINE * coins.uniform(levels.shape)
-    side = 1 - 2 * coins.integers(2, levels.shape)
+    uniform = rng.uniform(levels.shape) + _FINE * rng.uniform(levels.shape)
+    side = 1 - 2 * rng.integers(2, levels.shape)
     steps = np.empty(levels.shape, dtype=np.int64)
     for level in np.unique(levels).tolist():
         values, masses = grid_gaussian(floor, level)

@@ -45,7 +45,7 @@ class GradientSum:
     network: Autoencoder  # current weights, from earlier answers
     buckets: Sequence[np.ndarray]  # bucket of every code of each column, from earlier answers
     weight: float  # weight of the divergence from the prior, relative to the log likelihood
-    coins: KeyedRNG
+    rng: KeyedRNG
     proof = "docs/explanation/proofs/sampled_sum.md, Theorem 2"
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
@@ -55,7 +55,7 @@ class GradientSum:
         summed = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
         for start in range(0, len(codes), _BLOCK):
             block = codes[start : start + _BLOCK]
-            noise = np.asarray(self.coins.spawn(start).normal((len(block), self.network.num_latent)))
+            noise = np.asarray(self.rng.spawn(start).normal((len(block), self.network.num_latent)))
             for name, part in self._sums(block, noise):
                 summed[name] += part
         return np.concatenate([summed[name].reshape(-1) for name in WEIGHTS])
@@ -155,19 +155,14 @@ class TrainingPlan:
     weight: float  # weight of the divergence from the prior
 
     def run(
-        self,
-        start: Autoencoder,
-        rows: Queryable,
-        buckets: Sequence[np.ndarray],
-        total: float,
-        coins: KeyedRNG,
+        self, start: Autoencoder, rows: Queryable, buckets: Sequence[np.ndarray], total: float, rng: KeyedRNG
     ) -> Autoencoder:
         """Train with Adam on noisy gradients, and average the last weights."""
         weights = np.concatenate([getattr(start, name).reshape(-1) for name in WEIGHTS])
         first, second, average = np.zeros_like(weights), np.zeros_like(weights), np.zeros_like(weights)
         network, num_averaged = start, 0
         for step in range(1, self.steps + 1):
-            query = GradientSum(network, buckets, self.weight, coins.spawn("latent points", step))
+            query = GradientSum(network, buckets, self.weight, rng.spawn("latent points", step))
             noisy_sum = rows.ask_sampled(query, self.sample).values * UNIT
             gradient = noisy_sum / max(self.sample * total, 1.0)
             first = _FIRST * first + (1 - _FIRST) * gradient
@@ -192,12 +187,12 @@ def with_weights(network: Autoencoder, weights: np.ndarray) -> Autoencoder:
 
 
 def untrained(
-    masses: Sequence[np.ndarray], hidden: int, latent: int, floor: float, coins: KeyedRNG
+    masses: Sequence[np.ndarray], hidden: int, latent: int, floor: float, rng: KeyedRNG
 ) -> Autoencoder:
     """Return a network with random weights, whose decoder starts from the margins of the buckets."""
     sizes = tuple(len(mass) for mass in masses)
     arrays = {
-        name: np.asarray(coins.spawn(name).normal(shape))
+        name: np.asarray(rng.spawn(name).normal(shape))
         for name, shape in shapes(sum(sizes), hidden, latent).items()
     }
     arrays["embedding"] *= 1 / np.sqrt(len(sizes))

@@ -176,10 +176,10 @@ class PaperNetwork(Learner):
             else None,  # E|z| / 2 = 0.4 sigma per cell
         )
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG) -> BayesianNetwork:
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:
         """Learn a network: margins, structure, then the tables of this structure."""
         if self.noise == "paper":
-            return self._fit_as_printed(rows, domain, budget, coins)
+            return self._fit_as_printed(rows, domain, budget, rng)
         plan = LearningPlan.make(self.structure, domain, budget)
         counted, cards = rows.part("parameters"), domain.cardinalities
         codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
@@ -195,12 +195,12 @@ class PaperNetwork(Learner):
             counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
             sigma = answer.sigma if "tables" in plan.shares else 0.0
             strength = self.concentration + sigma * math.sqrt(cards[j])
-            probabilities = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
+            probabilities = dirichlet_table(counts, margins[j], strength, self.parameters, rng)
             tables[j] = self._table(domain, buckets, j, parents[j], probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
     def _fit_as_printed(
-        self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: KeyedRNG
+        self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG
     ) -> BayesianNetwork:
         """Fit as in sections 3.3.1 and 3.4.1: without margins; buckets are declared or of equal length."""
         plan, cards = self.printed_plan(domain, budget), domain.cardinalities
@@ -213,11 +213,7 @@ class PaperNetwork(Learner):
             counts = counted.ask_laplace(PrintedCounts(axes), plan.shares.counts if plan.shares else 0.0)
             prior = uniform_prior(cards[j], 1.0)
             probabilities = dirichlet_table(
-                cut_at_zero(counts.values.reshape(-1, cards[j])),
-                prior,
-                self.concentration,
-                "posterior",
-                coins,
+                cut_at_zero(counts.values.reshape(-1, cards[j])), prior, self.concentration, "posterior", rng
             )
             tables[j] = self._table(domain, buckets, j, chosen, probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])

@@ -97,9 +97,9 @@ def test_every_charge_is_told_before_the_rows_are_asked(ordered, tmp_path, monke
 def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monkeypatch):
     honest = Fit._infer_types
 
-    def late(fit, rows, opened, coins):
+    def late(fit, rows, opened, rng):
         told, opened.ledger.after_charge = opened.ledger.after_charge, None
-        found = honest(fit, rows, opened, coins)
+        found = honest(fit, rows, opened, rng)
         opened.ledger.after_charge = told
         return found
 

@@ -46,9 +46,9 @@ class Asks(Learner):
         claimed = LedgerEntry(name="model", mechanism="test", losses=self.losses, scope="the model")
         return [claimed if self.losses else budget.entry("scores")]
 
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         self.ask(rows)
-        return Uniform().fit(rows, domain, budget, coins)
+        return Uniform().fit(rows, domain, budget, rng)
 
 
 PAIRS = [[Axis.of_codes(a, 2), Axis.of_codes(b, 2)] for a, b in ((0, 1), (0, 2), (1, 2))]
@@ -129,8 +129,8 @@ def test_noise_as_printed_is_attacked(monkeypatch) -> None:
     assert not attack(50, printed).broken
     honest = noise.discrete_laplace
 
-    def twentieth(values, *, sensitivity, epsilon, coins):
-        return honest(values, sensitivity=sensitivity, epsilon=20 * epsilon, coins=coins)
+    def twentieth(values, *, sensitivity, epsilon, rng):
+        return honest(values, sensitivity=sensitivity, epsilon=20 * epsilon, rng=rng)
 
     monkeypatch.setattr(noise, "discrete_laplace", twentieth)
     found = attack(200, printed)

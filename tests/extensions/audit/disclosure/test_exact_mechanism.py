@@ -225,11 +225,11 @@ def test_the_real_mechanism_draws_from_the_exact_distribution() -> None:
 
 def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 2000) -> float:
     """Chi-square p-value of what the real release test shows against the exact distribution."""
-    model, coins = network(), KeyedRNG.from_os_entropy()
+    model, rng = network(), KeyedRNG.from_os_entropy()
     seeds = np.array([[0, 0]] * 6 + [[2, 1]] * 4, dtype=np.int32)
     top, found = 12, Counter()
     for _ in range(runs):
-        (shown,) = release_seeds(model, seeds, 1, test, coins).parts
+        (shown,) = release_seeds(model, seeds, 1, test, rng).parts
         sizes = zip(shown.prefixes, shown.sizes, strict=True)
         found[tuple((int(p[0]), min(int(s), top)) for p, s in sizes)] += 1
     expected = exact.released_groups({0: 6, 1: 4}, test.k, margin, A, top)

@@ -56,9 +56,9 @@ class Asking(Learner):
     def plan(self, domain, budget):
         return [LedgerEntry(name="model", mechanism="test", losses=self.losses, scope="the model")]
 
-    def fit(self, rows, domain, budget, coins):
+    def fit(self, rows, domain, budget, rng):
         self.ask(rows)
-        return Uniform().fit(rows, domain, budget, coins)
+        return Uniform().fit(rows, domain, budget, rng)
 
 
 def ask_for_a_table(rows):

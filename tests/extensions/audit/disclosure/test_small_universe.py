@@ -45,7 +45,7 @@ class Copies(SeedModel):
 
     num_attributes = 2
 
-    def propose(self, rows, omega, coins):
+    def propose(self, rows, omega, rng):
         return Proposals(candidates=self.seeds[rows], seeds=rows, omega=omega)
 
     def log_likelihood(self, proposals, rows):

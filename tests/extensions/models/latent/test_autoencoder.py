@@ -25,8 +25,8 @@ def network(seed=0, hidden=33, latent=3):
 
 
 def records(n):
-    coins = KeyedRNG.from_seed(1)
-    return np.stack([coins.integers(len(mass), n) for mass in MASSES], axis=1)
+    rng = KeyedRNG.from_seed(1)
+    return np.stack([rng.integers(len(mass), n) for mass in MASSES], axis=1)
 
 
 def apart(made):

@@ -82,7 +82,7 @@ def test_small_gradients_are_left_as_they_are():
 def test_the_sum_is_of_the_clipped_gradients(network):
     """Weight by weight, of rows that are asked one by one and together."""
     question = GradientSum(network, BUCKETS, WEIGHT, KeyedRNG.from_seed(3))
-    noise = np.asarray(question.coins.spawn(0).normal((len(EVERY), 2)))
+    noise = np.asarray(question.rng.spawn(0).normal((len(EVERY), 2)))
     layers = clipped(backward(network, EVERY, noise, WEIGHT), len(CARDS))
     wanted = [sum(outer(layers, i, name) for i in range(len(EVERY))) / VALUE_STEP for name in WEIGHTS]
     found = question.exact(CodeArray(EVERY.astype(np.int32), CARDS))

@@ -31,8 +31,8 @@ SMALL = {"steps": 6, "hidden": 6, "latent": 2}
 
 
 def rows(n):
-    coins = KeyedRNG.from_seed(0)
-    first, other = np.asarray(coins.integers(3, n)), np.asarray(coins.integers(3, n))
+    rng = KeyedRNG.from_seed(0)
+    first, other = np.asarray(rng.integers(3, n)), np.asarray(rng.integers(3, n))
     return np.stack([first, first, other], axis=1).astype(np.int32)
 
 
@@ -128,9 +128,9 @@ def test_usual_and_outermost_options():
 def test_training_starts_from_the_margins_and_their_number_of_rows(monkeypatch):
     told, honest = [], learning.TrainingPlan.run
 
-    def run(self, start, rows, buckets, total, coins):
+    def run(self, start, rows, buckets, total, rng):
         told.append((start, buckets, total))
-        return honest(self, start, rows, buckets, total, coins)
+        return honest(self, start, rows, buckets, total, rng)
 
     monkeypatch.setattr(learning.TrainingPlan, "run", run)
     found = Latent(**SMALL).fit(Answers(), DOMAIN, BUDGET, KeyedRNG.from_seed(4))

@@ -40,8 +40,8 @@ def seeds(made, n=200):
 class Unfloored(LatentSeeds):
     """Planted bug: points are drawn with less spread than the floor, and counted as if they had it."""
 
-    def points(self, rows, coins):
-        found = super().points(rows, coins)
+    def points(self, rows, rng):
+        found = super().points(rows, rng)
         return self._means[rows] + np.rint((found - self._means[rows]) * 128) / 256
 
 
@@ -88,8 +88,8 @@ def follows(tested):
 class FromTheMean(LatentSeeds):
     """Planted bug: the test sees a drawn point, and the record is decoded from the seed's mean."""
 
-    def decoded(self, points, coins):
-        return super().decoded(np.broadcast_to(self._means[:1], points.shape), coins)
+    def decoded(self, points, rng):
+        return super().decoded(np.broadcast_to(self._means[:1], points.shape), rng)
 
 
 def test_what_is_proposed_was_decoded_from_the_point_that_is_tested():

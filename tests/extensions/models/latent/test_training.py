@@ -75,7 +75,7 @@ def test_training_sees_answers_alone_and_draws_new_points_at_every_step():
     rows = Asked()
     train(rows)
     assert [rate for _, rate in rows.questions] == [0.25] * 10
-    assert len({question.coins.bytes(16) for question, _ in rows.questions}) == 10
+    assert len({question.rng.bytes(16) for question, _ in rows.questions}) == 10
 
 
 def test_a_step_more_than_was_charged_is_refused():

@@ -60,8 +60,8 @@ def ledger():
     return PrivacyLedger(delta=1e-6)
 
 
-def fit(name, rows, budget=BUDGET, pays=None, coins=None):
-    return learn(LEARNERS[name], rows, DOMAIN, budget, pays or ledger(), coins or KeyedRNG.from_seed(1))
+def fit(name, rows, budget=BUDGET, pays=None, rng=None):
+    return learn(LEARNERS[name], rows, DOMAIN, budget, pays or ledger(), rng or KeyedRNG.from_seed(1))
 
 
 def check_network(network, domain):
@@ -83,7 +83,7 @@ def check_network(network, domain):
 def test_tables_are_distributions_for_any_rows_and_budget(name, n, epsilon, seed):
     """Also for no row at all: under a guarantee the number of rows may not decide whether there is an error."""
     network = fit(
-        name, codes(n, seed), ModelBudget(epsilon=epsilon, delta=1e-6), coins=KeyedRNG.from_seed(seed)
+        name, codes(n, seed), ModelBudget(epsilon=epsilon, delta=1e-6), rng=KeyedRNG.from_seed(seed)
     )
     check_network(network, DOMAIN)
 
@@ -192,9 +192,9 @@ ENTROPIES = {math.sqrt(20) * entropy_sensitivity_in_steps(i, ENTROPY_GRID) for i
 def test_every_noise_call_is_as_planned(name):
     """Planted faults of it: tests/privacy/test_known_bugs.py and test_noise_on_every_cell.py."""
     plan, allowed = planned(name), {1.0} | (ENTROPIES if name in ("cfs", "posterior") else set())
-    for coins, source in ((KeyedRNG.from_os_entropy(), "opendp"), (KeyedRNG.from_seed(3), "seeded stream")):
+    for rng, source in ((KeyedRNG.from_os_entropy(), "opendp"), (KeyedRNG.from_seed(3), "seeded stream")):
         with record_calls() as calls:
-            network = fit(name, codes(), coins=coins)
+            network = fit(name, codes(), rng=rng)
         used = check_calls(calls, plan, source, allowed)
         assert used == pytest.approx(plan, rel=1e-6)  # the whole plan, and not more
         # Noise on every declared cell: one-way tables first, with as many cells as the domain has codes.
@@ -244,10 +244,10 @@ def test_tables_are_drawn_to_their_margins_as_far_as_there_is_noise(monkeypatch)
         strengths.clear()
 
 
-def least_rows(n, mu, failure, coins):
+def least_rows(n, mu, failure, rng):
     plan = LearningPlan(mu=mu, shares={"size": 1.0}, num_attributes=4, size_failure=failure)
     codes = CodeArray(np.zeros((n, 4), dtype=int), (1,) * 4)
-    return learning.least_rows(Queryable(codes, PrivacyLedger(delta=0.5), plan.entries("cfs"), coins), plan)
+    return learning.least_rows(Queryable(codes, PrivacyLedger(delta=0.5), plan.entries("cfs"), rng), plan)
 
 
 def too_high(size_failure, runs=2000, n=500):
