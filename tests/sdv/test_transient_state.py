@@ -247,16 +247,16 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     synth.check(table(), show=lambda _: None)
     looking(synth, tmp_path)
     synth.fit(table())
-    synth._points, synth._paid, synth._taken = [], {}, ()  # as in the middle of calls
+    synth._points, synth._paid = [], {}  # as in the middle of calls
     here = {
-        "budget", "public", "_public_given", "_given", "watch", "watch_passes", "record", "_charge", "_paid", "_taken", "_points",
+        "budget", "public", "_public_given", "_given", "watch", "watch_passes", "record", "_charge", "_paid", "_points",
     }  # fmt: skip
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
         with pytest.raises(ValueError, match=r"public: .* its saved file does not hold"):
             twin.fit(table())
-    del synth._points, synth._paid, synth._taken
+    del synth._points, synth._paid
     assert left(synth, tmp_path) == []
     twin = copy(make(budget=synth.budget))
     with pytest.raises(ValueError, match="drew from one, which its saved file does not hold"):

@@ -346,7 +346,10 @@ class TableFit:
             specs.random_state, has_constraints=False, types=specs.types, assumed=arguments.assumed
         )
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
-        fields |= {"said": settings, "side": (*map(_used_entry, specs.tree.path(name)[-1:]), *zero_cost)}
+        fields |= {
+            "stored_settings": settings,
+            "extra_entries": (*map(_used_entry, specs.tree.path(name)[-1:]), *zero_cost),
+        }
         fields["anyway"] = True  # no row count first: one total is planned for all tables
         return cls(
             fit=kind(**fields, **options),

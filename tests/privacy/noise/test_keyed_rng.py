@@ -27,7 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sdv_plausible.privacy.noise import keyed_rng as coins_module
+from sdv_plausible.privacy.noise import keyed_rng as rng_module
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG, _encode
 
 ALARM, MISSED = 1e-7, 1e-6
@@ -47,7 +47,7 @@ def in_new_process(script: str, *arguments: bytes) -> str:
 
 def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
     """Also of draws longer than what is encrypted at once, and from a place in between."""
-    rng, length = KeyedRNG.from_os_entropy(), 2 * len(coins_module._PLAIN) + 40
+    rng, length = KeyedRNG.from_os_entropy(), 2 * len(rng_module._PLAIN) + 40
     key = hmac.digest(rng._key, b"stream\0", "sha256")
     counters = b"".join(i.to_bytes(16, "big") for i in range(1 + -(-length // 16)))
     expected = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters)
@@ -314,9 +314,9 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 root, seeded = KeyedRNG.from_os_entropy(), KeyedRNG.from_seed(1)
 child = root.spawn("child")
 
-def attempt(coins):
+def attempt(rng):
     try:
-        return coins.uniform(2).tolist()
+        return rng.uniform(2).tolist()
     except RuntimeError as error:
         assert "spawn" in str(error)
         return "refused"
@@ -324,7 +324,7 @@ def attempt(coins):
 def report():
     import copy
     named = [root.spawn("worker", 1), pickle.loads(pickle.dumps(child))]
-    noise = discrete_laplace([0] * 40, sensitivity=1, epsilon=0.01, coins=root).tolist()
+    noise = discrete_laplace([0] * 40, sensitivity=1, epsilon=0.01, rng=root).tolist()
     unnamed = [root, child, copy.copy(child), pickle.loads(pickle.dumps(root)), seeded]
     return [attempt(c) for c in unnamed + named] + [noise]
 

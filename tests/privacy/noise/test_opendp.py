@@ -29,9 +29,9 @@ import sys
 from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 assert "opendp" not in sys.modules
-discrete_laplace([1], sensitivity=1, epsilon=1, coins=KeyedRNG.from_seed(1))
+discrete_laplace([1], sensitivity=1, epsilon=1, rng=KeyedRNG.from_seed(1))
 assert "opendp" not in sys.modules
-discrete_laplace([1], sensitivity=1, epsilon=1, coins=KeyedRNG.from_os_entropy())
+discrete_laplace([1], sensitivity=1, epsilon=1, rng=KeyedRNG.from_os_entropy())
 from opendp import mod
 assert not mod.GLOBAL_FEATURES
 """
