@@ -157,9 +157,9 @@ def _check_not_inferred(metadata: Any, domain: Any) -> None:
     ]:
         raise Refused.saying(
             "types",
-            f'types ("declared"): those of {listed(names)} were voted for by an earlier fit, and its ledger '
-            "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
-            'or types="voted", or declare these columns (domain={...})',
+            f'types ("declared"): those of {listed(names)} were inferred by an earlier fit, whose cost this '
+            "fit would not include. Give domain=earlier.get_domain() with this metadata, use "
+            'types="voted", or declare these columns (domain={...})',
         )
 
 
@@ -168,10 +168,11 @@ def paid_row_cap(rows: int, rules: Any, row_cap: int | None) -> int:
     if row_cap is None and has_row_constraints(read_rules(rules)):
         raise Refused.saying(
             "test",
-            "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
-            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
+            "test: a row-by-row test pays for every row, also for rows that break a rule and are drawn "
+            'again. Use "release", remove these rules, or set row_cap to the number of rows to draw, such '
+            f"as {2 * rows}",
         )
     if row_cap is not None and row_cap < rows:
-        rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"
+        rule = f"must be at least the number of requested rows ({rows}), because each row is paid for"
         raise Refused("row_cap", row_cap, rule)
     return max(rows, 1) if row_cap is None else row_cap

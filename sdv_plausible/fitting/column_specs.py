@@ -82,8 +82,8 @@ class ColumnSpecs:
         if not self.open:
             return []
         return [
-            f"the types of {listed(self.open)} are not known yet, and are planned as categories; the total "
-            "is the same whatever they are"
+            f"{listed(self.open)}: these types are not known yet, and are planned as categories. The total "
+            "does not depend on them"
         ]
 
     def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
@@ -120,8 +120,8 @@ def split_undeclared(
     if uses_metadata_values(domain):
         raise Refused.saying(
             "types",
-            'types ("voted") does not go with domain="written", which is your word for types and values '
-            "alike: declare what you know in domain={...}, or leave types out",
+            'types ("voted") cannot be combined with domain="written", which declares types and values '
+            "alike: list your declarations in domain={...}, or leave types out",
         )
     file = (explicit_domain_file(domain) or DomainFile(columns={})).without_blanks()
     known = {name: column.words for name, column in column_types(file, person=person).items()}
@@ -142,14 +142,14 @@ def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
     if not math.isfinite(s.epsilon):
         raise Refused.saying(
             "types",
-            f'types ("voted") needs a finite epsilon, as the vote takes {VOTE_TAKES}: give one, or say '
-            'types="detected"',
+            f'types ("voted") needs a finite epsilon, because type inference uses {VOTE_TAKES}: give one, '
+            'or set types="detected"',
         )
     if learner.names_columns and learner.arcs is None:
         raise Refused.saying(
             "model",
-            f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
-            "to be voted for: declare them (domain=...)",
+            f"model ({type(learner).__name__}) names its columns, but the types of {listed(told.open)} are "
+            "still to be inferred: declare them (domain=...)",
         )
     arcs = learner.arcs or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}

@@ -61,7 +61,7 @@ def learned_file(
     check.delta("delta", delta, "try 1e-9")
     check_budget(budget)
     if file.learned is not None:
-        raise ValueError("columns of this file are learned already: start from a file without them")
+        raise ValueError("this file already contains learned columns: start from a file without them")
     stored = table = mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1))
     table = normalize_cells(table)
     document = file.to_dict()
@@ -70,12 +70,12 @@ def learned_file(
     declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})
     if declared.origins:
         raise ValueError(
-            f"the declarations of {', '.join(declared.origins)} were read off the rows: start from a file "
+            f"the declarations of {', '.join(declared.origins)} come from the rows: start from a file "
             "without them"
         )
     plan = declared.plan_private(specs, LearningBudget.of(epsilon, delta), neighbours)
     if not plan.columns:
-        raise ValueError("there is nothing to learn: every column's values are declared")
+        raise ValueError("there is nothing to learn: the values of every column are declared")
     check_bins(max_bins, plan.columns)
     settings = Settings(epsilon=epsilon, delta=delta, neighbours=neighbours)
     is_counted = bool(plan.open) and row_count_check.is_counted(settings, anyway)
@@ -124,7 +124,7 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
-        raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
+        raise ValueError(f"data must have each declared column once: {wrong} are missing or duplicated")
     check_storage(table, learned if person is None else {**learned, person: PERSON_SDTYPE})
 
 

@@ -313,7 +313,9 @@ class Fit:
             for outcome in (*map(fit._assuming_all, MOMENTS), fit._assuming(fit.column_specs.fewest)):
                 outcomes.append(possible := outcome.plan().ledger)
                 if planned.claims_privacy and not possible.claims_privacy:
-                    raise Refused.saying("types", f"types: the vote may end the claim. {possible.sentence()}")
+                    raise Refused.saying(
+                        "types", f"types: type inference may end the privacy guarantee. {possible.sentence()}"
+                    )
         # Check that a release file can hold everything.
         check_texts(planned)
         domains = {name: domain for name in self.declared.names if (domain := self.declared.known(name))}
@@ -504,8 +506,8 @@ def fit_release(
     """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
-            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
-            f"(the {settings.neighbours.relation}): make it with the same neighbours"
+            f"ledger (for the {ledger.neighbours.relation}) must have the neighbours of the settings (the "
+            f"{settings.neighbours.relation}): create it with the same neighbours"
         )
     test, factor = settings.test, settings.test.likelihood_factor
     settings.check_model(model_class(learner))
@@ -551,7 +553,8 @@ def learn_model(
     model, made = learner.fit(rows, domain, budget, rng), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(
-            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+            f"the learner ({type(learner).__name__}) must return {made.__name__}, but returned "
+            f"{type(model).__name__}"
         )
     return model
 

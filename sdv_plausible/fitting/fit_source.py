@@ -133,7 +133,7 @@ def fit_source(
     check.truth("allow_no_claim", allow_no_claim)
     if uses_metadata_values(domain):
         raise check.Refused.saying(
-            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
+            "domain", 'domain ("written") must be the declarations themselves: pass the mapping as domain'
         )
     arguments = FitArguments.of(
         metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
@@ -149,7 +149,7 @@ def fit_source(
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
         raise ValueError(
-            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
+            "metadata and domain declare no modelled column: try {'age': {'sdtype': 'numerical'}}"
         )
     words = release_settings(
         settings, model, fit.column_specs.open, max_bins=max_bins,
@@ -191,8 +191,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
         if metadata is not None:
             raise check.Refused.saying(
                 "types",
-                'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
-                "you know in domain={...}, and leave metadata out",
+                'types ("voted"): metadata is not used, because its types may have been detected. Remove '
+                "metadata, and declare known columns in domain={...}",
             )
         words, file, _ = split_undeclared(() if person is None else (person,), arguments.domain, person)
         # Declared types help to tell a header line from a record.
@@ -200,8 +200,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
         if odd := table.uneven:
             raise check.Refused.saying(
                 "types",
-                f'types ("voted"): all columns are taken, and {", ".join(odd)} are not in every file (or are '
-                "told by names of folders): give files with the same columns, or declare what is to be taken "
+                f'types ("voted") uses all columns, but {", ".join(odd)} are not in every file (or come '
+                "from folder names): give files with the same columns, or declare the columns to use "
                 "(domain={...}) and leave types out",
             )
         return {name: {} for name in table.names}
@@ -263,6 +263,6 @@ def _check_claim(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
     if planned.claims_privacy or allow_no_claim:
         return
     raise ValueError(
-        f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
+        f"{planned.sentence()} The release may contain values of single people. Remove the cause, or call "
         "fit_source(..., allow_no_claim=True)"
     )

@@ -138,8 +138,8 @@ OPTIONS = {option.name: option for option in _LIST}
 _MOVED = {
     "privacy_test": "give test={value}",
     "source": 'give domain="written"',
-    "model_parameters": "give model= a value with them, such as AdaptiveNetwork(max_cost=10_000)",
-    "model_kwargs": "give model=SDVCopula(GaussianCopulaSynthesizer, ...)",
+    "model_parameters": "pass them to the model, as in model=AdaptiveNetwork(max_cost=10_000)",
+    "model_kwargs": "use model=SDVCopula(GaussianCopulaSynthesizer, ...)",
     "rows_per_person": 'give person=Person("column", rows={value})',
     "public_source": "give public=PublicTable(frame, source={value})",
 }
@@ -215,7 +215,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     if by_argument["public"]:
         if arguments.get("public") is None:
             given = next(iter(by_argument["public"].values()))
-            raise Refused("public_source", given, "needs public, the table that was published")
+            raise Refused("public_source", given, "needs public, the published table")
         arguments["public"] = PublicTable(arguments.get("public"), *by_argument["public"].values())  # type: ignore[arg-type]
     return arguments
 

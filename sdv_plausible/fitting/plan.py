@@ -36,7 +36,7 @@ from sdv_plausible.utils.text_output import escape_controls
 if TYPE_CHECKING:
     from sdv_plausible.fitting.frontier import Frontier
 
-_TITLE = "Plan (no row has been looked at)"
+_TITLE = "Plan (no rows have been read)"
 HARDLY_ANY = 10.0  # a plan warns above this total epsilon, and refuses a default row cap above it
 TRIED_EPSILONS = (0.01, 100.0)  # range of the search for an epsilon
 
@@ -89,7 +89,7 @@ class Plan:
             If the test is another one, or a k is below 1.
         """
         if self._frontier is None:
-            raise ValueError("this plan has no frontier: it was not made by plan()")
+            raise ValueError("this plan has no frontier: only plans from plan() have one")
         return self._frontier(ks=ks)
 
     def _notes(self) -> list[str]:
@@ -167,7 +167,7 @@ def plan(
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
         warnings.append(
-            f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
+            f"a total epsilon of {math.ceil(total):,} gives hardly any protection: lower epsilon"
             + (
                 f", row_cap ({cap:,}) or epsilon0, or use test='release'"
                 if (cap := settings.test.row_limit)
@@ -253,8 +253,9 @@ def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) ->
     lowest, highest = TRIED_EPSILONS
     if not (least := ledger_at(lowest).total()) <= total:
         raise ValueError(
-            f"total ({total:g}) cannot be kept: at epsilon {lowest:g} the release costs {rounded_up(least)}. "
-            "print(plan()) shows what is charged; RandomizedTest.within makes a test that costs less"
+            f"total ({total:g}) cannot be reached: at epsilon {lowest:g} the release costs "
+            f"{rounded_up(least)}. print(plan()) lists the charges; RandomizedTest.within finds a cheaper "
+            "test"
         )
     return largest_within(lambda epsilon: ledger_at(epsilon).total(), total, lowest, highest, rtol=1e-5)
 
@@ -269,8 +270,8 @@ def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger
 
     if advantage(lowest) > max_advantage:
         raise ValueError(
-            f"max_advantage ({max_advantage!r}) cannot be kept by any epsilon from {lowest} on: "
-            "print(plan()) shows what else is charged, or why no claim is made"
+            f"max_advantage ({max_advantage!r}) cannot be reached by any epsilon from {lowest} on: "
+            "print(plan()) lists the other charges, or why there is no privacy guarantee"
         )
     return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)
 

@@ -133,8 +133,8 @@ class Budget:
             earlier, now = state.neighbours, planned.neighbours
             if earlier not in (None, now):
                 raise ValueError(
-                    f"budget: this fit is for the {now.relation}, and earlier ones are for the "
-                    f"{earlier.relation}: fit with the same person and neighbours"
+                    f"budget: this fit protects the {now.relation}, but earlier fits protect the "
+                    f"{earlier.relation}. Fit with the same person and neighbours"
                 )
             if not state.filter.admits([*state.costs, cost, *later]):
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
@@ -147,8 +147,8 @@ class Budget:
         """Raise ValueError for a fit without a privacy guarantee."""
         if not planned.claims_privacy:
             raise ValueError(
-                f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
-                "with budget=None and release nothing of it"
+                f"budget: a fit without a privacy guarantee cannot draw from it. {planned.sentence()} "
+                "Remove the cause, or fit with budget=None and do not release the result"
             )
 
     def cost_of(self, when: str, what: str) -> dict[str, float] | None:
@@ -188,7 +188,7 @@ class Budget:
         """Return the guarantee of all releases in one sentence."""
         state = self._read()
         if not state.fits or state.neighbours is None:
-            return "Nothing has been charged to this budget yet: no row has been looked at."
+            return "Nothing has been charged to this budget yet, and no rows have been read."
         number = len({(fit.when, fit.what) for fit in state.fits})  # a fit with a row count has two charges
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
@@ -230,8 +230,8 @@ class Budget:
             raise Refused.saying(
                 "epsilon",
                 f"epsilon ({self._filter.epsilon:g}), delta ({self._filter.delta:g}), filter "
-                f"({self._filter.name!r}) must be those that {str(self._path)!r} was made with: "
-                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}",
+                f"({self._filter.name!r}) must be those of {str(self._path)!r}: {there.epsilon:g}, "
+                f"{there.delta:g}, {there.name!r}",
             )
         return state
 
@@ -247,8 +247,8 @@ def check_texts(planned: PrivacyLedger) -> None:
     for entry in planned.entries:
         if not all(map(is_text, (entry.mechanism, entry.note))):
             raise ValueError(
-                f"ledger: its words on {entry.name} are longer than {LONGEST_TEXT:,} letters, or hold half a "
-                "character (a lone surrogate): shorten the sources of declarations and rules, or take fewer"
+                f"ledger: the text of entry {entry.name} is longer than {LONGEST_TEXT:,} characters, or "
+                "contains a lone surrogate: shorten the sources of declarations and rules, or use fewer"
             )
 
 
@@ -259,8 +259,8 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
     def check_planned(losses: tuple[Loss, ...]) -> None:
         if not Counter(losses) <= allowed:
             raise BudgetExceededError(
-                "this fit charges what its plan did not say, such as a learner whose plan depends on a "
-                "learned domain: declare the domain. What was drawn from a budget stays drawn"
+                "this fit charges more than its plan, for example because the learner's plan depends on a "
+                "learned domain: declare the domain. The amount drawn from the budget stays drawn"
             )
 
     return check_planned
@@ -325,8 +325,8 @@ def _too_much(state: BudgetState, cost: Cost, *, again: bool) -> str:
         for unit, limit in state.filter.limits.items()
     )
     return (
-        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. "
-        f"Nothing{' but its count of the rows' if again else ''} was charged"
+        f"budget: this fit would exceed the budget ({what}). Lower epsilon to what budget.left(delta) "
+        f"returns. Nothing{' but its row count' if again else ''} was charged"
     )
 
 
@@ -392,7 +392,7 @@ class BudgetState:
                 data = file.read(_MOST_BYTES + 1)
         except FileNotFoundError:
             raise ValueError(
-                f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
+                f"path ({str(path)!r}): the budget file is missing. Restore it: its charges still count"
             ) from None
         try:
             if len(data) > _MOST_BYTES:
@@ -400,8 +400,9 @@ class BudgetState:
             return _state(strict_json(data.decode("utf-8")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
-                f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
-                f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
+                f"path ({str(path)!r}) is not a budget file, or was changed or damaged "
+                f"({type(error).__name__}: {str(error)[:80]}). Restore an intact copy: its charges still "
+                "count"
             ) from None
 
 
@@ -410,8 +411,8 @@ def _check_links(file: int, path: Path) -> None:
     if (names := os.fstat(file).st_nlink) > 1:
         raise Refused.saying(
             "path",
-            f"path ({str(path)!r}): this budget file has {names} names (hard links), and what is charged "
-            "under one would be left under the others: remove these, or take a symbolic link instead",
+            f"path ({str(path)!r}): this budget file has {names} hard links, and a charge under one name "
+            "would not appear under the others. Remove the extra links, or use a symbolic link",
         )
 
 
@@ -419,7 +420,7 @@ def _state(content: Any) -> BudgetState:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT!r}")
     if content.pop("sha256", None) != _digest(content):
-        raise ValueError("its digest does not fit")
+        raise ValueError("its digest does not match")
     neighbours = content["neighbours"]
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
@@ -441,7 +442,7 @@ def _state(content: Any) -> BudgetState:
         if set(cost) != units or not all(
             isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
         ):
-            raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
+            raise ValueError(f"a cost does not consist of {', '.join(sorted(units))}")
     if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
         raise ValueError("its charges contradict its limits")
     return state

@@ -127,12 +127,12 @@ def check_envelope(entries: Sequence[LedgerEntry]) -> None:
     envelope = find_envelope(entries)
     covered = [loss for entry in covered_entries(entries) for loss in entry.losses]
     if sum(entry.envelope for entry in entries) > 1:
-        raise ValueError("entries: one envelope at most may stand for those after it")
+        raise ValueError("entries: at most one envelope is allowed")
     if envelope is not None and covered and not _dominates(envelope.losses, covered):
         raise ValueError(
-            f"entry {envelope.name!r} must stand for all that is charged after it for "
-            f"{', '.join(envelope.parts)}, and these are larger: declare the types (domain=...), or take a "
-            "model whose noise keeps to epsilon"
+            f"entry {envelope.name!r} must cover all later charges for {', '.join(envelope.parts)}, but "
+            "these cost more: declare the types (domain=...), or use a model whose noise stays within "
+            "epsilon"
         )
 
 

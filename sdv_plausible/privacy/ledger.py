@@ -199,7 +199,7 @@ class PrivacyLedger:
             Do not quote texts that were read from a file.
         """
         if not self._entries:
-            return "Nothing has been charged yet: no row has been looked at."
+            return "Nothing has been charged yet, and no rows have been read."
         if not self.claims_privacy:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             if self.is_recorded and not as_written:

@@ -192,7 +192,7 @@ class LedgerRecord:
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
-                f"this is no privacy ledger ({error}): give what ledger.to_json() or --ledger wrote"
+                f"this is not a privacy ledger ({error}): use a file that ledger.to_json() or --ledger wrote"
             ) from None
         if (
             not record.entries
@@ -200,19 +200,20 @@ class LedgerRecord:
             or any(entry.provenance == "no claim" for entry in record.entries)
         ):
             raise ValueError(
-                f"papers are for releases with a differential-privacy claim, and this one has none: "
-                f"{record.headline}"
+                "a card or standard document needs a release with a differential privacy guarantee, and "
+                f"this one has none: {record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
         if record.epsilon < largest * (1 - 1e-6) - EPSILON_ROUNDING or not _headline_agrees(record):
             raise ValueError(
-                f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
-                "or below an entry's; write it again with ledger.to_json() or --ledger"
+                f"this ledger contradicts itself: its total ({record.epsilon:g}) differs from its headline, "
+                "or is below the cost of an entry. Write it again with ledger.to_json() or --ledger"
             )
         if record.assumed and CONDITION not in record.headline:
             raise ValueError(
-                f"this ledger contradicts itself: it assumes something ({record.assumed[0].mechanism}), and "
-                "its total is stated without that condition; write it again with ledger.to_json() or --ledger"
+                "this ledger contradicts itself: it depends on an assumption "
+                f"({record.assumed[0].mechanism}), but states its total without that condition. Write it "
+                "again with ledger.to_json() or --ledger"
             )
         return record
 

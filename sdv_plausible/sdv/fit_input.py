@@ -44,7 +44,7 @@ def check_unchanged(original: Any, current: Collection[Any]) -> None:
     # SDV 1.38 may hold an object of its older metadata class, whose document has another form.
     if any(type(one) is type(original) and one.to_dict() != original.to_dict() for one in current):
         raise ValueError(
-            "metadata was changed after this synthesizer was made, which read it then: make a new one, "
+            "metadata was changed after this synthesizer was created. Create a new one: "
             "PlausibleDeniabilitySynthesizer(metadata, ...)"
         )
 
@@ -54,8 +54,8 @@ def check_types_declared(fit: Fit) -> None:
     if fit.column_specs.open:
         raise Refused.saying(
             "types",
-            'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
-            "transformers of your own see a row: call that, give rules=[...], or declare the types",
+            'types ("voted"): only fit() infers types, before SDV, its constraints or custom transformers '
+            "see a row. Call fit(), replace constraints by rules=[...], or declare the types",
         )
 
 
@@ -64,8 +64,8 @@ def check_no_person(fit: Fit) -> None:
     if (person := fit.settings.neighbours.person) is not None:
         raise Refused.saying(
             "person",
-            f"person ({person!r}): processed rows do not say whose they "
-            "are, and a fit without a claim cannot draw from a budget: use fit",
+            f"person ({person!r}): processed rows do not identify persons, and a fit without a privacy "
+            "guarantee cannot draw from a budget: call fit()",
         )
 
 

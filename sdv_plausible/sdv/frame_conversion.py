@@ -28,9 +28,9 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
             return name, frame
     kind = f"a dict of {len(data)} entries" if isinstance(data, dict) else type(data).__name__
     raise TypeError(
-        f"{parameter} ({kind}) must be a DataFrame (pandas, polars or pyarrow), or a dict of one: "
-        "{name: DataFrame}. A file is read by sdv_plausible.read_csv or read_parquet; to fit() its path can "
-        "be given, or with scratch= any table that need not fit in memory"
+        f"{parameter} ({kind}) must be a DataFrame (pandas, polars or pyarrow), or a dict of one: {{name: "
+        "DataFrame}. Read a file with sdv_plausible.read_csv or read_parquet, or pass its path to fit(). "
+        "For a table larger than memory, also give scratch="
     )
 
 

@@ -424,7 +424,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             return self._planned(self.epsilon, num_rows, table_rows)
         if max_advantage is not None and total is not None:
             raise ValueError(
-                f"total ({total}) does not go with max_advantage ({max_advantage}): leave one out"
+                f"total ({total}) cannot be combined with max_advantage ({max_advantage}): leave one out"
             )
 
         def ledger_at(epsilon: float) -> PrivacyLedger:
@@ -613,7 +613,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         with rolled_back_on_error(self), sdv_silenced():
             if self._fitted:
                 warnings.warn(
-                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one",
+                    "preprocess() discards the earlier fit; fit_processed_data() creates a new one",
                     RefitWarning,
                     stacklevel=3,
                 )
@@ -684,8 +684,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if self._fit_template.rules and self._sdv.sees_rows:
             raise parameter_checks.Refused.saying(
                 "rules",
-                "rules do not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
+                "rules cannot be combined with SDV constraints or custom transformers, which change the "
+                "columns: replace the constraints by rules=[...], see docs/how_to/rules.md",
             )
         unit, fit, persons = self._fit_template.settings.neighbours, self._next_fit(), None
         if self._rows is None:
@@ -769,8 +769,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         check_types_declared(self._fit_template)
         if self._made_by_sdv and not self._sdv.sees_rows:
             raise ValueError(
-                "processed_data may be what constraints or transformers of your own, which are not set any "
-                "more, have made of the rows: fit the table itself, or make a new synthesizer"
+                "processed_data may come from constraints or custom transformers that are no longer set: "
+                "call fit() with the table, or create a new synthesizer"
             )
         if self.budget is not None:
             check_no_person(self._fit_template)
@@ -938,9 +938,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _get_parameters(self) -> dict[str, Any]:
         """SDV's hook: reject its multi-table synthesizers, which fit a model to the rows of each parent."""
         raise NotImplementedError(
-            "a table under a parent is not modelled: SDV would ask for parameters of every parent's rows, "
-            "and most parents have few (docs/explanation/sdv_models.md); fit each table alone, and name the "
-            "column of the persons in person="
+            "child tables are not supported here: SDV would need parameters of every parent's rows, and "
+            "most parents have few (docs/explanation/sdv_models.md). Use "
+            "PlausibleDeniabilityMultiTableSynthesizer, or fit each table alone and name the person column "
+            "in person="
         )
 
     # --- sample -----------------------------------------------------------------------------------
@@ -1207,7 +1208,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: the total first, then its entries."""
         if self._ledger is None:
-            raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
+            raise SamplingError("there is no ledger yet: call fit() first, or plan() to see the cost")
         return deepcopy(self._ledger)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
@@ -1318,7 +1319,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _fitted_sampler(self) -> Sampler:
         if self._sampler is None:
-            raise SamplingError("fit first: there is no model yet")
+            raise SamplingError("call fit() first: there is no model yet")
         return self._sampler
 
     def _ledger_of_fit(self) -> PrivacyLedger:
@@ -1357,9 +1358,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if holds_records:
             test = self._fit_template.settings.test.name
             warnings.warn(
-                f"the saved file holds seed records of your table (test={test!r}), "
-                "and can be read by its owner alone: keep it as safe as the table itself. test='release' "
-                "saves no record",
+                f"the saved file holds seed records of your table (test={test!r}). Protect it like the "
+                "table itself; only its owner can read it. test='release' saves no records",
                 stacklevel=2,
             )
         twin = self._shallow_copy()
@@ -1386,7 +1386,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled object; one from a parent process repeats the parent's rows."""
         if "test" not in state:
-            raise AttributeError("saved by sdv_plausible 0.1, whose options were others")
+            raise AttributeError("saved by sdv_plausible 0.1, which had different options")
         self.__dict__.update(state)
         if self._process not in parents():
             self._process = os.getpid()

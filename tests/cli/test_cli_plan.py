@@ -36,7 +36,7 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
     assert main(options) == 2
     assert "row_cap (1,000,000, the default) is the number of rows" in capsys.readouterr().err
     assert main([*options, "-n", "300", "--row-cap", "299"]) == 2
-    assert "row_cap (299) must be at least the rows that are asked for (300)" in capsys.readouterr().err
+    assert "row_cap (299) must be at least the number of requested rows (300)" in capsys.readouterr().err
     rules = holder / "rules.json"
     rules.write_text('[{"rule": "forbidden", "when": {"sex": "Male", "age": {"max": 20}}}]')
     assert main([*options, "-n", "300", "--rules", str(rules)]) == 2

@@ -83,7 +83,7 @@ def test_every_digit_of_its_digest_counts(tmp_path):
     content = json.loads(path.read_text())
     for other in others(content["sha256"]):
         path.write_text(changed(content, sha256=other))
-        with pytest.raises(ValueError, match="its digest does not fit"):
+        with pytest.raises(ValueError, match="its digest does not match"):
             BudgetState.read(path)
 
 

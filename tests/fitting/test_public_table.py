@@ -50,7 +50,7 @@ def test_it_is_free_and_named_wherever_the_ledger_is_read(fitted):
     ledger = fitted.privacy_ledger()
     entry = next(e for e in ledger.entries if e.name == "public table")
     assert entry.status == "declared"
-    assert "no protected row was used: published table of 200 rows" in entry.mechanism
+    assert "no protected rows were used: published table of 200 rows" in entry.mechanism
     assert MARK in entry.mechanism
     assert "public table" in {e.name for e in fitted.plan().ledger.entries}
     assert public_entries(None, None) == []

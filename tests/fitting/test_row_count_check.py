@@ -440,7 +440,7 @@ def test_a_stop_keeps_the_condition_on_types_that_nobody_vouched_for(tmp_path):
 def test_a_second_charge_that_finds_no_room_says_what_was_charged(tmp_path):
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     first = budget.draw(synthesizer(anyway=True, epsilon=0.5).plan().ledger)
-    with pytest.raises(BudgetExceededError, match="Nothing but its count of the rows was charged"):
+    with pytest.raises(BudgetExceededError, match="Nothing but its row count was charged"):
         budget.draw(synthesizer(anyway=True, epsilon=0.9).plan().ledger, first.what, when=first.when)
 
 

@@ -400,7 +400,7 @@ def test_what_no_command_could_finish_is_refused_before_the_fit(tmp_path, capsys
         (f"-n 5 --test randomized --rules {rules}", "row_cap, such as 10"),
         (
             f"--domain {domain} --test randomized --rows 300 --row-cap 100",
-            "row_cap (100) must be at least the rows that are asked for (300)",
+            "row_cap (100) must be at least the number of requested rows (300)",
         ),
     ):
         command = f"synthesize {data} -o {tmp_path}/o.csv --budget {tmp_path}/b 2 1e-8 {more}"

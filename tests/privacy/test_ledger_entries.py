@@ -181,7 +181,7 @@ def test_a_ledger_of_other_words_keeps_them():
     assert LedgerText.of(older).first == "Then. Total epsilon 1 at delta 1.0e-09, as it was said."
     assert LedgerText.of({"headline": "The total."}).first == "The total."
     assert LedgerText.of({**plain, "headline": "No claim."}).first == "No claim."
-    assert ledger_of().words.first == "Nothing has been charged yet: no row has been looked at."
+    assert ledger_of().words.first == "Nothing has been charged yet, and no rows have been read."
 
 
 def words_of(fragment):

@@ -391,8 +391,8 @@ def _used_entry(link: Relationship) -> LedgerEntry:
         "chosen secretly; rows that name none that is used are not; keys are invented anew"
     )
     note = (
-        f"rows of {link.parent} that more hang on count as if {link.most:,} did: shares, totals and whatever "
-        "goes with large families are those of the rows used"
+        f"rows of {link.parent} that more hang on count as if {link.most:,} did: shares and totals describe "
+        "only the rows used"
     )
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 

@@ -144,7 +144,7 @@ def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: floa
     values = integer_array("scores", scores).ravel()
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:
-        raise ValueError("scores (none) must be at least one: there is nothing to choose from")
+        raise ValueError("scores (none) must have at least one entry")
     source = _source(rng)
     if source == "opendp":
         built, scale = measurement("noisy_max", sensitivity, epsilon**2 / 8)

@@ -137,8 +137,8 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     if document is None:
         return {}, {}
     if not isinstance(document, Mapping):
-        rule = "must be SDV's Metadata of one table, or its document"
-        raise Refused("metadata", type(document), rule, "metadata_of(domain) makes one of declarations")
+        rule = "must be SDV Metadata with one table, or its document"
+        raise Refused("metadata", type(document), rule, "metadata_of(domain) creates it from declarations")
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})

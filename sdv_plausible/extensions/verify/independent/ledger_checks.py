@@ -268,7 +268,9 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
             )
     if rows is not None:
         source = settings.get("public_source")
-        public_text = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
+        public_text = (
+            f"published table of {rows:,} rows named by the data owner{f', {source}' if source else ''}"
+        )
         if not entries["public table"]["mechanism"].endswith(public_text):
             raise ContradictionError("the ledger names another published table than the settings")
     _check_count(document)
