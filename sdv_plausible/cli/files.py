@@ -77,7 +77,7 @@ def check_spelling(options: argparse.Namespace) -> None:
     files = [path for path in paths if path is not None and not _has_own_format(options, path)]
     if (format_options := given_options(options, *CSV_OPTIONS)) and all(map(_is_parquet, files)):
         name, value = next(iter(format_options.items()))
-        raise UsageError(f"--{name} ({value!r}) is of CSV files, and plays no part in Parquet: leave it out")
+        raise UsageError(f"--{name} ({value!r}) only applies to CSV files: leave it out")
 
 
 def option_name(name: str) -> str:

@@ -158,6 +158,6 @@ def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
         if both := [name for name in told.open if name in named]:
             raise Refused.saying(
                 parameter,
-                f"{parameter}: {listed(both)} must have a declared type, as whoever says this knows it: try "
-                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
+                f'{parameter}: {listed(both)} must have a declared type: try domain={{"{both[0]}": '
+                '{"sdtype": "numerical"}}',
             )

@@ -201,7 +201,7 @@ def structure_by_name(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
     """
     if not isinstance(model, HasStructure):
         raise ValueError(
-            f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists "
+            f"the model ({type(model).__name__}) has no structure: add a method structure() that returns "
             "every column with its parents, or use model='bayesian_network'"
         )
     return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}

@@ -54,7 +54,7 @@ class AliasTable:
         sums = probabilities.sum(axis=1, keepdims=True)
         if not (probabilities.min(initial=0) >= 0 and sums.min(initial=1) > 0 and np.isfinite(sums).all()):
             raise ValueError(
-                "probabilities of a row must be at least 0, finite, and not all 0: leave such a row out"
+                "probabilities of a row must be at least 0, finite, and not all 0: remove such a row"
             )
         self._log_bins = max((cardinality - 1).bit_length(), 1)
         bins = 1 << self._log_bins

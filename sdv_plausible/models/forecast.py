@@ -178,9 +178,9 @@ def numeric_category_warnings(domain: Domain) -> list[str]:
     if not columns:
         return []
     return [
-        f"categories that look like numbers: {', '.join(columns)}. Each value is learned by itself; where "
-        "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
-        "values are codes with a hierarchy, declare its groups"
+        f"{', '.join(columns)}: categories that look like numbers. Each value is learned separately. If "
+        "neighbouring values are similar, declare the column numerical (range_min, range_max) or ordinal. "
+        "If the values are codes with a hierarchy, declare groups"
     ]
 
 

@@ -83,7 +83,7 @@ class UnpicklableRows:
     """Base of classes that hold rows: their objects cannot be pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
+        raise TypeError("rows cannot be pickled: only answers may leave this object")
 
 
 class ExactCounts(Protocol):

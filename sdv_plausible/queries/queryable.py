@@ -414,8 +414,8 @@ class Queryable(QuerySession):
         sensitivity = question.sensitivity(self.neighbours)
         if self.neighbours != ONE_ROW:
             raise ValueError(
-                f"sums over samples are accounted for single rows added or removed, not for the "
-                f"{self.neighbours.relation}: leave out person and neighbours, or use another model"
+                "sums over samples only support the addition or removal of single rows, not the "
+                f"{self.neighbours.relation}: remove person and neighbours, or use another model"
             )
         self._meter.spend_sum(rate)
         number = self._meter.next_answer()
@@ -454,8 +454,8 @@ class Queryable(QuerySession):
         """
         if test.neighbours != self.neighbours:
             raise ValueError(
-                f"test: its noise is for the {test.neighbours.relation}, and the ledger protects the "
-                f"{self.neighbours.relation}: bind it to the same"
+                f"test: its noise is for the {test.neighbours.relation}, but the ledger protects the "
+                f"{self.neighbours.relation}: use the same neighbours"
             )
         l1 = self.neighbours.histogram_l1
         self._meter.spend_release(ReleaseLoss(epsilon0=test.epsilon0, delta=test.delta, l1=l1))
@@ -492,8 +492,8 @@ class Queryable(QuerySession):
         """
         if paid_for not in self._test_entries:
             raise ValueError(
-                f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss has opened this door: "
-                "charge it before records are handed out"
+                f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss opened this query "
+                "session: charge it before records are returned"
             )
         return SeedRecords(self._rows.records())
 
@@ -520,8 +520,8 @@ class Queryable(QuerySession):
                 scope="the model",
                 parts=("structure", "parameters"),
                 note=(
-                    f"the rows themselves were handed out ({why}), without noise; use a model that learns "
-                    "from noisy answers"
+                    f"the model learned from the rows without noise ({why}). Use a model that learns from "
+                    "noisy answers"
                 ),
             )
         )

@@ -109,8 +109,7 @@ class DateAndTime(DerivingRule):
         form = specs[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
             raise Refused.saying(
-                "rules",
-                f"rule '{self}': the format {form!r} shows no time of day beside a date: leave the rule out",
+                "rules", f"rule '{self}': the format {form!r} has no time of day with a date: remove the rule"
             )
 
     def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:

@@ -128,8 +128,8 @@ class Inequality(DerivingRule):
             if reread != example.value // format_unit(form) * format_unit(form):
                 raise check.Refused.saying(
                     "rules",
-                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the "
-                    "day",
+                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must include "
+                    "the day",
                 )
 
     def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
@@ -170,8 +170,8 @@ class Inequality(DerivingRule):
         if places is None:
             raise check.Refused.saying(
                 "rules",
-                f"rule '{self}': what is strictly above a number is known for fixed digits alone: give both "
-                "columns decimal_places, or strict=False",
+                f"rule '{self}': a strict order needs a fixed number of digits: give both columns "
+                "decimal_places, or use strict=False",
             )
         return float(10**-places) if places else 1
 

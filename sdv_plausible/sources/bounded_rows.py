@@ -179,8 +179,8 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     if scratch is None and not source.on_cluster:
         raise Refused.saying(
             "person",
-            f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "
-            "brought together there, and removed after the fit",
+            f"person ({person!r}) needs scratch, a local folder in which the rows are grouped by person; "
+            "they are removed after the fit",
         )
 
 

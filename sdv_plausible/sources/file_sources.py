@@ -107,7 +107,8 @@ class ParquetSource(ArrowSource):
                 name not in other.names or other.field(name).type != schema.field(name).type for name in known
             ):
                 raise ValueError(
-                    f"source: {path} stores its columns otherwise than {paths[0]}: write them alike"
+                    f"source: {path} has other column types than {paths[0]}: write all files with the same "
+                    "schema"
                 )
         super().__init__(schema, lambda *_: iter(()), types, rows, spelling=spelling)
         self._paths = paths
@@ -272,7 +273,9 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> Arro
 
     oldest = pl.CompatLevel.oldest()
     if not hasattr(lazy, "collect_batches"):
-        raise SourceError("source: this polars reads no batches: update it, or write the table to Parquet")
+        raise SourceError(
+            "source: this version of polars cannot read batches: update polars, or write the table to Parquet"
+        )
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         chosen = lazy.select(list(names))
@@ -297,14 +300,16 @@ def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int) -> 
     methods = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # names in its versions
     method = next((name for name in methods if hasattr(relation, name)), "")
     if not method:
-        raise SourceError("source: this duckdb reads no batches: update it, or write the table to Parquet")
+        raise SourceError(
+            "source: this version of duckdb cannot read batches: update duckdb, or write the table to Parquet"
+        )
     schema = relation.limit(0).to_arrow_table().schema
     return ArrowSource(schema, batches, types, rows, in_order=False)
 
 
 READ_ONCE = (
-    "source ({name}) can be read once, and a fit reads several times: give a function without arguments that "
-    "opens it anew, such as lambda: cursor.execute(query).fetch_record_batch()"
+    "source ({name}) can be read only once, but a fit reads it several times: give a function without "
+    "arguments that opens it again, such as lambda: cursor.execute(query).fetch_record_batch()"
 )
 
 
@@ -322,7 +327,7 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
     stream = raise_source_errors(opened)
     first = raise_source_errors(lambda: next(_tables(stream), None))
     if first is None:
-        raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
+        raise SourceError("source returned no record batch: for a table without rows, return one empty batch")
     schema = first.schema
     if isinstance(stream, Generator):  # closes its resources
         stream.close()
@@ -331,9 +336,9 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
         for table in _tables(opened()):
             if not table.schema.equals(schema):
                 raise SourceError(
-                    f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, the "
-                    f"first one {schema.names} of {schema.types}: give all batches one schema, as by "
-                    "pyarrow.RecordBatch.from_pandas(part, schema=schema)"
+                    f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, "
+                    f"the first one {schema.names} of {schema.types}: use one schema for all batches, as "
+                    "with pyarrow.RecordBatch.from_pandas(part, schema=schema)"
                 )
             yield table
 
@@ -375,8 +380,8 @@ def _tables(stream: Any) -> Iterator[Any]:
     for batch in stream:
         if not isinstance(batch, (pa.RecordBatch, pa.Table)):
             raise SourceError(
-                f"source gave a {type(batch).__name__}: each piece must be a pyarrow.RecordBatch or Table, "
-                "made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
+                f"source returned a {type(batch).__name__}: each batch must be a pyarrow.RecordBatch or "
+                "Table, made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
             )
         yield _without_string_views(
             pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch

@@ -91,6 +91,6 @@ class Fingerprints:
             else "other rows, or rows in other places,"
         )
         raise RuntimeError(
-            f"source: it has {difference} than in an earlier pass of this fit; a table that changes while it "
-            "is read fits no guarantee: fit a copy that stands still"
+            f"source: it has {difference} than in an earlier pass of this fit. A table that changes during "
+            "the fit has no guarantee: fit an unchanging copy"
         )

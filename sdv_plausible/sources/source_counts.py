@@ -176,9 +176,9 @@ def check_row_order(source: Source) -> None:
     """
     if not source.in_order:
         raise ValueError(
-            "source: split, and a range of omega, need rows that keep their places, which databases and "
-            "clusters do not promise: leave them out, give scratch (a folder for codes that are made "
-            "once), or write the table to Parquet first"
+            "source: split, and a range of omega, need a stable row order, which databases and clusters do "
+            "not guarantee. Remove them, give scratch (a folder for the encoded rows), or write the table "
+            "to Parquet first"
         )
 
 

@@ -103,11 +103,9 @@ class Codec:
             ends = [attribute.lower[0], attribute.upper[-1]]
             if attribute.kind == "datetime":
                 ends = [pd.Timestamp(e) for e in ends]
-            raise ValueError(
-                f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
-            )
+            raise ValueError(f"column {name!r}: a given value must lie between {ends[0]} and {ends[1]}")
         if is_written and (rule := _required_form(attribute, value, number)) is not None:
-            raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
+            raise ValueError(f"column {name!r}: a given value ({value!s:.60}) must be {rule}")
 
     def encode_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
         """Codes of many values; raises the error of :meth:`encode_value` for any of them."""
@@ -152,7 +150,7 @@ def _required_form(attribute: Attribute, value: Hashable, number: float) -> str 
         moment = pd.Series([number]).astype("M8[ns]").dt.tz_localize("UTC")
         return f"a text: the nearest is {write_dates(moment, attribute.datetime_format).iloc[0]!r}"
     if attribute.time_zone is not None and getattr(value, "tzinfo", None) is None:
-        return f"a moment with a time zone, as the column's are ({attribute.time_zone})"
+        return f"a date with the time zone of the column ({attribute.time_zone})"
     return None
 
 

@@ -111,8 +111,8 @@ def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
     if neighbours.person is None:
         return []
     how = (
-        f"at most {neighbours.rows:,} of the rows of each value of {neighbours.person} are used, chosen "
-        "secretly; rows without a value are not; the column itself is invented anew"
+        f"at most {neighbours.rows:,} rows per value of {neighbours.person} are used, chosen secretly; rows "
+        "without a value are not used; the column itself gets placeholder values"
     )
     note = neighbours.bias
     return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
@@ -128,7 +128,7 @@ def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
             mechanism="processed rows",
             losses=(InfiniteLoss(),),
             scope="everything",
-            note=f"processed rows do not say whose they are ({neighbours.person}): fit the rows themselves",
+            note=f"processed rows do not identify persons ({neighbours.person}): call fit() with the table",
         )
     ]
 

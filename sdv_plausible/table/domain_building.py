@@ -91,9 +91,9 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         names = listed(domain.inferred)
         entries.append(
             _no_claim_entry(
-                f"inferred from the rows: {names}",
-                f"the value sets of {names} were read from the rows without noise; declare them with "
-                'domain=..., or learn them under the budget with undeclared="private"',
+                f"derived from the rows: {names}",
+                f"the value sets of {names} were read from the rows without noise. Declare them "
+                '(domain=...), or learn them within the budget (undeclared="private")',
             )
         )
     if others := [n for n in _with_provenance("inferred", domain, declarations) if n not in domain.inferred]:
@@ -101,8 +101,8 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         entries.append(
             _no_claim_entry(
                 f"detected in the rows: {names}",
-                f"semantic types and patterns of {names} were detected in the rows, and single rows may "
-                "decide them: say yourself what these columns are, without the word detected",
+                f"semantic types and patterns of {names} were detected in the rows, where a single row may "
+                'decide them. Declare them yourself, without "detected"',
             )
         )
     return entries
@@ -115,10 +115,10 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     names = listed(edited)
     return [
         _no_claim_entry(
-            f"declared, and edited after looking at the rows: {names}",
-            f"the declarations of {names} were changed after they were compared with the rows, and may "
-            "repeat what was seen; cite a public source for each column (source), or have it learned under "
-            'the budget: take it out of the file, with undeclared="private"',
+            f"declared, then edited after a comparison with the rows: {names}",
+            f"the declarations of {names} were changed after a comparison with the rows, and may repeat "
+            "values of the rows. Cite a public source for each column (source), or remove it from the file "
+            'to learn it within the budget (undeclared="private")',
         )
     ]
 

@@ -57,7 +57,7 @@ def path_in_folder(folder: Path, name: str, ending: str) -> Path:
         raise ValueError(f"the file name {name!r:.40} {rule}: choose another name")
     if path.resolve().parent != folder.resolve():
         raise ValueError(
-            f"{path} is a link that leads out of its folder: remove it, or choose another folder"
+            f"{path} is a link to a place outside its folder: remove it, or choose another folder"
         )
     return path
 
@@ -116,6 +116,6 @@ def _check_kind(mode: int, path: str | os.PathLike[str], name: str) -> None:
     if not stat.S_ISREG(mode):
         kind = KINDS.get(stat.S_IFMT(mode), "none")
         raise ValueError(
-            f"{name} ({os.fspath(path)!r}) must be the path of a regular file, and this is {kind}: name a "
-            "file, or copy what is read there into one"
+            f"{name} ({os.fspath(path)!r}) must be the path of a regular file, but this is {kind}: give a "
+            "file, or copy the data into one"
         )

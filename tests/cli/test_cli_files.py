@@ -142,7 +142,7 @@ def test_what_this_package_wrote_is_read_as_it_writes(command, tmp_path, monkeyp
     capsys.readouterr()
     assert main(["inspect", "real.csv", "theirs.csv", *spelled]) == 2
     said = capsys.readouterr().err
-    assert "theirs.csv: line 1, or one after it, holds no text in the encoding 'utf-8'" in said
+    assert "theirs.csv: line 1, or a later one, is not text in the encoding 'utf-8'" in said
     assert "add --alike" in said
 
 

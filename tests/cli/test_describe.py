@@ -38,7 +38,7 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     assert said.splitlines()[1].startswith(total())
     assert "name: the cells look like identifiers" in warned
     assert re.search(r"Types by a vote, for three tenths of epsilon: .*name id", said)
-    assert "a vote over the cells of 3 undeclared columns" in said
+    assert "private type inference from the cells of 3 undeclared columns" in said
     assert json.loads((tmp_path / "d.json").read_text("utf-8"))["format"] == "sdv-plausible-release/1"
     release = Release.load(tmp_path / "d.json")
     assert 0 < release.ledger.total() <= 8 * (1 + 1e-6)

@@ -50,7 +50,7 @@ def test_one_odd_cell_decides_no_column(people, capsys):
     assert pd.api.types.is_numeric_dtype(rows["age"])
     assert "secret-text" not in rows.to_csv()
     entry = next(entry for entry in said["ledger"]["entries"] if entry["name"] == "types")
-    assert "a vote over the cells of 2 undeclared columns" in entry["mechanism"]
+    assert "private type inference from the cells of 2 undeclared columns" in entry["mechanism"]
     assert 1.1 < entry["epsilon"] <= 1.2  # three tenths of what was asked for
     assert said["ledger"]["epsilon"] <= 4
     _, said, rows = synthesized(people, capsys, "--epsilon", "inf")

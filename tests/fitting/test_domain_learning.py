@@ -409,5 +409,5 @@ def test_what_a_carried_entry_stood_for_is_not_to_follow(first):
     odd = replace(first.get_domain(), learned=learned)
     assert not any(entry.envelope for entry in read_reused_domain(odd, ONE_ROW).entries)
     entry["envelope"] = False
-    with pytest.raises(ValueError, match="must be true, or not be there"):
+    with pytest.raises(ValueError, match="must be true or absent"):
         read_reused_domain(odd, ONE_ROW)

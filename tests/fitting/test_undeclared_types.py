@@ -160,7 +160,7 @@ def test_the_fitted_object_is_as_any_other(tmp_path, monkeypatch):
     frame = table()
     synth = made(frame)
     before = synth.plan().ledger
-    assert str(before).count("a vote over the cells of 7 undeclared columns") == 1
+    assert str(before).count("private type inference from the cells of 7 undeclared columns") == 1
     synth.fit(frame)
     assert synth.plan().ledger.losses == before.losses  # of a fit anew, with a vote
     assert synth.get_parameters()["types"] == "voted"

@@ -227,7 +227,7 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
     assert synthesize(data, output, *options) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[1].startswith(total(1, 1e-09))
-    assert "a vote over the cells of 4 undeclared columns" in out
+    assert "private type inference from the cells of 4 undeclared columns" in out
     assert "Types by a vote, for three tenths of epsilon: grade " in out
     for no_vote in (["--types", "detected"], ["--epsilon", "inf"]):
         assert synthesize(data, output, *options, *no_vote) == 0
@@ -401,7 +401,7 @@ def test_papers_are_refused_with_one_line(tmp_path, capsys, monkeypatch, release
     path = Path("ledger.json")
     honest = path.read_text()
     twice = honest.rstrip().removesuffix("}") + ', "epsilon": 0.1}'
-    no_json = "is no privacy ledger: it is not JSON, or it says 'epsilon' twice"
+    no_json = "is no privacy ledger: it is not JSON, or it has the key 'epsilon' twice"
     cases = [(text, (), words) for text, words in {**NO_LEDGERS, twice: no_json}.items()]
     cases += [(honest, more.split(), words) for more, words in NO_PAPERS.items()]
     for content, more, words in cases:

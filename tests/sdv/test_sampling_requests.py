@@ -120,10 +120,10 @@ def test_unknown_columns_and_values(fitted):
     for name, value, words in (
         ("nope", 1, "'nope'"),
         ("sex", "x", "column 'sex' has no such value in its domain"),
-        ("age", 111, "column 'age': a value that is given must lie between 0 and 110"),
+        ("age", 111, "column 'age': a given value must lie between 0 and 110"),
         ("age", "old", "column 'age' has no such value"),
         ("member", "x", "column 'member' has no such value"),
-        ("start", "1999-01-01", "column 'start': a value that is given must lie between"),
+        ("start", "1999-01-01", "column 'start': a given value must lie between"),
         ("start", "soon", "column 'start' has no such value"),
     ):
         condition, known = [Condition({name: value}, num_rows=3)], pd.DataFrame({name: [value]})

@@ -14,7 +14,7 @@ DOCUMENTS = (
     ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
     ('{"a": [NaN]}', "holds NaN"),
     ('{"a": -1e999}', "beyond all doubles"),
-    ("[" * 100_000, "nests too deeply"),
+    ("[" * 100_000, "is nested too deeply"),
     ('{"a": secret}', "line 1,? column 7"),
 )
 FILES = {

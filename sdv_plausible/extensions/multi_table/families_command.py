@@ -142,7 +142,7 @@ def synthesizer_of(
                 raise UsageError(
                     f"output ({output}) is a file that --domain names and that is read; choose another name"
                 )
-    metadata = read_json(options.metadata, "metadata", "or SDV's Metadata")
+    metadata = read_json(options.metadata, "metadata", "or SDV Metadata")
     max_children = _parse_max_children(options.max_children)
     return PlausibleDeniabilityMultiTableSynthesizer(
         metadata, max_children=max_children, domain=domain, **parameters

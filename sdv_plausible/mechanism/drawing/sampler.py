@@ -90,8 +90,8 @@ class Sampler(ABC):
         check.whole("processes", processes, 1, "1 for this process alone")
         if processes > 1:
             raise ValueError(
-                f"processes ({processes}) are for row-by-row tests; with test='release' a million "
-                "rows take a second, and release().sample_to_parquet(folder, rows, executor=...) has workers"
+                f"processes ({processes}) only works with row-by-row tests. With test='release' a million "
+                "rows take a second; for more, use release().sample_to_parquet(folder, rows, executor=...)"
             )
         yield
 
@@ -189,8 +189,8 @@ def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
 def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
     if not isinstance(sampler, RecordSampler):
         raise ValueError(
-            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
-            "with test='randomized' on the same table to look at them"
+            "diagnose() needs the seed records, which test='release' does not keep. To inspect them, fit a "
+            "second synthesizer with test='randomized' to the same table"
         )
     return sampler.mechanism
 

@@ -79,9 +79,9 @@ class Settings:
         if self.tests_latent_points(made) and keeps_columns:
             raise check.Refused.saying(
                 "omega",
-                f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
-                f"seed under test={self.test.name!r}: a row is decoded from the seed's latent point; "
-                "leave omega out, or use test='release'",
+                f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of "
+                f"a seed under test={self.test.name!r}: a row is decoded from the seed's latent point. "
+                "Remove omega, or use test='release'",
             )
 
     def check_learner(self, learner: Learner) -> None:

@@ -79,7 +79,7 @@ class AdaptiveNetwork(Learner):
     looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")
+        check.whole("max_cost", self.max_cost, 1, "it is the largest number of cells of a table")
         check.whole("simulation_seed", self.simulation_seed, 0)
         object.__setattr__(self, "workload", _sets_of_names(self.workload))
 
@@ -94,7 +94,7 @@ class AdaptiveNetwork(Learner):
         if unknown:
             raise check.Refused.saying(
                 "workload",
-                f"workload names {sorted(unknown)}, which are not modelled columns {list(domain.names)}",
+                f"workload names {sorted(unknown)}, but the modelled columns are {list(domain.names)}",
             )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002

@@ -162,8 +162,8 @@ def _column_counts(j: int, tables: Sequence[CountsWithVariance], domain: Domain)
     if not marginals:
         raise Refused.saying(
             "answers",
-            f"answers say nothing of column {domain.names[j]!r}: give counts over it, alone or with others, "
-            "or leave it out of domain",
+            f"answers contain no counts of column {domain.names[j]!r}: add counts over it, alone or with "
+            "others, or remove it from domain",
         )
     best = min(marginals, key=lambda t: float(t.variances.sum()))
     buckets = best.axes[0].buckets
@@ -189,9 +189,9 @@ def _scale_conflicting_totals(
             odd.append(f"{count:,.0f} over {listed([domain.names[j] for j in table.columns])}")
     if warn and odd:
         warnings.warn(
-            f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "
-            f"their weighted mean is {mean:,.0f}): the model scales these tables to it, and intervals stay "
-            "those of each table. If they are of different people, leave some out",
+            f"answers: totals differ by more than their noise ({'; '.join(odd[:4])}; their weighted mean is "
+            f"{mean:,.0f}): the model scales these tables to it, and intervals stay those of each table. If "
+            "they are about different people, remove some",
             stacklevel=5,
         )
     return scaled

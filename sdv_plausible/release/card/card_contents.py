@@ -27,8 +27,8 @@ MAX_LENGTH = 2000  # maximum length of a fact, in characters
 PROVENANCE = {
     "declared": "declared, without the rows",
     "private": "learned from the rows, charged in the ledger",
-    "inferred": "read off the rows: no claim",
-    "edited": "edited after a look at the rows: no claim",
+    "inferred": "derived from the rows: no guarantee",
+    "edited": "edited after looking at the rows: no guarantee",
 }
 PLACEHOLDERS, DERIVED = "invented, nothing of it is learned", "made from other columns, by a rule"
 ERROR_BARS = (

@@ -45,8 +45,8 @@ _MOST_VALUES = 4
 _WORDS = {
     "declared": "declared",
     "private": "learned within the budget",
-    "inferred": "read off the rows: no claim",
-    "edited": "edited after a look at the rows: no claim",
+    "inferred": "derived from the rows: no guarantee",
+    "edited": "edited after looking at the rows: no guarantee",
 }
 TABLE_HEADER = ("column", "may hold", "from")
 
@@ -222,7 +222,7 @@ class Attribute:
 
     def _check_types(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise Refused("name", self.name, "must be a text, and not empty: it is that of a column")
+            raise Refused("name", self.name, "must be a non-empty text")
         if not isinstance(self.nullable, (bool, np.bool_)):
             raise ValueError(f"column {self.name!r}: nullable ({self.nullable!r}) must be true or false")
         for name in ("values", "lower", "upper"):
@@ -253,13 +253,13 @@ class Attribute:
             raise ValueError(f"column {self.name!r}: values must be distinct")
         if odd := [type(value).__name__ for value in self.values if canonical(value) is NOT_A_VALUE]:
             raise ValueError(
-                f"column {self.name!r}: a value of type {odd[0]} can be in no cell: declare numbers, text, "
-                "truth values or dates"
+                f"column {self.name!r}: a value of type {odd[0]} cannot occur in a cell: declare numbers, "
+                "text, truth values or dates"
             )
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
-                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
-                "into doubles once one is missing: declare numbers beyond 2**53 as text"
+                f"column {self.name!r}: some values are equal as doubles, and pandas converts whole numbers "
+                "to doubles if a cell is missing. Declare numbers beyond 2**53 as text"
             )
 
     def _check_rounding(self) -> None:
@@ -302,10 +302,7 @@ class Attribute:
         except (TypeError, OverflowError):
             finite = False
         if not finite:
-            raise ValueError(
-                f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the "
-                "other"
-            )
+            raise ValueError(f"column {self.name!r}: lower and upper must be finite numbers of equal count")
         if self.kind in ("integer", "datetime") and not whole:
             raise ValueError(
                 f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind "

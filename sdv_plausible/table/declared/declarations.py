@@ -262,8 +262,8 @@ def _check_texts(name: str, attribute: Attribute) -> None:
     for text in attribute.values:
         if isinstance(text, str) and not is_text(text):
             raise ValueError(
-                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} letters, or holds half a "
-                "character (a lone surrogate), which no file can hold: leave it out"
+                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} characters, or contains a "
+                "lone surrogate, which a file cannot hold: remove it"
             )
 
 
@@ -301,8 +301,8 @@ def as_domain_file(domain: Any) -> DomainFile:
         raise Refused(
             "domain",
             domain,
-            'must be "written", your word that you wrote the ranges and values in the metadata',
-            "SDV's detection writes those of the rows; leave domain out then, or declare",
+            'must be "written", which confirms that you wrote the ranges and values in the metadata',
+            "SDV's detection takes them from the rows; in that case leave domain out, or declare them",
         )
     if isinstance(domain, (str, os.PathLike)):
         return _file_at(Path(domain))
@@ -342,9 +342,9 @@ def _declare(name: str, spec: Any, max_bins: int, metadata_spec: Mapping[str, An
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
-            "invented, not modelled. Set it to categorical or numerical in the metadata "
-            "(metadata.update_column), or leave the column out",
+            f"domain of column {name!r} ({spec!r}) has no effect: columns of this sdtype ({sdtype!r}) get "
+            "placeholder values and are not modelled. Set the sdtype to categorical or numerical in the "
+            "metadata (metadata.update_column), or remove the declaration",
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, metadata_spec)

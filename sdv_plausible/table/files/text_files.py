@@ -84,7 +84,7 @@ class Files:
         """Raise ValueError if a CSV option is set."""
         for name in CSV_OPTIONS:
             if (mark := getattr(self, name)) != getattr(Files, name):
-                raise Refused(name, mark, "is of CSV files, and plays no part in Parquet", "leave it out")
+                raise Refused(name, mark, "only applies to CSV files", "leave it out")
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -110,7 +110,9 @@ def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
     path = Path(path)
     ending = path.suffix.lower()
     if ending in BINARY_EXTENSIONS:
-        raise ValueError(f"{path} is no text file, by its ending: save the table as CSV (UTF-8) or Parquet")
+        raise ValueError(
+            f"{path} is not a text file, judging by its ending: save the table as CSV (UTF-8) or Parquet"
+        )
     if unpack := UNPACKERS.get(ending):
         return unpack(path, "rt", encoding=encoding, newline="")
     return path.open(encoding=encoding, newline="")

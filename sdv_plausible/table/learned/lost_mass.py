@@ -74,7 +74,7 @@ def answers_fault(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
         if answer.asked.kind not in _KINDS or attribute is None or attribute.provenance != "private":
             continue
         if answer.values.ndim != 1 or not _is_consistent(answer.asked, len(answer.values), attribute):
-            return f"must have the details of a question about {answer.asked.kind}, and its values"
+            return f"must have the details and values of a query of kind {answer.asked.kind}"
     return None
 
 

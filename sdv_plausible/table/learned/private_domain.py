@@ -26,7 +26,7 @@ MOST_BINS = 5_000  # largest max_bins for learned columns, for run time and veri
 MANY = 4  # number of categorical columns from which they are learned in two rounds
 FIRST = 0.15  # share of the first round; the second is allocated by the rows that the first did not find
 SEEN = 0.1  # a value or cell with this share of the rows must be found for a column to be usable
-NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
+NO_NOISE = "the value sets were learned without noise (epsilon is infinite): give a finite epsilon"
 Sdtypes = Mapping[str, str]
 
 
@@ -159,7 +159,7 @@ class DomainPlan:
             if names
         )
         threshold_note = (
-            f"; a category held by fewer than about {self.least_count:,} rows is not learned"
+            f"; categories in fewer than about {self.least_count:,} rows are not learned"
             if self.least_count
             else ""
         )
@@ -180,9 +180,9 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"at about {table_rows:,} rows categories that nobody declared and fewer than about "
-            f"{self.least_count:,} rows hold are not learned, and ranges are coarse: declare the domain, or "
-            "raise epsilon or delta"
+            f"at about {table_rows:,} rows, undeclared categories in fewer than about {self.least_count:,} "
+            "rows are not learned, and learned ranges are coarse. Declare the domain, or raise epsilon or "
+            "delta"
         ]
 
     @property

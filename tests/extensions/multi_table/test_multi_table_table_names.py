@@ -129,8 +129,8 @@ def test_refusals_name_table_rule_and_way_out():
     with pytest.raises(Refused) as told:
         check_table_name("../people", "metadata")
     assert str(told.value) == (
-        "metadata: the table name '../people' becomes a file name, and must not hold any of / \\ : * ? \" < > | or "
-        "an invisible character: rename the table"
+        "metadata: the table name '../people' becomes a file name, which must not hold any of / \\ : * ? \" "
+        "< > | or an invisible character: rename the table"
     )
     with pytest.raises(
         Refused, match="the table names 'people' and 'People' become one file name on some systems"

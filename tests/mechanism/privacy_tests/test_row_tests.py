@@ -178,7 +178,7 @@ def test_theorem_1_is_named_even_where_it_says_nothing():
     least = bound(RandomizedTest, k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6)
     assert "would say inf" in least.charge(1.0)[1].mechanism
     added_up = 100 * theorem1_best(50, 4.0, 1.0, 1e-6 / 100).epsilon
-    assert f"added up over 100 rows would say {added_up:,.0f}" in TEST.charge(4.0)[1].mechanism
+    assert f"added up over 100 rows would give {added_up:,.0f}" in TEST.charge(4.0)[1].mechanism
 
 
 def chance_of_confirming(test, num_seeds):

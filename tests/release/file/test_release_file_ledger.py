@@ -374,7 +374,7 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         lambda c: entry(c, "seeds").update(losses=[{**LAPLACE, "sensitivity": 2_000_001}]),
         r"losses\[0\].sensitivity: must be a whole number from 1 to 2000000"),
     "a source of no published table": ("default", lambda c: c["settings"].update(public_source="Federal Office"),
-        "settings.public_source: must not be there: it has no effect without public_rows"),
+        "settings.public_source: must be absent: it has no effect without public_rows"),
     "losses that take minutes to add up": ("default",
         lambda c: entry(c, "parameters").update(losses=[{"type": "PureDP", "epsilon": 1e-300, "count": 10_000_000}]),
         "at most 2,000,000 uses of losses that are not Gaussian, and not 10,000,000"),

@@ -152,7 +152,7 @@ def by_object(table, domain):
     shown = []
     synthesizer(domain).check(read_csv(table, domain), show=shown.append)
     assert "age, sex were looked at" in shown[-2]
-    assert "Left open, and not compared: size." in shown[-1]
+    assert "Undeclared, and not compared: size." in shown[-1]
 
 
 def by_page(table, domain):
@@ -192,7 +192,7 @@ def test_what_was_left_open_may_be_declared_later(table, bare, capsys):
     for told in (
         "every cell fits",
         "age, sex were looked at",
-        "Left open, and not compared: size. Their ranges and values may be declared later",
+        "Undeclared, and not compared: size. Their ranges and values may be declared later",
     ):
         assert told in said
     write_columns(bare, size={"sdtype": "numerical", "range_min": 0, "range_max": 150})

@@ -48,8 +48,9 @@ def test_one_clear_line():
         ("age", {**NUMBER, "decimal_places": True}, "decimal_places (True)"),
         ("age", {**NUMBER, "range_values": [1]}, "range_values does not go with sdtype 'numerical'"),
         ("age", {**NUMBER, "range_is_nullable": "no"}, "range_is_nullable ('no') must be true or false"),
-        ("age", {**NUMBER, "range_is_nulable": False}, "the key 'range_is_nulable' means nothing; did you mean 'range_is_nullable'?"),
-        ("age", {**NUMBER, "zzzzzz": 1}, "the key 'zzzzzz' means nothing; known are sdtype"),
+        ("age", {**NUMBER, "range_is_nulable": False}, "the key 'range_is_nulable' is unknown; did you "
+                                                       "mean 'range_is_nullable'?"),
+        ("age", {**NUMBER, "zzzzzz": 1}, "the key 'zzzzzz' is unknown; valid keys are sdtype"),
         ("age", {**NUMBER, 5: 1}, "the key 5 means nothing"),
         ("age", {"range_min": [0], "range_max": 9}, "range_min ([0]) must be a finite number or a date"),
         ("age", {"range_min": 0, "range_max": 10**400}, "must be a finite number or a date"),
@@ -113,8 +114,8 @@ def test_what_is_meant_well_is_taken():
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "domain.json"
     for content, words in (
-        ('{"age": {}, "age": {}}', "it says 'age' twice"),
-        ('{"age": {"sdtype": "id", "sdtype": "id"}}', "it says 'sdtype' twice"),
+        ('{"age": {}, "age": {}}', "it has the key 'age' twice"),
+        ('{"age": {"sdtype": "id", "sdtype": "id"}}', "it has the key 'sdtype' twice"),
         ("[" * 100_000, "is not a JSON file"),
         ("1" * 5000, "is not a JSON file"),
         ("\xff", "is not a JSON file"),

@@ -428,7 +428,9 @@ def test_damaged_parquet_is_one_line(tmp_path, parquet):
     whole = parquet({"x": ["SECRET"] * 100}).read_bytes()
     for content in (b"", b"PAR1", whole[: len(whole) // 2], whole[:-9] + b"\0" * 9):
         (tmp_path / "t.parquet").write_bytes(content)
-        with pytest.raises(ValueError, match="cannot be read as Parquet: it is damaged, or none"):
+        with pytest.raises(
+            ValueError, match="cannot be read as Parquet: the file is damaged, or not Parquet"
+        ):
             read_parquet(tmp_path / "t.parquet", {"x": {"sdtype": "categorical"}})
     with pytest.raises(ValueError, match=r"lacks the declared columns \['y'\]"):
         read_parquet(parquet({"x": ["SECRET"]}), {"y": {"sdtype": "categorical"}})

@@ -193,7 +193,7 @@ def test_rare_values_are_not_said_to_be_lost(nullable):
     table = cells(*["a"] * 40, *["rare"] * 60)
     many = learned(nullable=nullable, counts=(40, 0, 0, 60))
     text, names = outside(table, many)
-    assert "are none of the values that were learned, and get one of these in proportion" in text
+    assert "have values that were not learned, and are replaced by learned ones in proportion" in text
     assert names == []
     assert outside(cells(*["a"] * 15, *["rare"] * 85), many)[1] == ["x"]
     text, names = outside(table, learned(nullable=nullable, counts=None))

@@ -226,7 +226,7 @@ class ReviewPages:
         elif name in file.looked:
             marks.append("looked at: an edit without a source ends the claim")
         if file.detected:
-            marks.append("read off the rows: no claim")
+            marks.append("derived from the rows: no guarantee")
         return tuple(marks)
 
 
