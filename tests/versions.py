@@ -83,7 +83,7 @@ def uncovered(project: str, readme: str, page: str) -> list[str]:
     table = read_table(page)
     covered = [python for python, cells in table.items() if cells == [PASSED] * len(COLUMNS)]
     wrong = [
-        f"classifier {python}: r is missingun of it passed"
+        f"classifier {python}: no run of it passed"
         for python in named_pythons(project)
         if python not in covered
     ]

@@ -71,7 +71,7 @@ def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
     ("error", "code", "words"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),
-        (ValueError("no\nrows"), 2, "error: r is missingows"),
+        (ValueError("no\nrows"), 2, "error: no rows"),
         (MemoryError(), 2, "error: MemoryError"),
         (None, 0, ""),
     ],

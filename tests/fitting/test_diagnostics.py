@@ -298,7 +298,7 @@ def test_what_was_learned_of_no_column_is_said():
         )
     )
     empty, one, missing = map(str, teller.issued)
-    assert empty.startswith("name: v is missingalue was common enough")
+    assert empty.startswith("name: no value was common enough")
     assert one.startswith("town: only one value or range was common")
     assert "cabin  ?, cabin N/A: these" in missing
 

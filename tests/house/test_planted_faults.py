@@ -43,13 +43,13 @@ def wrong_faults(faults: list[Fault]) -> list[str]:
     for fault in faults:
         try:
             tree = ast.parse(fault.source((ROOT / "sdv_plausible" / fault.file).read_text()))
-            wrong += [f"{fault.name}: n is missingame {name}" for name in undefined_names(tree)]
+            wrong += [f"{fault.name}: no name {name}" for name in undefined_names(tree)]
         except (OSError, ValueError, SyntaxError) as error:
             wrong.append(f"{fault.name}: {error}")
         file, _, function = fault.test.split("[")[0].partition("::")
         path = TESTS / file
         if not path.is_file() or not re.search(rf"^def {function}\(", path.read_text(), re.MULTILINE):
-            wrong.append(f"{fault.name}: t is missingest {fault.test}")
+            wrong.append(f"{fault.name}: no test {fault.test}")
     return wrong
 
 

@@ -34,7 +34,7 @@ def test_every_column(written):
         "class": {"sdtype": "categorical", "range_values": ["yes", "no"]},
     }
     said = "\n".join(found.lines)
-    for part in ("'?' stands for", "age: r is missingange", "town: a category", "weight: to be"):
+    for part in ("'?' stands for", "age: no range", "town: a category", "weight: to be"):
         assert part in said
     cited = read_codebook(path).columns  # the ending tells the reader
     assert cited["grade"]["source"] == "people.names"

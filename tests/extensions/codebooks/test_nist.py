@@ -26,7 +26,7 @@ def test_a_small_dictionary(written):
     assert found.columns["MSP"]["range_values"] == ["N", "1"]
     assert found.columns["WGT"]["special_values"] == [0]
     assert found.columns["IND"] == {"sdtype": None}
-    assert found.lines == ["IND: v is missingalues are listed", "ODD: not understood: units"]
+    assert found.lines == ["IND: no values are listed", "ODD: not understood: units"]
 
 
 def test_the_real_dictionary():

@@ -45,8 +45,8 @@ def test_every_field(written, document):
         "mail": {"sdtype": "id"},
     }  # fmt: skip
     said = "\n".join(found.lines)
-    for words in ("missingValues ['', '-99']: give them as na_values", "size: not understood: multipleOf", "size: r is missingange is told",
-                  "day: r is missingange of dates", "seen: r is missingange of dates", "name: v is missingalues are listed"):  # fmt: skip
+    for words in ("missingValues ['', '-99']: give them as na_values", "size: not understood: multipleOf", "size: no range is told",
+                  "day: no range of dates", "seen: no range of dates", "name: no values are listed"):  # fmt: skip
         assert words in said
     assert (
         read_codebook(written(document, "s.json")).columns["age"]["source"] == "s.json"

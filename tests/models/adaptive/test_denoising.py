@@ -204,7 +204,7 @@ def test_ends_go_only_as_far_as_they_hold_little(monkeypatch):
     counts[20] = 400
     assert (project_all(counts, 60.0) == 0).sum() == 22, "a tenth at each end"
     monkeypatch.setattr(denoising, "MAX_CLEARED", 1.0)
-    assert (project_all(counts, 60.0) == 0).sum() == 39, "planted: b is missingound"
+    assert (project_all(counts, 60.0) == 0).sum() == 39, "planted: no bound"
 
 
 def test_what_borders_on_many_rows_holds_some_too(monkeypatch):

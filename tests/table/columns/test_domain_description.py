@@ -24,9 +24,9 @@ def test_each_column_in_words_and_escaped():
         (
             "day",
             "1970-01-01 to 1970-01-11 in 1 bin",
-            "edited after looking at the rows: g is missinguarantee",
+            "edited after looking at the rows: no guarantee",
         ),
-        ("pay", "0 to 1,000,000,000 in 1 bin; N", "derived from the rows: g is missinguarantee"),
+        ("pay", "0 to 1,000,000,000 in 1 bin; N", "derived from the rows: no guarantee"),
     ):
         assert line in domain.description_lines(DOMAIN)
         for cell in line:

@@ -97,5 +97,5 @@ def test_what_cannot_be_listed_is_named():
     assert found.columns == {"x": {"sdtype": None}, "y": {"sdtype": None}}
     assert found.lines == [
         "x: more than 1,000 different texts: is it an id?",
-        "y: v is missingalue: is it an id?",
+        "y: no value: is it an id?",
     ]
