@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NO_CLAIM = "No differential-privacy claim"
+NO_CLAIM = "This release has no differential privacy guarantee"
 LEAD = "An attacker who tries to tell from this release whether "
 
 

@@ -57,11 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_to_stderr(f"interrupted; nothing is half written{drawn}")
         return INTERRUPTED
     except Exception as error:  # includes foreign errors, whose texts may quote cells
+        from sdv_plausible.utils.messages import translate
         from sdv_plausible.utils.text_output import one_line
 
         if options.debug:
             traceback.print_exception(error)
-        print_to_stderr(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
+        text = translate(one_line(error, options.rows_were_read, ", --debug shows it"), "command")
+        print_to_stderr(f"error: {text}")
         return REFUSED
     return status
 

@@ -12,16 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.utils.messages import attention_table, translate
 from sdv_plausible.utils.text_output import escape_controls
 
 PROGRAM = "sdv-plausible"
 _PACKAGE = Path(__file__).parents[1]
-_OPTIONS = {
-    "domain=...": "--domain FILE",
-    "domain={": "--domain FILE with {",
-    'types="voted"': "--types voted",
-}
-"""Python arguments in warnings, and the corresponding command-line options."""
 
 
 def print_result(
@@ -53,14 +48,16 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print this package's warnings on standard error, one line each; hide all others."""
+    """Print this package's warnings on standard error, in a line or a table; hide all others."""
     # SDV's hints on saving metadata do not apply here, and foreign warnings may quote cells.
     printed: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:
-        text = " ".join(str(message).split())
-        for argument, option in _OPTIONS.items():
-            text = text.replace(argument, option)
+        notes = getattr(message, "notes", ())
+        if len(notes) > 1:  # a table of columns
+            text = f"{str(message).splitlines()[0]}\n{attention_table(notes, 'command')}"
+        else:
+            text = translate(" ".join(str(message).split()), "command")
         if text not in printed and _PACKAGE in Path(filename).parents:
             printed.add(text)
             print_to_stderr(f"warning: {text}")

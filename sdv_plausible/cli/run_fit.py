@@ -116,7 +116,7 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
         raise files.UsageError(
-            f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
+            f"{ledger.sentence()} The file may contain values of single people. Remove the cause, or add "
             "--allow-no-claim. Nothing was fitted"
         )
 

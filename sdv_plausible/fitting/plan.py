@@ -96,7 +96,7 @@ class Plan:
         notes = [] if self.forecast is None else [str(self.forecast)]
         if self.rows_needed is not None:
             notes.append(
-                f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on"
+                f"Columns and dependences clearly exceed the noise from about {self.rows_needed:,} rows on"
             )
         return notes
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter, add_up
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_conclusions
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_outcomes
 from sdv_plausible.privacy.ledger_record import (
     CONDITION,
     PUBLIC,
@@ -195,13 +195,12 @@ class Budget:
         is_conditional = any(fit.assumes_types for fit in state.fits)
         source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
         stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
-        return (
-            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: "
-            f"every conclusion that anyone can draw from everything released by the {fits} charged to this "
-            "budget, and by "
-            "those still to come, each chosen in the light of earlier releases or not, "
-            f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
+        lead = attacker_sentence(right, unit.question, source, is_conditional=is_conditional)
+        every = (
+            f"everything released by the {fits} charged to this budget and by all later ones, even if each "
+            "is chosen after seeing earlier releases,"
         )
+        return f"{lead} {stated}. {bound_on_outcomes(unit, every, epsilon, delta)} {PUBLIC}"
 
     def __str__(self) -> str:
         state = self._read()

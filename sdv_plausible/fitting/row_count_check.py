@@ -58,9 +58,9 @@ class TooFewRowsError(ValueError):
         error = cls(
             f"{few_rows_sentence(rows, needed)}. Nothing was learned. Only the row count was charged "
             f"(epsilon {rounded_up(epsilon)}), which adds to the cost of the next fit. Either declare "
-            "columns without looking at the rows (domain=..., or the command declare): "
+            "columns without looking at the rows (domain=...): "
             f"{{{', '.join([*lines.values()][:3])}{', ...' if len(lines) > 3 else ''}}}. Or use more rows "
-            "or a larger epsilon. Or fit without this check: anyway=True (--anyway)"
+            "or a larger epsilon. Or fit without this check: anyway=True"
         )
         error.rows, error.rows_needed, error.epsilon = rows, dict(needed), epsilon
         error.declarations = lines
@@ -147,7 +147,7 @@ def count_entry(s: Settings) -> LedgerEntry:
     return LedgerEntry(
         name=ROW_COUNT_ENTRY,
         mechanism=(
-            f"noisy number of rows (Laplace noise of scale {rounded_up(s.neighbours.rows / epsilon, 4)}), "
+            f"noisy number of rows (Laplace noise of scale {rounded_up(s.neighbours.rows / epsilon, 4)}); "
             "the fit stops if most undeclared columns would be lost"
         ),
         losses=(PureDP(epsilon=epsilon),),

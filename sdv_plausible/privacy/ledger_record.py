@@ -11,24 +11,25 @@ from typing import Any
 
 from sdv_plausible.privacy.parameter_checks import shown
 
-PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+PUBLIC = "Column names, semantic types, date formats and declarations count as public."
 CONDITION = "if the column types in the metadata were known without the data"
 """Condition of the total where column types come from metadata of unknown origin."""
 TOTAL = "Total epsilon "
 ATTACKER = "An attacker who tries to tell"
-NO_CLAIM = "No differential-privacy claim is made for this release."
+NO_CLAIM = "This release has no differential privacy guarantee."
 UNIT = "((addition or removal|replacement) of any )?one (row|person|family)( by another one)?"
+PAPER = "The formulas of [PD] give"
 EMPTY = "(k, gamma)-plausible deniability is empty here"  # first words of the sentence in older files
 ALL_SEEDS = "(k, gamma)-plausible deniability holds for every row, with k = all records and gamma = 1"
-RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
+RARE, NOISE = "At low false-alarm rates:", "Noise, as mu of Gaussian differential privacy:"
 ANNEX = (
-    ALL_SEEDS, EMPTY, "As printed in [PD]", RARE, NOISE, "The file says of plausible deniability:",
-    "The file says of as printed:",
+    ALL_SEEDS, EMPTY, PAPER, "As printed in [PD]", RARE, "Where false alarms must be rare:", NOISE,
+    "The file says of plausible deniability:", "The file says of as printed:",
 )  # fmt: skip
 """First words of the sentences for specialists, in every version; they are shown last."""
 EPSILON_ROUNDING = 1e-6  # entries' epsilons are rounded to six decimal places
 _KNOWN = {
-    "cost": r"free|assumed|no claim|in learning|[0-9.e+-]+",
+    "cost": r"free|assumed|no claim|no guarantee|in learning|[0-9.e+-]+",
     "provenance": "charged|declared|assumed|no claim|within another",
     "scope": "everything|the (domain|model|seeds|types|release|rows used)|domain and model",
 }

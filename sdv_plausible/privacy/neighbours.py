@@ -126,11 +126,11 @@ class Neighbours:
         return f"addition or removal of any {self._any_one}" + (f" ({self._rows})" if self.of_people else "")
 
     @property
-    def comparison(self) -> str:
-        """The two compared cases, to follow "as likely"."""
+    def change(self) -> str:
+        """The change from a table to a neighbour, as the subject of a sentence."""
         if self.replace:
-            return f"with any {self._any_one} as with any other one in its place"
-        return f"with any {self._any_one} in the data as without {'them' if self.of_people else 'it'}"
+            return f"Replacing any {self._any_one} by another one"
+        return f"Adding or removing any {self._any_one}"
 
     @property
     def bias(self) -> str:

@@ -520,7 +520,7 @@ class Queryable(QuerySession):
                 scope="the model",
                 parts=("structure", "parameters"),
                 note=(
-                    f"the model learned from the rows without noise ({why}). Use a model that learns from "
+                    f"the model learned from the rows without noise ({why}): use a model that learns from "
                     "noisy answers"
                 ),
             )

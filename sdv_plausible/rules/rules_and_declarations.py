@@ -188,7 +188,7 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
         losses, mechanism = (InfiniteLoss(),), changed
         note = (
             "the rules were changed after the rows that break them were counted, and may repeat values of "
-            "the rows. Restore the rules, or name their public source (rules_source in the domain file)"
+            "the rows: restore the rules, or name their public source (rules_source in the domain file)"
         )
     else:
         mechanism, note = declared, f"from {rule_set.source}" if rule_set.source else ""
@@ -207,7 +207,7 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
                 losses=(InfiniteLoss(),),
                 scope="every row",
                 parts=("domain",),
-                note=f"the declarations of {names} may repeat values of the rows. Restore them, or cite a "
+                note=f"the declarations of {names} may repeat values of the rows: restore them, or cite a "
                 "public source for each column (source)",
             )
         )

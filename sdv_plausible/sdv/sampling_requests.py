@@ -134,7 +134,7 @@ def check_conditions(conditions: Any) -> None:
             continue
         else:
             kind = type(condition).__name__
-            raise ValueError(f"conditions: a {kind} must be an sdv.sampling.Condition or DataFrameCondition")
+            raise ValueError(f"conditions: {kind} must be an sdv.sampling.Condition or DataFrameCondition")
         if not names:
             raise ValueError(
                 "conditions: a Condition has no column; use sample() for rows without a condition"

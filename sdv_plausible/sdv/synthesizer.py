@@ -24,7 +24,12 @@ from sdv.errors import RefitWarning, SamplingError
 from sdv.single_table.base import FIXED_RNG_SEED, BaseSingleTableSynthesizer
 
 from sdv_plausible.fitting.arguments import VOTED, FitArguments
-from sdv_plausible.fitting.diagnostics import HolderDiagnostics, LookRecorder, compare_with_declarations
+from sdv_plausible.fitting.diagnostics import (
+    HolderDiagnostics,
+    LookRecorder,
+    compare_with_declarations,
+    grouped,
+)
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.fitting.ledger_notes import entries_without_cost
@@ -736,7 +741,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _emit_warnings(self) -> None:
         """Emit the warnings of the fit, which is stored now."""
-        for warning in self._call.warnings:
+        for warning in grouped(self._call.warnings):
             warnings.warn(warning, stacklevel=4)
 
     def _forget_fit(self) -> None:

@@ -92,7 +92,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         entries.append(
             _no_claim_entry(
                 f"derived from the rows: {names}",
-                f"the value sets of {names} were read from the rows without noise. Declare them "
+                f"the value sets of {names} were read from the rows without noise: declare them "
                 '(domain=...), or learn them within the budget (undeclared="private")',
             )
         )
@@ -102,7 +102,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
             _no_claim_entry(
                 f"detected in the rows: {names}",
                 f"semantic types and patterns of {names} were detected in the rows, where a single row may "
-                'decide them. Declare them yourself, without "detected"',
+                'decide them: declare them yourself, without "detected"',
             )
         )
     return entries
@@ -117,7 +117,7 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
         _no_claim_entry(
             f"declared, then edited after a comparison with the rows: {names}",
             f"the declarations of {names} were changed after a comparison with the rows, and may repeat "
-            "values of the rows. Cite a public source for each column (source), or remove it from the file "
+            "values of the rows: cite a public source for each column (source), or remove it from the file "
             'to learn it within the budget (undeclared="private")',
         )
     ]

@@ -40,7 +40,7 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
     rules = holder / "rules.json"
     rules.write_text('[{"rule": "forbidden", "when": {"sex": "Male", "age": {"max": 20}}}]')
     assert main([*options, "-n", "300", "--rules", str(rules)]) == 2
-    assert "say how many may be drawn by row_cap, such as 600" in capsys.readouterr().err
+    assert "set row_cap to the number of rows to draw, such as 600" in capsys.readouterr().err
     assert main([*options, "-n", "300", "--rules", str(rules), "--row-cap", "600"]) == 0
     assert "the first 600 rows" in json.loads(capsys.readouterr().out)["ledger"]["headline"]
 
@@ -54,7 +54,7 @@ def test_an_advantage_and_mistakes(holder, capsys):
     assert 1.99 < document["ledger"]["epsilon"] <= 2  # the test's own 1 included
     assert 0.9 < document["epsilon"] < 1.1
     for more, words in (
-        ([*declared, "--total", "2", "--max-advantage", "0.05"], "does not go with max_advantage"),
+        ([*declared, "--total", "2", "--max-advantage", "0.05"], "cannot be combined with max_advantage"),
         ([], "no column is declared"),
         ([*declared, "--budget", "b", "1", "1e-8"], "draws from no budget"),
         ([*declared, "--k", "0"], "k (0)"),
@@ -74,4 +74,4 @@ def test_blanks_of_a_template_are_planned_as_they_are_charged(holder, tmp_path, 
     assert planned["epsilon"] == pytest.approx(charged["epsilon"], rel=1e-6)
     assert next(e for e in planned["entries"] if e["name"] == "types") in charged["entries"]
     assert main(["plan", "--domain", template, "--epsilon", "inf"]) == 2  # nobody votes there
-    assert "fill in sdtype" in capsys.readouterr().err
+    assert "set sdtype" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_one_clear_line(table, monkeypatch, capsys):
         (["people.csv", "-o", "d.txt"], "must end in .json"),
         (["people.csv", "-o", "people.csv"], "the same file"),
         ([*draft, "--from-codebook", "gone.csv"], "there is no file"),
-        ([*draft, "--from-codebook", "book.docx"], "nothing reads"),
+        ([*draft, "--from-codebook", "book.docx"], "code books with the ending"),
         ([*draft, "--from-public", "people.csv"], "is the table itself"),  # which is not published
         ([*draft, "--from-codebook", "people.csv"], "is the table itself"),
     ):
@@ -121,7 +121,7 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     assert "looked" not in json.loads(output.read_text())
     output.write_text("[]")
     assert main(again) == 2
-    assert "may hold a record of looks" in capsys.readouterr().err
+    assert "may contain a record of comparisons" in capsys.readouterr().err
     assert output.read_text() == "[]"
 
 

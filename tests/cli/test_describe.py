@@ -88,7 +88,7 @@ def test_people_a_budget_and_a_table_in_parts(tmp_path, capsys):
     assert [column.name for column in release.schema.columns] == ["a", "b", "name"]
     assert 1.9 < Budget(3, 1e-8, budget).charged()["epsilon"] <= 2
     assert main([*words, *given, "--overwrite"]) == 2
-    assert "would exceed it" in capsys.readouterr().err
+    assert "would exceed the budget" in capsys.readouterr().err
 
 
 def metadata_file(folder, **columns):

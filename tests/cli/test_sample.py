@@ -52,7 +52,7 @@ def test_mistakes(holder, tmp_path, capsys):
         ("--where", "age=34.5", "must be a whole number: the nearest are 34 and 35"),
         ("--where", "sex=maybe", "no such value"),
         ("--where", "shoe=3", "shoe"),
-        ("--expect-sha256", "0" * 64, "is not the release that was expected"),
+        ("--expect-sha256", "0" * 64, "is not the expected release"),
         ("--recipient", "Ann", "go together"),
     ):
         told = [

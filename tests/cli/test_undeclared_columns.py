@@ -83,7 +83,7 @@ def test_the_vote_goes_with_whatever_a_fit_goes_with(people, tmp_path, capsys):
     assert 0.99 < Budget(5, 1e-8, path).charged()["epsilon"] <= 1
     refused = ["synthesize", str(people), "-o", str(tmp_path / "b.csv"), "--budget", str(path), "5", "1e-8"]
     assert main([*refused, "--epsilon", "4.5"]) == 2
-    assert "would exceed it" in capsys.readouterr().err
+    assert "would exceed the budget" in capsys.readouterr().err
 
 
 def test_where_types_are_from_can_be_said(people, capsys):

@@ -58,7 +58,7 @@ def test_damage_is_one_clear_line(tmp_path):
     damaged.append(changed(content, digest=True, fits=[*content["fits"], OVER]))
     for text in damaged:
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no budget file, or was changed or damaged") as refused:
+        with pytest.raises(ValueError, match="is not a budget file, or was changed or damaged") as refused:
             BudgetState.read(path)
         assert "\n" not in str(refused.value)
         assert str(path) in str(refused.value)

@@ -49,9 +49,9 @@ def test_which_deniability_holds():
         ({"omega": "all", "test": "deterministic"}, "This test gives no epsilon"),
         ({"omega": 3}, "(50, 1)-plausible deniability holds"),
         ({"omega": 3, "test": "deterministic"}, "(50, 4)-plausible deniability holds"),
-        ({"omega": (2, 3), "test": "deterministic"}, "the factor is not sure"),
+        ({"omega": (2, 3), "test": "deterministic"}, "the factor is not certain"),
         ({"omega": (2, 3), "test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
-        ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
+        ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability is certain"),
     ):
         made = settings(**given)
         assert said in deniability(made)

@@ -54,7 +54,7 @@ def test_it_is_free_and_named_wherever_the_ledger_is_read(fitted):
     assert MARK in entry.mechanism
     assert "public table" in {e.name for e in fitted.plan().ledger.entries}
     assert public_entries(None, None) == []
-    condition = "only if everybody may see that table: a confidential one"
+    condition = "only if that table is public: a confidential table"
     for text in (str(ledger), ledger.to_html(), ledger.to_json(), fitted.release().card().to_html()):
         assert condition in text
     without = made()
@@ -71,7 +71,7 @@ def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
     assert loaded._fit_template.learner.public is None
     assert fitted.public is not None
     assert len(loaded.sample(5)) == 5
-    with pytest.raises(ValueError, match="its saved file does not hold"):
+    with pytest.raises(ValueError, match="its saved file does not contain"):
         loaded.fit(people(2000, 0))
     fitted.release().save(tmp_path / "release.json", readable=True)
     release = Release.load(tmp_path / "release.json")
@@ -79,7 +79,7 @@ def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
     again = PlausibleDeniabilitySynthesizer.from_release(release)
     assert again.release().settings["public_rows"] == 200
     for varied in (again, release):
-        with pytest.raises(ValueError, match="sample_multiple does not go with public"):
+        with pytest.raises(ValueError, match="sample_multiple cannot be used after a fit with public"):
             varied.sample_multiple(2)
     document = json.loads((tmp_path / "release.json").read_text())
     document["settings"]["public_rows"] = 0
@@ -115,8 +115,8 @@ def test_what_is_refused():
         ({"public": "file.csv"}, r"public \(str\) must be a DataFrame with rows"),
         ({"public": table[:0]}, r"public \(DataFrame\) must be a DataFrame with rows"),
         ({"public": table.assign(x=1)}, r"leave out \['x'\]"),
-        ({"public": table[["ward", "ward"]]}, "once each"),
-        ({"public": table, "model": "independent"}, "goes with the default learner"),
+        ({"public": table[["ward", "ward"]]}, "each once"),
+        ({"public": table, "model": "independent"}, "needs the default learner"),
         ({"public": "file.csv", "public_source": MARK}, r"public \(str\) must be"),
         ({"public": table, "public_source": 3}, r"source \(3\) must be a text"),
         ({"model_parameters": {"public": hidden}}, "no parameter of the learner"),
@@ -124,7 +124,7 @@ def test_what_is_refused():
     ):
         with pytest.raises(ValueError, match=told):
             made(**options)
-    with pytest.raises(ValueError, match="is the one to be protected"):
+    with pytest.raises(ValueError, match="not the table to be protected"):
         made(public=table).fit(table)
 
 
@@ -133,7 +133,7 @@ def test_a_table_that_is_changed_later_changes_nothing():
     given = people(200, 1)
     synth = made(public=given)
     given["sex"] = None
-    with pytest.raises(AttributeError, match=r"public \(.* is fixed when a synthesizer is made"):
+    with pytest.raises(AttributeError, match=r"public \(.* cannot be changed"):
         synth.public = people(300, 1)
     synth.fit(people(1000, 0))
     assert "public table" in {e.name for e in synth.privacy_ledger().entries}

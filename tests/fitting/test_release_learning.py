@@ -238,5 +238,5 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given():
 
     assert planned() == [replace(own, parts=("structure", "parameters"))]  # of both, and no others
     for parts in (("seeds",), ("domain",), ("structure", "seeds")):
-        with pytest.raises(ValueError, match="a learner is given no other rows"):
+        with pytest.raises(ValueError, match="a learner gets no other rows"):
             planned(*parts)

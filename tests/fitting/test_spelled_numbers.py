@@ -154,7 +154,7 @@ def test_a_detection_keeps_the_spelling_too(tmp_path):
 def test_check_says_what_is_not_in_the_spelling():
     found = made(DECLARED).check(spelled()[list(DECLARED)].iloc[:-1])
     assert {finding.column: finding.cells for finding in found.findings} == {"price": 1, "francs": 1}
-    assert "are no numbers" in str(found)
+    assert "are not numbers" in str(found)
 
 
 def test_rules_make_columns_of_numbers_that_are_text():

@@ -199,7 +199,7 @@ def test_columns_say_up_to_how_many_cells_may_be_of_another_kind(tmp_path):
     for other in (release, loaded, PlausibleDeniabilitySynthesizer.from_release(loaded)):
         pd.testing.assert_series_equal(other.columns()["other_kind"], shares)
     document = json.loads(release.to_bytes(readable=True))
-    for name, share, why in (("nobody", 0.1, "of a column whose type was voted for"), ("age", 1.1, "from 0 to 1")):  # fmt: skip
+    for name, share, why in (("nobody", 0.1, "name a column with an inferred type"), ("age", 1.1, "from 0 to 1")):  # fmt: skip
         changed = deepcopy(document)
         changed["settings"]["voted_others"][name] = share
         with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must be .*{why}"):
@@ -222,7 +222,7 @@ def test_a_table_in_parts_votes_as_one_in_memory(tmp_path):
     )  # fmt: skip
     assert release.ledger.claims_privacy
     assert release.ledger.total() <= 9.0
-    with pytest.raises(ValueError, match="leave metadata out"):
+    with pytest.raises(ValueError, match="Remove metadata"):
         fit_source(frame, metadata(frame), types="voted")
 
 
@@ -230,7 +230,7 @@ def test_a_record_in_the_place_of_the_header_line_is_published_by_no_door(tmp_pa
     """Names are in the release: without a header line they would be the first person's cells."""
     path, budget = tmp_path / "t.csv", Budget(9.0, 1e-8, tmp_path / "b")
     table(500)[["home", "sex"]].to_csv(path, index=False, header=["SECRET", "2019"])
-    with pytest.raises(ValueError, match="the first line must name the columns") as raised:
+    with pytest.raises(ValueError, match="The first line must name the columns") as raised:
         fit_source(path, types="voted", budget=budget)
     assert budget.charged()["epsilon"] == 0
     output = tmp_path / "o.csv"
@@ -312,7 +312,7 @@ def test_what_cannot_be_is_refused_when_it_is_said():
     """A workload of open columns: the vote could make an id of one, and a paid fit would end."""
     for options, match in (
         ({"epsilon": float("inf")}, "needs a finite epsilon"),
-        ({"domain": "written"}, "does not go with domain"),
+        ({"domain": "written"}, "cannot be combined with domain"),
         ({"rules": [Inequality("age", "fee")]}, "rules: age, fee must have a declared type"),
         ({"model": PaperNetwork(structure={"age": ["sex"]})}, "structure: age, sex must have a declared type"),
         ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, and the types of"),
@@ -322,7 +322,7 @@ def test_what_cannot_be_is_refused_when_it_is_said():
             made(table(5), **options)
     synth = made(table(5))
     for call in (synth.preprocess, synth.auto_assign_transformers):
-        with pytest.raises(ValueError, match="call that, give rules"):
+        with pytest.raises(ValueError, match="Call fit(), replace constraints by rules"):
             call(table(5))
 
 
@@ -591,7 +591,7 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path):
     copied = (deepcopy(first), pickle.loads(pickle.dumps(first)), reloaded(first))
     for one in (metadata_, first.get_metadata(), copied[-1].get_metadata(), *(x.metadata for x in (first, *copied))):  # fmt: skip
         for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, frame)):
-            with pytest.raises(ValueError, match=r'types \("declared"\).* were voted for by an earlier fit'):
+            with pytest.raises(ValueError, match=r'types \("declared"\).* were inferred by an earlier fit'):
                 door(metadata=one)
     own, learned = first.metadata, first.get_domain()
     second = PlausibleDeniabilitySynthesizer(own, domain=learned, epsilon=4.0)
@@ -606,7 +606,7 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path):
     of_domain = map(metadata_of, (learned, tmp_path / "d.json", second.get_domain()))
     for one in (*of_second, second.get_metadata(), *of_domain):
         for domain in (None, "written"):
-            with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+            with pytest.raises(ValueError, match="were inferred by an earlier fit"):
                 PlausibleDeniabilitySynthesizer(one, domain=domain)
     assert made(frame[["sex"]], types="declared").get_metadata().to_dict()
 
@@ -618,7 +618,10 @@ def test_a_second_vote_after_a_vote_is_refused_before_the_draw(outcome, tmp_path
     frame = voted_rows(outcome, 300).assign(more="x")
     frame.to_csv(tmp_path / "t.csv", index=False)
     domain.save(tmp_path / "d.json")
-    budget, why = Budget(50, 1e-5, tmp_path / "b.budget"), "which columns an earlier vote left so"
+    budget, why = (
+        Budget(50, 1e-5, tmp_path / "b.budget"),
+        "which columns an earlier type inference left undeclared",
+    )
     with pytest.raises(ValueError, match=why):
         made(frame, domain=domain, **LATER, budget=budget).fit(frame)
     with pytest.raises(ValueError, match=why):
@@ -637,7 +640,7 @@ def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path):
     frame = voted_rows("id", 300)
     with pytest.raises(ValueError, match="a, b, c are open, and which columns an earlier vote left so"):
         later(told, domain=domain, budget=budget).fit(frame)
-    with pytest.raises(ValueError, match="which columns an earlier vote left so"):
+    with pytest.raises(ValueError, match="which columns an earlier type inference left undeclared"):
         fit_source(frame, told, domain=domain, **LATER, budget=budget)
     assert budget.charged()["epsilon"] == 0
     ids = dict.fromkeys("abc", ID)
@@ -677,7 +680,7 @@ def test_types_of_another_vote_are_not_paid_for():
     other = deepcopy(own)
     other.update_column(column_name="a", sdtype="id", regex_format="[a-z]{3}")
     for metadata_ in (other, voted_before("categorical")[0]):
-        with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+        with pytest.raises(ValueError, match="were inferred by an earlier fit"):
             later(metadata_, domain=domain)
     assert later(own, domain=domain).plan().ledger.claims_privacy
     assert domain.learned["types"]["a"] == {"sdtype": "id", "regex_format": words(own)["a"]["regex_format"]}
@@ -723,7 +726,7 @@ def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path):
         mixed = replace(first, attributes=own)
         mixed.save(tmp_path / "mixed.json")
         for domain in (mixed, tmp_path / "mixed.json"):
-            with pytest.raises(ValueError, match=f"what learning {foreign} as it is here cost is not with it"):  # fmt: skip
+            with pytest.raises(ValueError, match=f"the cost of learning {foreign} is missing"):  # fmt: skip
                 made([*names], types="declared", domain=domain)
     synth = fitted(frame[["a", "b"]], types="declared", domain={"b": {"range_values": ["x", "y", "z"]}})
     assert [*synth.get_domain().learned["columns"]] == ["a"]  # another's "b" would be no column of this fit
@@ -773,7 +776,7 @@ def test_a_plan_by_learned_values_is_refused(tmp_path):
         (frame, {"types": "declared", "model": more}),
         (frame, {"types": "declared", "model": less}),
     ):
-        with pytest.raises(ValueError, match="plans by value sets that were learned"):
+        with pytest.raises(ValueError, match="plans its cost from learned value sets"):
             made(data, budget=budget, **options).fit(data)
     assert budget.charged()["epsilon"] == 0
 
@@ -839,7 +842,7 @@ def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monk
 
     synth = made(with_moments(), budget=budget)
     monkeypatch.setattr(Fit, "_assuming", ended)
-    with pytest.raises(ValueError, match="the vote may end the claim"):
+    with pytest.raises(ValueError, match="type inference may end the privacy guarantee"):
         synth.fit(with_moments())
     assert budget.charged()["epsilon"] == 0
 

@@ -272,7 +272,7 @@ def test_check_counts_for_the_holder_alone(tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("NOT private")
     wanted = (
-        "age: 1 cells", "sex: 1 cells", "grade: 1 cells", "count as missing: start 1, member 1", "moved to its ends",
+        "age: 1 cells", "sex: 1 cells", "grade: 1 cells", "count as missing: start 1, member 1", "clipped to it",
     )  # fmt: skip
     assert [line for line in wanted if line not in out] == []
 

@@ -77,7 +77,7 @@ def test_what_is_neither_a_number_nor_a_declared_text_is_refused_by_sdv_where_it
     shown: list[str] = []
     check = synthesizer("numerical").check(table, show=shown.append)
     assert [(f.column, f.cells) for f in check.findings] == [("income", 1)]
-    assert "no numbers" in check.findings[0].problem
+    assert "not numbers" in check.findings[0].problem
 
 
 def test_only_a_mixed_declaration_may_differ_from_categorical_metadata():

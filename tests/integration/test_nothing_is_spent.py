@@ -274,7 +274,7 @@ def test_a_draw_before_the_checks_would_be_seen(tmp_path, monkeypatch):
 def test_a_stream_that_can_be_read_once_costs_nothing(tmp_path):
     """Its later passes would be of no rows."""
     batches = iter([pa.RecordBatch.from_pandas(table())])
-    with costing_nothing(tmp_path, "can be read once") as budget:
+    with costing_nothing(tmp_path, "can be read only once") as budget:
         by_source(budget, lambda: batches)
 
 
@@ -341,14 +341,14 @@ def of_later_rows(synth: Any) -> None:
     synth.fit(table().assign(mail="u@x.org"))
 
 
-NEITHER, MAIL = "neither modelled nor invented", {"sdtype": "email", "pii": False}
+NEITHER, MAIL = "neither modelled nor generated", {"sdtype": "email", "pii": False}
 SYNTHESIZERS: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({"metadata": {**COLUMNS, "home": MAIL}}, lambda synth: synth.fit(table()), NEITHER),
     ({"metadata": {**COLUMNS, "mail": MAIL}, "undeclared": "infer"}, of_later_rows, NEITHER),
     ({}, lambda synth: synth.fit_processed_data(table()[["sex", "day"]]), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table()), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), r"preprocess\(\) of this synthesizer"),
-    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "not say whose they"),
+    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "not identify persons"),
     (
         {"metadata": {**COLUMNS, "day": {"sdtype": "datetime", "datetime_format": "%10Y"}}, "domain": None},
         lambda synth: synth.fit(date_texts()), "datetime_format",
@@ -397,7 +397,7 @@ def test_what_no_command_could_finish_is_refused_before_the_fit(tmp_path, capsys
     rules.write_text(json.dumps([Implies({"age": {"max": 15}}, {"sex": "f"}).to_dict()]))
     for more, words in (
         ("-n 5 --processes 4", "--processes 4 is for row-by-row tests"),
-        (f"-n 5 --test randomized --rules {rules}", "row_cap, such as 10"),
+        (f"-n 5 --test randomized --rules {rules}", "row_cap to the number of rows to draw, such as 10"),
         (
             f"--domain {domain} --test randomized --rows 300 --row-cap 100",
             "row_cap (100) must be at least the number of requested rows (300)",
@@ -565,7 +565,7 @@ def test_ranges_and_special_values_beyond_steps_of_rounding_end_no_fit():
         assert len(release.sample(5)) == 5
 
 
-DAY, NO_FILE = pd.Timestamp("2020-01-01").value, "fits in no release file"
+DAY, NO_FILE = pd.Timestamp("2020-01-01").value, "cannot be stored in a release file"
 LOST: list[tuple[str, dict[str, Any]]] = [  # what is said of it, and what no file holds
     *((NO_FILE, {"domain": {**DOMAIN, "sex": Attribute(name="sex", kind="categorical", values=("m", "f", value))}})
       for value in (b"x", ("x", 1), float("inf"), 10**101, Decimal("Infinity"))),
@@ -605,5 +605,7 @@ def test_a_domain_that_was_learned_at_a_larger_delta_is_refused():
     first = Synth(metadata, delta=1e-4, model="independent")
     first.fit(rows)
     synth = Synth(metadata, domain=first.get_domain(), delta=1e-9, model="random")
-    with pytest.raises(ValueError, match="delta .* is too small for a domain that was learned"):
+    with pytest.raises(
+        ValueError, match="delta .* is smaller than the delta with which the domain was learned"
+    ):
         synth.plan()

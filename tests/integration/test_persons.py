@@ -283,7 +283,7 @@ def test_processed_rows_do_not_say_whose_they_are() -> None:
     synth = Synth(metadata_from_columns(COLUMNS), domain=DECLARED, person="home")
     synth.fit_processed_data(synth.preprocess(table()))
     assert not synth.privacy_ledger().claims_privacy
-    assert "processed rows do not say whose they are" in synth.privacy_ledger().sentence()
+    assert "processed rows do not identify persons" in synth.privacy_ledger().sentence()
 
 
 def test_errors_name_the_column_and_the_way_out() -> None:

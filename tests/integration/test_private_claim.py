@@ -53,7 +53,7 @@ def test_claim_with_nothing_declared(mixed_table):
     assert ledger.claims_privacy
     assert 1.9 < ledger.total() <= 2.0  # domain and model together, all of the budget
     said = ledger.to_dict()
-    (noise,) = (text for text in said["said"] if "rows hold are not learned" in text)
+    (noise,) = (text for text in said["said"] if "rows are not learned" in text)
     said["said"].remove(noise)  # at the noisy number of rows, after the fit alone
     assert planned.ledger.to_dict() == said
     rows = synth.sample(300)
@@ -245,7 +245,7 @@ def test_rows_that_a_transformer_made_are_not_fitted_when_it_is_gone():
     with pytest.warns(RefitWarning):
         synth.update_transformers({"x": None})
     for one in (synth, cloudpickle.loads(cloudpickle.dumps(synth))):
-        with pytest.raises(ValueError, match="transformers of your own, which are not set any more"):
+        with pytest.raises(ValueError, match="custom transformers that are no longer set"):
             one.fit_processed_data(processed)
     synth.fit(table)
     assert synth.privacy_ledger().claims_privacy
@@ -333,9 +333,9 @@ def test_what_was_detected_in_the_rows_declares_nothing():
             PlausibleDeniabilitySynthesizer(metadata, domain=declared)._fit_template.declared.attributes
         )
     assert domains[0] == domains[1] == domains[2]
-    with pytest.raises(ValueError, match="'sex' .* fixes no values"):
+    with pytest.raises(ValueError, match="'sex' .* gives no values"):
         PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})
-    with pytest.raises(ValueError, match="'email' .* is invented, not modelled"):
+    with pytest.raises(ValueError, match="'email' .* get placeholder values and are not modelled"):
         make({"email": COLUMNS["email"]}, domain={"email": {"range_values": ["a@b.ch"]}})
 
 

@@ -91,7 +91,9 @@ def test_what_is_no_ledger_is_refused():
         damaged[-1]["entries"][0].update(change)
     del damaged[-1]["entries"][0]["mechanism"]
     for plain in (*damaged, [], 5, None, "x", {}):
-        with pytest.raises(ValueError, match=r"this is no privacy ledger \(.*\): give what ledger.to_json"):
+        with pytest.raises(
+            ValueError, match=r"this is not a privacy ledger \(.*\): use a file that ledger.to_json"
+        ):
             LedgerRecord.of(plain)
 
 

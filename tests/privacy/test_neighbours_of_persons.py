@@ -230,7 +230,7 @@ def test_a_ledger_for_others_is_refused() -> None:
     )  # fmt: skip
     rows = CodeArray(np.zeros((9, 2), dtype=np.int32), (2, 2))
     learner = PaperNetwork(structure="independent")
-    refused = r"must be for the neighbours of the settings .*home.*same neighbours"
+    refused = r"must have the neighbours of the settings .*home.*same neighbours"
     with pytest.raises(ValueError, match=refused):
         fit_release(rows, TWO, settings, learner, PrivacyLedger(delta=DELTA), KeyedRNG.from_seed(0))
     ledger = settings.empty_ledger()

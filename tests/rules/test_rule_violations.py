@@ -28,7 +28,7 @@ def test_broken_rules_are_counted():
         "rule 'start < end'": 3, "rule 'if age <= 15, then marital is single'": 1,
     }  # fmt: skip
     assert "nearest row" in found["rule 'start < end'"][1]
-    assert "never made" in found["rule 'if age <= 15, then marital is single'"][1]
+    assert "never generated" in found["rule 'if age <= 15, then marital is single'"][1]
     assert "start < end" in str(ruled.synthesizer().check(table))
 
 

@@ -95,7 +95,7 @@ def test_a_table_in_a_dict_and_what_is_no_table():
     assert frame_kind({"people": TABLE}) is None
     with pytest.raises(TypeError, match=r"data \(list\) must be a DataFrame"):
         split_input([1, 2])
-    with pytest.raises(TypeError, match="with scratch="):
+    with pytest.raises(TypeError, match="give scratch="):
         split_input("people-*.parquet")
     with pytest.raises(TypeError, match="a dict of 2 entries"):
         split_input({"a": TABLE, "b": TABLE})

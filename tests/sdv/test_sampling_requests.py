@@ -158,7 +158,7 @@ def test_column_names(fitted):
     preprocess = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).preprocess
     for names, words in (
         (["sex", "sex"], "several columns named ['sex']"),
-        ([0, "0"], "several columns named ['0'] (0 and '0' are one name)"),
+        ([0, "0"], "several columns named ['0'] (0 and '0' are the same name)"),
         (["", "sex"], "the name of column 1 ('') must be text or a whole number below 2^63, and not empty"),
         (["sex", None], "the name of column 2 (None)"),
         (["sex", ("a", "b")], "the name of column 2 (('a', 'b'))"),

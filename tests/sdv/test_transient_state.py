@@ -200,7 +200,7 @@ def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> No
     with held_up(sdv_state, "make_placeholder_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
-            with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+            with pytest.raises(ValueError, match="another call that reads rows is running"):
                 call(synth)
     assert left(synth, tmp_path) == []
     synth.fit(table())  # none is under way any more
@@ -210,7 +210,7 @@ def test_a_second_fit_waits_for_the_first(tmp_path: Path) -> None:
     """Two at once left the rows of the one that failed in the object for good, under the claim of the other."""
     synth = make()
     synth.fit(table())
-    waits = pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer")
+    waits = pytest.raises(ValueError, match="Wait until it ends, or create a second synthesizer")
     with held_up(fit, "fit_release", lambda: synth.fit(table())), waits:
         synth.fit(table())
     assert len(synth.sample(3)) == 3
@@ -223,7 +223,7 @@ def test_who_watches_a_fit_shows_its_object_no_rows(types: str) -> None:
     synth = make() if types == "declared" else make(types=types, domain={"id": {"sdtype": "id"}})
     for call in CALLS.values():
         synth.watch = lambda _, call=call: call(synth)
-        with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+        with pytest.raises(ValueError, match="another call that reads rows is running"):
             synth.fit(table())
     del synth.watch
     synth.fit(table())
@@ -254,12 +254,12 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
-        with pytest.raises(ValueError, match=r"public: .* its saved file does not hold"):
+        with pytest.raises(ValueError, match=r"public: .* its saved file does not contain"):
             twin.fit(table())
     del synth._points, synth._paid
     assert left(synth, tmp_path) == []
     twin = copy(make(budget=synth.budget))
-    with pytest.raises(ValueError, match="drew from one, which its saved file does not hold"):
+    with pytest.raises(ValueError, match="had a budget, which its saved file does not contain"):
         twin.fit(table())
 
 

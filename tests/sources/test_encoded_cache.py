@@ -72,7 +72,7 @@ def test_a_folder_that_is_not_there_or_of_no_use_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match="make it first"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
-    with pytest.raises(ValueError, match="whose workers keep the codes"):
+    with pytest.raises(ValueError, match="whose workers keep the encoded rows"):
         fit_source(held("dask", FRAME, tmp_path), COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
 

@@ -137,7 +137,7 @@ def test_parts_by_secret_numbers_fill_up_the_whole():
     halves = [some[2].part(low, low + 0.5, rng.spawn("more")) for low in (0, 0.5)]
     assert sum(half.num_rows() for half in halves) == some[2].num_rows()
     assert source.part(0, 1, rng) is source
-    with pytest.raises(ValueError, match="keep their places"):
+    with pytest.raises(ValueError, match="stable row order"):
         counts(Unordered(FRAME, 64)).part(0, 0.5, rng)
 
 

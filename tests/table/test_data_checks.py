@@ -22,16 +22,16 @@ MISTAKES = {
     "texts for whole numbers": (FINE | {"range_values": ["1", "2"]}, [1, 2] * 50, "hold whole numbers, the declaration texts"),
     "whole numbers for texts": ({"range_values": [1, 2]}, ["1", "2"] * 50, "hold texts, the declaration whole numbers"),
     "texts for truth values": ({"range_values": ["True", "False"]}, [True, False] * 50, "hold truth values, the declaration texts"),
-    "capitals": (FINE, ["F", "M"] * 50, "differ from declared values in capitals or spaces alone"),
-    "spaces": (FINE, [" f", "m "] * 50, "differ from declared values in capitals or spaces alone"),
-    "other values": (FINE, ["f", "x"] * 50, "are none of the declared values"),
-    "another code book": (FINE, ["female", "male"] * 50, "are none of the declared values"),
+    "capitals": (FINE, ["F", "M"] * 50, "differ from declared values only in capitals or spaces"),
+    "spaces": (FINE, [" f", "m "] * 50, "differ from declared values only in capitals or spaces"),
+    "other values": (FINE, ["f", "x"] * 50, "have undeclared values"),
+    "another code book": (FINE, ["female", "male"] * 50, "have undeclared values"),
     "another scale": ({"range_min": 0, "range_max": 1, "decimal_places": 2}, [10.0, 90.0] * 50, "outside the declared range"),
     "below the range": ({"range_min": 0, "range_max": 99}, [-1, 5] * 50, "outside the declared range"),
     "above a wide range": ({"range_min": 0, "range_max": 9999}, [5, 10_000] * 50, "outside the declared range"),
     "texts for numbers": ({"range_min": 0, "range_max": 99}, ["n/k", "5"] * 50, "are no numbers, and become missing"),
-    "decimal commas": ({"range_min": 0.0, "range_max": 9.0}, ["1,5", "2,5"] * 50, "are no numbers"),
-    "fractions": ({"range_min": 0, "range_max": 9}, [1.5, 2.0] * 50, "have a fraction, which is cut off"),
+    "decimal commas": ({"range_min": 0.0, "range_max": 9.0}, ["1,5", "2,5"] * 50, "are not numbers"),
+    "fractions": ({"range_min": 0, "range_max": 9}, [1.5, 2.0] * 50, "have digits after the point, which are cut off"),
     "another date format": (
         {"range_min": "2020-01-01", "range_max": "2020-03-01", "datetime_format": "%Y-%m-%d"}, ["01.02.2020"] * N,
         "are no dates in the declared format",
@@ -40,9 +40,9 @@ MISTAKES = {
         {"range_min": "01/01/2020", "range_max": "31/12/2020", "datetime_format": "%d/%m/%Y"}, ["01/13/2020"] * N,
         "are no dates in the declared format",
     ),
-    "missing, declared never": ({**FINE, "range_is_nullable": False}, ["f", None] * 50, "are missing, which was not declared"),
+    "missing, declared never": ({**FINE, "range_is_nullable": False}, ["f", None] * 50, "are missing, but the declaration excludes"),
     "never missing, declared so": (
-        {"range_min": 0, "range_max": 5000, "range_is_nullable": True}, list(range(N)), "are missing, which was declared to be"
+        {"range_min": 0, "range_max": 5000, "range_is_nullable": True}, list(range(N)), "are missing, although the column is declared"
     ),
 }  # fmt: skip
 

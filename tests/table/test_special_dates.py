@@ -101,7 +101,7 @@ def test_what_is_refused():
         ({"datetime_format": None}, "in the datetime_format"),
         ({"special_values": ["31.12.9999"]}, "in the datetime_format"),
         ({"special_values": [9999]}, "must be a list of distinct texts in the column's format"),
-        ({"parts": "split"}, "leave parts"),
+        ({"parts": "split"}, "remove parts"),
     ):
         with pytest.raises(ValueError, match=rule):
             declared_attribute("closed", {**DATE, **RANGE, **words})

@@ -13,7 +13,7 @@ from sdv_plausible.utils.json_schema import strict_json
 DOCUMENTS = (
     ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
     ('{"a": [NaN]}', "holds NaN"),
-    ('{"a": -1e999}', "beyond all doubles"),
+    ('{"a": -1e999}', "outside the range of doubles"),
     ("[" * 100_000, "is nested too deeply"),
     ('{"a": secret}', "line 1,? column 7"),
 )

@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> None:
     files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
-        raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
+        raise UsageError(
+            f"{planned.sentence()} Remove the cause, or add --allow-no-claim. Nothing was fitted"
+        )
     with progress_steps("reading", "fitting", "writing") as begin:
         begin()
         tables = read_tables(options, files)

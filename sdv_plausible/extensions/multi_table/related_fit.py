@@ -30,7 +30,7 @@ from sdv_plausible.extensions.multi_table.relationships import (
 from sdv_plausible.extensions.multi_table.simulation import child_learner, simulate_parents
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
-from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.fit_source import make_release
@@ -55,6 +55,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Types
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
+from sdv_plausible.utils.messages import ColumnNote
 
 # A table's share of the squared noise parameter grows with its rows per family to this power.
 SHARE_EXPONENT = 5 / 6
@@ -377,10 +378,10 @@ class TableFit:
         joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
         joined_types = column_types({attribute.name: attribute for attribute in joined_columns})
         release = make_release(result, fit, {**self.columns, **joined_types}, self.name, self.key)
-        report.issued.extend(
-            FitWarning(f"{self.name}: {warning}", for_holder=warning.for_holder)
-            for warning in diagnostics.issued
-        )
+        for warning in diagnostics.issued:
+            for note in warning.notes:
+                named = note.of_table(self.name) if isinstance(note, ColumnNote) else f"{self.name}: {note}"
+                report.add(named, for_holder=warning.for_holder)
         return release
 
 

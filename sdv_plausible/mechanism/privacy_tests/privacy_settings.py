@@ -39,7 +39,7 @@ def read_test(test: Any) -> PrivacyTest:
 def check_total(epsilon: Any, delta: Any) -> None:
     """Reject an epsilon or delta out of range."""
     if not (isinstance(epsilon, float) and epsilon == math.inf):
-        check.positive("epsilon", epsilon, "math.inf for no privacy; try 1.0")
+        check.positive("epsilon", epsilon, "try 1.0, or math.inf to learn without noise")
     check.delta("delta", delta, "try 1e-9")
 
 

@@ -203,7 +203,7 @@ class DeterministicTest(RowByRowTest):
                 scope="each released row",
                 note=(
                     "Privacy Test 1 has a deterministic threshold, which gives plausible deniability but "
-                    "no epsilon. Use test='release'"
+                    "no epsilon: use test='release'"
                 ),
                 parts=("seeds",),
             ),

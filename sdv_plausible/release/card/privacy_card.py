@@ -18,7 +18,7 @@ from sdv_plausible.release.card.conformance import markdown_cell
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_templates import environment
 
-CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
+CLAIM, NO_CLAIM = f"{ATTACKER} from ", "This release has no differential privacy guarantee"
 FURTHER = "What else the ledger says"
 KNOWN = {
     "name": "what the release is called",

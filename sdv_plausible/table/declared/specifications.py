@@ -289,7 +289,7 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
     if low > high or not math.isfinite(float(high) - float(low)):
         raise Refused.saying(
             "range_min",
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers with "
             "range_min <= range_max",
         )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()

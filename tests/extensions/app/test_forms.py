@@ -117,7 +117,7 @@ def test_refusals_stand_beside_their_field():
     for texts, place, said in (
         ({**number, "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
         ({**number, "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
-        ({**number, "bins": "3"}, "range_min", "fixes no values"),
+        ({**number, "bins": "3"}, "range_min", "gives no values"),
         ({**number, "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
         ({**number, "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
         ({**number, "range_values": "1"}, "range_values", "does not go with"),

@@ -134,7 +134,7 @@ def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(t
             synthesizer(domain=paths).check(tables, lines.append)
     assert not lines
     synthesizer(domain=paths).check(tables, lines.append)
-    assert sum(line.startswith("Written down in ") for line in lines) == 2
+    assert sum(line.startswith("Recorded in ") for line in lines) == 2
     assert synthesizer(domain=paths).plan().claims_privacy
     document = json.loads(paths["persons"].read_text())
     document["columns"]["age"]["range_max"] += 1

@@ -250,7 +250,7 @@ def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             synth.fit(first_tables())
     assert 1.9 < budget.charged()["epsilon"] <= 2
-    with pytest.raises(ValueError, match=r"at most 2 are used.*earlier ones are for.*at most 3 are used"):
+    with pytest.raises(ValueError, match=r"at most 2 are used.*earlier fits protect.*at most 3 are used"):
         fit(first_tables(), domain=DOMAIN, epsilon=0.1, budget=budget, max_children=2)
     with pytest.raises(ValueError, match="exceed"):
         synth.fit(first_tables())

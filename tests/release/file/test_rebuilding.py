@@ -191,7 +191,7 @@ def test_what_a_domain_cost_is_not_left_out_by_another_one(about):
         again = rebuilt_from(release, domain=declared)
         assert again.plan().ledger.claims_privacy
         return
-    with pytest.raises(ValueError, match="which only its own domain carries on: leave domain out"):
+    with pytest.raises(ValueError, match="would be lost with another one. Leave domain out"):
         rebuilt_from(release, domain=declared)
     rebuilt_from(release)
 

@@ -130,7 +130,7 @@ def test_what_was_detected_makes_no_claim(table, bare):
     assert not ledger.claims_privacy
     assert "were detected in the rows" in ledger.sentence()
     bare.write_text("[]")
-    with pytest.raises(ValueError, match="is no domain file"):
+    with pytest.raises(ValueError, match="is not a domain file"):
         read_domain_file(bare)
 
 
@@ -242,7 +242,7 @@ def wrong(bare):
 
 
 def test_what_a_fit_warns_of_is_a_look(table, wrong):
-    with pytest.warns(UserWarning, match=r"sex: most cells .* Written down in .*: age, sex were looked at"):
+    with pytest.warns(UserWarning, match=r"sex: most cells .* Recorded in .*: age, sex were looked at"):
         ledger = fitted(table, wrong)
     assert ledger.claims_privacy
     assert set(read_domain_file(wrong).looked) == {"age", "sex"}  # all that were compared: it tells of no row
@@ -345,7 +345,7 @@ def test_a_record_that_cannot_be_read_is_not_replaced(tmp_path):
     comma = honest.rstrip().rstrip("}") + ",}"
     for damaged in ("\ufeff" + honest, comma, honest.replace(SCHEMA, SCHEMA + "0"), "[]"):
         path.write_text(damaged)
-        with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
+        with pytest.raises(ValueError, match="may contain a record of comparisons with the rows"):
             access_log.replace_file(path, file, (), {})
         assert path.read_text() == damaged
     path.write_text(honest)
@@ -382,7 +382,7 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
     path = tmp_path / "declared.json"
     path.write_text(json.dumps(declared))
     getattr(synthesizer(path), method)(rows)
-    assert f"Written down in {path}: id, age, sex were looked at" in capsys.readouterr().out
+    assert f"Recorded in {path}: id, age, sex were looked at" in capsys.readouterr().out
     getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
     assert capsys.readouterr().out == ""
 
@@ -519,7 +519,7 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     domain = replace(domain, possible={(0, 1): np.ones(domain.cardinalities, dtype=bool)})
     domain.save(path)
     synthesizer(path).check(PEOPLE, show=told.append)
-    assert f"Written down in {path}: age, sex were looked at" in told[-1]
+    assert f"Recorded in {path}: age, sex were looked at" in told[-1]
     assert Domain.load(path) == domain
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
     assert claims(path)

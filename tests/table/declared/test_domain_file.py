@@ -72,9 +72,9 @@ def test_a_source_is_in_the_ledger_and_keeps_the_claim():
 @pytest.mark.parametrize("age", [AGE, WIDE, {"sdtype": "numerical"}], ids=["range", "bounds", "type alone"])
 def test_edited_after_a_look_is_no_declaration(age):
     before = file(age=age).looked_at(["age", "sex"])
-    assert entries(read(before)).keys() <= {"declared", "inferred from the rows"}
+    assert entries(read(before)).keys() <= {"declared", "derived from the rows"}
     edited = DomainFile(columns={"age": {**age, "pii": False}, "sex": SEX}, looked=before.looked)
-    found = entries(read(edited))["declared, and edited after looking at the rows"]
+    found = entries(read(edited))["declared, then edited after a comparison with the rows"]
     assert found.status == "no claim"
     assert found.mechanism.endswith(": age")
     assert "source" in found.note
@@ -122,7 +122,7 @@ def test_what_was_detected_is_not_declared():
         declared = read(found)
         assert declared.known("age").provenance == "inferred"
         assert declared.origins["age"] == "inferred"
-        assert entries(declared)["inferred from the rows"].status == "no claim"
+        assert entries(declared)["derived from the rows"].status == "no claim"
 
 
 def test_what_is_no_domain_file():

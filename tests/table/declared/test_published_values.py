@@ -95,7 +95,4 @@ def test_what_cannot_be_listed_is_named():
     names = pd.DataFrame({"x": [f"name {i}" for i in range(MOST_VALUES + 1)], "y": None}, dtype=object)
     found = declarations_of_table(names)
     assert found.columns == {"x": {"sdtype": None}, "y": {"sdtype": None}}
-    assert found.lines == [
-        "x: more than 1,000 different texts: is it an id?",
-        "y: no value: is it an id?",
-    ]
+    assert found.lines == ["x: more than 1,000 different texts: is it an id?", "y: no value: is it an id?"]

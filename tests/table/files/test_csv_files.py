@@ -265,7 +265,7 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
 def test_malformed_files_are_refused_without_a_value(tmp_path):
     for content, words in (
         ("", "has no header line"),
-        ("a,b\n1,2\nSECRET,3,4\n", "line 3 has 3 cells, the header line 2"),
+        ("a,b\n1,2\nSECRET,3,4\n", "line 3 has 3 cells, but the header line has 2"),
         ('a,b\n1,"SE\nCRET"\nSECRET\n', "line 4 has 1 cells"),
         ("a,a\n1,2\n", "columns 1 and 2 of the header line have the same name"),
         ("a,\n1,2\n", "column 2 of the header line has no name"),
@@ -328,7 +328,7 @@ def test_bad_options_name_themselves(tmp_path):
         ({"quote": ""}, "quote ('')"),
         ({"decimal": ""}, "decimal ('')"),
         ({"decimal": "5"}, "decimal ('5')"),
-        ({"decimal": ",", "thousands": ","}, "must be two characters"),
+        ({"decimal": ",", "thousands": ","}, "must be two different characters"),
         ({"na_values": "NA"}, "na_values ('NA') must be a list"),
         ({"na_values": [1]}, "na_values ([1]) must be a list"),
         ({"true_values": ["x"], "false_values": ["X "]}, "share 'x'"),
@@ -414,10 +414,10 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
 
 def test_parquet_types_that_contradict_the_declaration_are_refused(parquet):
     for values, sdtype, why in (
-        ([[1], [2]], "categorical", ": a cell must be one value"),
+        ([[1], [2]], "categorical", ", but a cell must be a single value"),
         ([dt.datetime(2020, 1, 1)], "numerical", ", and declared as 'numerical'"),
         ([5], "datetime", ", and declared as 'datetime'"),
-        ([b"x"], "boolean", ", which is not read"),
+        ([b"x"], "boolean", ", which is not supported"),
     ):
         declared = {"sdtype": sdtype, "datetime_format": "%Y" if sdtype == "datetime" else None}
         with pytest.raises(ValueError, match=f"'x' is stored as .*{why}"):

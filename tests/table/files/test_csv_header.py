@@ -69,7 +69,7 @@ def test_a_doubtful_header_line_is_refused_by_itself(tmp_path):
         assert len(said) == 1
     for text in ('{"town": "Bern"}', "<html>", "[1]", "%PDF-1.7"):
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no table of lines and cells"):
+        with pytest.raises(ValueError, match="is not a table of lines and cells"):
             csv_columns(path, separator="\t")
 
 

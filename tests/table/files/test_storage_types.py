@@ -331,7 +331,7 @@ def test_a_type_in_which_every_cell_is_lost_costs_nothing(tmp_path):
             partial(fit_source, **told, scratch=tmp_path),
         ):
             with pytest.raises(
-                ValueError, match="column 'x' is stored as .*, (and declared as|which is not read)"
+                ValueError, match="column 'x' is stored as .*, (and declared as|which is not supported)"
             ):
                 fit(frame)
         assert budget.charged()["epsilon"] == 0
@@ -349,7 +349,7 @@ def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name, tmp_
     metadata = metadata_from_columns({n: {"sdtype": "categorical"} for n in rows})
     synth = PlausibleDeniabilitySynthesizer(metadata, **voted)
     for door in (synth.fit, synth.check, partial(fit_source, **voted)):
-        refused_with_the_way_out(lambda door=door: door(rows), r".*(store it as text|Make columns of it)")
+        refused_with_the_way_out(lambda door=door: door(rows), r".*(store it as text|Split it into columns)")
     assert budget.charged()["epsilon"] == 0
 
 

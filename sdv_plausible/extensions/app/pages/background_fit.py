@@ -123,7 +123,8 @@ def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
             synth.fit(rows)
     fit_warnings = [one.message for one in caught if isinstance(one.message, FitWarning)]
     for_holder, public = (
-        [str(w) for w in fit_warnings if w.for_holder is private] for private in (True, False)
+        [str(note) for w in fit_warnings if w.for_holder is private for note in w.notes]
+        for private in (True, False)
     )
     pipe.send(("warnings", for_holder, public, compared))
     found = column_types(metadata=synth.metadata)

@@ -65,7 +65,7 @@ def test_a_large_table_is_read_in_parts_without_being_asked(place, people, large
         monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE_FILE_BYTES", 100)
     browser = opened(place, people)
     assert ('<option value="parts" selected>' in browser.get("budget").text) is large
-    refused = "the row-by-row tests need"
+    refused = "row-by-row tests need"
     assert (refused in html.unescape(browser.post("planned", test="randomized").text)) is large
     assert refused not in html.unescape(browser.post("planned", test="randomized", reading="whole").text)
 

@@ -105,11 +105,16 @@ def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
 
     many = order(rows="1000").plan().ledger.total()
     assert order().plan().ledger.total() < many == order(row_cap="1000").plan().ledger.total()
-    words = r"row_cap \(9\) must be at least the rows that are asked for \(10\)"
+    words = r"row_cap \(9\) must be at least the number of requested rows \(10\)"
     assert refused_by_plan(order(row_cap="9"), words) == "row_cap"
     # Rows that are drawn again are paid for if it is said how many.
     rules = '[{"rule": "forbidden", "when": {"sex": "1", "town": "Bern"}}]'
-    assert refused_by_plan(order(rules=rules), "drawn again: .* row_cap, such as 20") == "test"
+    assert (
+        refused_by_plan(
+            order(rules=rules), "drawn again. .* row_cap to the number of rows to draw, such as 20"
+        )
+        == "test"
+    )
     assert "first 20 rows" in order(rules=rules, row_cap="20").plan().ledger.sentence()
 
 
