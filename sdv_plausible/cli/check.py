@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         extension("release", "families").check(options)
     elif options.max_children is not None:
         raise files.UsageError(
-            f"--max-children ({options.max_children}) plays no part in one table: name all related ones"
+            f"--max-children ({options.max_children}) needs several tables: name all related ones"
         )
     else:
         (options.data,) = options.data

@@ -44,7 +44,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
     add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
     add(
-        "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
+        "--from-public",
+        type=Path,
+        metavar="CSV",
+        help="a published table: ranges and values are taken from it",
     )
     add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
     add("--format", choices=CODEBOOK_FORMATS, help="form of the code book (default: the file's ending tells)")
@@ -81,8 +84,8 @@ def run(options: argparse.Namespace) -> None:
     for path in (options.from_public, options.from_codebook):
         if path is not None and files.is_same_file(options.data, path):
             raise files.UsageError(
-                f"{path} is the table itself: what is read off it is no declaration; name a published table, "
-                "or have the domain learned (synthesize --undeclared private)"
+                f"{path} is the table itself, so ranges and values from it cannot be declarations. Name a "
+                "published table, or learn the domain privately (synthesize --undeclared private)"
             )
     private_only = [name for name, usual in PRIVATE_DEFAULTS.items() if getattr(options, name) != usual]
     if options.private is None and private_only:
@@ -118,8 +121,9 @@ def run(options: argparse.Namespace) -> None:
     lines, document = _notes(options, names, sources, file)
     if kept:
         lines.append(
-            f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
-            "otherwise than it was then makes no claim, unless it cites its public source"
+            f"Kept from the file that it replaces: {', '.join(kept)} were compared with the rows. "
+            "Declarations that have changed since then end the privacy guarantee, unless they cite a "
+            "public source"
         )
     if options.web:
         page = extension("page", "review")
@@ -133,8 +137,8 @@ def run(options: argparse.Namespace) -> None:
     lines.append(f"Wrote {options.output}: {len(names)} columns")
     if left := blanks(file):
         lines.append(
-            "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
-            f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
+            "Fill in sdtype, and range or values; or remove the column; or leave it blank to have its type "
+            f"inferred by synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
     print_result(options, lines, document)
 

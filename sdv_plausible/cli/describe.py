@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
             "declare them there (--domain domain.json), or use fit"
         )
     if options.max_parents is not None and options.mode != "correlated":
-        raise UsageError(f"--max-parents plays no part in --mode {options.mode}: leave it out")
+        raise UsageError(f"--max-parents has no effect with --mode {options.mode}: remove it")
     model = named_learner(
         options.mode, {} if options.max_parents is None else {"max_parents": options.max_parents}
     )

@@ -116,8 +116,8 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     guarantee = GuaranteeSection.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise files.UsageError(
-            f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
-            "a release with a claim, leave --publishable out, or add --allow-no-claim"
+            f"{guarantee.words.lead} The page may contain values of single people: give --release or "
+            "--ledger of a release with a privacy guarantee, remove --publishable, or add --allow-no-claim"
         )
     return guarantee.claimed
 

@@ -110,8 +110,9 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 
     if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
         raise files.UsageError(
-            "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
-            "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
+            "no column is modelled, so there is nothing to release: ids and personal data get placeholder "
+            "values. Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take "
+            "synthesize"
         )
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
@@ -280,8 +281,8 @@ def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[
         if (misused := unused_option(argument, chosen, arguments)) is not None:
             others = " or ".join(name for name, value in names.items() if value in OPTIONS[misused].of)
             raise UsageError(
-                f"{OPTIONS[misused].flag} ({arguments[misused]}) plays no part under --{argument} {chosen}: "
-                f"leave it out, or take --{argument} {others}"
+                f"{OPTIONS[misused].flag} ({arguments[misused]}) has no effect with --{argument} {chosen}: "
+                f"remove it, or use --{argument} {others}"
             )
     structure = arguments.get("structure")
     if isinstance(structure, str) and (structure[:1] == "{" or structure.endswith(".json")):

@@ -39,6 +39,7 @@ from sdv_plausible.utils.text_output import escape_controls
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that usually mark a missing value."""
+ATTENTION = "some columns need your attention"
 FOR_YOU = "for you, not for publication"
 GONE = 0.9  # warn of columns with at least this share of missing cells
 GONE_ROWS = 2000  # rows sampled from the model to estimate that share
@@ -60,7 +61,7 @@ class FitWarning(UserWarning):
             text = f"{text}\n{attention_table(notes)}"
         super().__init__(escape_controls(text, keep="\n" if notes else ""))
         self.for_holder = for_holder
-        self.notes: tuple[str, ...] = tuple(notes) or (str(self),)
+        self.notes = tuple(notes) or (text if isinstance(text, ColumnNote) else str(self),)
 
 
 def grouped(issued: Sequence[FitWarning]) -> list[FitWarning]:
@@ -70,8 +71,7 @@ def grouped(issued: Sequence[FitWarning]) -> list[FitWarning]:
         warned = [one for one in issued if one.for_holder is private]
         notes = [note for one in warned for note in one.notes if isinstance(note, ColumnNote)]
         if len(notes) > 1:
-            head = f"some columns need your attention{whom}:"
-            tables.append(FitWarning(head, for_holder=private, notes=notes))
+            tables.append(FitWarning(f"{ATTENTION}{whom}:", for_holder=private, notes=notes))
             warned = [one for one in warned if not isinstance(one.notes[0], ColumnNote)]
         others += warned
     return [*others, *tables]
@@ -109,10 +109,11 @@ class HolderDiagnostics:
 
     def add(self, text: str, *, for_holder: bool = False) -> None:
         """Add a warning."""
-        warning = FitWarning(text, for_holder=for_holder)
-        if isinstance(text, ColumnNote):
-            warning.notes = (text,)
-        self.issued.append(warning)
+        self.issued.append(FitWarning(text, for_holder=for_holder))
+
+    def add_columns(self, *note: Any, for_holder: bool = False) -> None:
+        """Add a warning on columns, with the arguments of a ``ColumnNote``."""
+        self.add(ColumnNote(*note), for_holder=for_holder)
 
     def report_public_rows(self, public: pd.DataFrame | None, rows: FitRows) -> None:
         """Warn that the published table repeats the rows."""
@@ -128,12 +129,10 @@ class HolderDiagnostics:
         """Warn of public columns outside the domain. Uses public facts and noisy answers only."""
         present, encoded = {*map(str, public)}, zip(domain.names, codes.T, strict=True)
         if names := [name for name, column in encoded if name in present and (column < 0).mean() > 0.5]:
-            self.add(
-                ColumnNote(
-                    names,
-                    "most cells of the public table are no value of this column, and are ignored",
-                    "Write them as in the table, or drop the column from public.",
-                )
+            self.add_columns(
+                names,
+                "most cells of the public table are no value of this column, and are ignored",
+                "Write them as in the table, or drop the column from public.",
             )
 
     def report_unidentified_persons(self, person: str | None, rows: FitRows) -> None:
@@ -181,8 +180,8 @@ class HolderDiagnostics:
             (missing, "cells are missing although none was declared to be, and get random values"),
         ):
             if names and lost is None:
-                note = ColumnNote(names, f"{problem} ({FOR_YOU})", "synth.check(table) shows why.")
-                self.add(note, for_holder=True)
+                check = "synth.check(table) shows why."
+                self.add_columns(names, f"{problem} ({FOR_YOU})", check, for_holder=True)
             elif names:
                 self.add(
                     f"some columns do not fit their declarations ({FOR_YOU}), and are not named: the "
@@ -195,14 +194,12 @@ class HolderDiagnostics:
     def report_missing_cells(self, shares: Mapping[str, float]) -> None:
         """Warn of mostly missing columns. Uses public facts and noisy answers only."""
         if gone := {name: f"{share:.0%}" for name, share in shares.items() if share >= GONE}:
-            self.add(
-                ColumnNote(
-                    gone,
-                    "of the cells are missing or could not be read",
-                    "If the file has values there, declare how they are written: datetime_format or "
-                    "number_format of the column, decimal, thousands or na_values of the file. Dates must "
-                    "lie in the years 1678 to 2262.",
-                )
+            self.add_columns(
+                gone,
+                "of the cells are missing or could not be read",
+                "If the file has values there, declare how they are written: datetime_format or "
+                "number_format of the column, decimal, thousands or na_values of the file. Dates must "
+                "lie in the years 1678 to 2262.",
             )
 
     def report_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
@@ -210,13 +207,11 @@ class HolderDiagnostics:
         missing = missing_in(domain, answers)
         unread = unread_in(domain, answers)
         if lost := {name: f"{share:.0%}" for name, share in unread.items() if share}:
-            self.add(
-                ColumnNote(
-                    lost,
-                    "of the cells cannot be read and come out missing",
-                    "Dates must lie in the years 1678 to 2262. List other dates and codes as special_values, "
-                    "or declare another type or format.",
-                )
+            self.add_columns(
+                lost,
+                "of the cells cannot be read and come out missing",
+                "Dates must lie in the years 1678 to 2262. List other dates and codes as special_values, "
+                "or declare another type or format.",
             )
         if domain.inferred:
             self.add(
@@ -227,39 +222,31 @@ class HolderDiagnostics:
         learned = [a for a in domain if a.provenance == "private"]
         empty = [a.name for a in learned if not (a.values or a.lower)]
         if hidden := [name for name in empty if missing.get(name, 0.0) < GONE]:
-            self.add(
-                ColumnNote(
-                    hidden,
-                    "no value was common enough to survive the noise, and the cells are empty",
-                    "Declare values or a range (domain=...), or raise epsilon.",
-                )
+            self.add_columns(
+                hidden,
+                "no value was common enough to survive the noise, and the cells are empty",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
         if single := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
-            self.add(
-                ColumnNote(
-                    single,
-                    "only one value or range was common enough to survive the noise",
-                    "Declare values or a range (domain=...), or raise epsilon.",
-                )
+            self.add_columns(
+                single,
+                "only one value or range was common enough to survive the noise",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
         for a in learned:  # special values of numbers are declared
             values = a.values if a.kind == "categorical" else ()
             texts = [v for v in values if isinstance(v, str) and v.strip().casefold() in AS_MISSING]
             if texts:
-                self.add(
-                    ColumnNote(
-                        [a.name],
-                        f"texts that usually mean a missing value were learned as values: {texts}",
-                        "If they mean missing, list them (na_values).",
-                    )
+                self.add_columns(
+                    [a.name],
+                    f"texts that usually mean a missing value were learned as values: {texts}",
+                    "If they mean missing, list them (na_values).",
                 )
         if rare := {a.name: f"{a.unlearned_share:.0%}" for a in domain if a.unlearned_share >= RARE}:
-            self.add(
-                ColumnNote(
-                    rare,
-                    "of the cells held values too rare to learn, and more common values replace them",
-                    "Declare values or a range (domain=...), or raise epsilon.",
-                )
+            self.add_columns(
+                rare,
+                "of the cells held values too rare to learn, and more common values replace them",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
 
     def report_hidden_digits(
@@ -269,14 +256,12 @@ class HolderDiagnostics:
         hidden = hidden_digits(domain, names, answers)
         for digits in sorted({digits for digits, _ in hidden.values()}):
             shares = {name: f"up to {share:.0%}" for name, (d, share) in hidden.items() if d == digits}
-            self.add(
-                ColumnNote(
-                    shares,
-                    f"of the cells may have more digits after the point than the {digits} that survived the "
-                    "noise",
-                    f'Declare them (domain={{"{next(iter(shares))}": {{"decimal_places": 2, ...}}}}), or '
-                    "raise epsilon.",
-                )
+            self.add_columns(
+                shares,
+                f"of the cells may have more digits after the point than the {digits} that survived the "
+                "noise",
+                f'Declare them (domain={{"{next(iter(shares))}": {{"decimal_places": 2, ...}}}}), or '
+                "raise epsilon.",
             )
 
     def report(self, texts: Collection[str]) -> None:

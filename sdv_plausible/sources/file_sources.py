@@ -273,9 +273,7 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> Arro
 
     oldest = pl.CompatLevel.oldest()
     if not hasattr(lazy, "collect_batches"):
-        raise SourceError(
-            "source: this version of polars cannot read batches: update polars, or write the table to Parquet"
-        )
+        raise SourceError("source: polars is too old to read batches: update it, or use a Parquet file")
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         chosen = lazy.select(list(names))
@@ -300,9 +298,7 @@ def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int) -> 
     methods = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # names in its versions
     method = next((name for name in methods if hasattr(relation, name)), "")
     if not method:
-        raise SourceError(
-            "source: this version of duckdb cannot read batches: update duckdb, or write the table to Parquet"
-        )
+        raise SourceError("source: duckdb is too old to read batches: update it, or use a Parquet file")
     schema = relation.limit(0).to_arrow_table().schema
     return ArrowSource(schema, batches, types, rows, in_order=False)
 

@@ -11,27 +11,18 @@ from typing import Literal
 from sdv_plausible.utils.text_output import escape_controls
 
 Reader = Literal["command", "page", "ledger"]
+_PAGE = " on the page Columns"
 # Messages are written for Python. For each hint: its pattern, and its form for a command, a page and a
 # ledger; None if it stays.
 _HINTS: tuple[tuple[str, str | None, str | None, str | None], ...] = (
-    (r" \(domain=\.\.\.\)(: \{.*?\}(?=\. Or ))?", r" (--domain FILE)\1", " on the page Columns", ""),
-    (
-        r" \(domain=(\{[^()]*\}); ([^()]*)\)",
-        r" (--domain FILE with \1; \2)",
-        r" on the page Columns (\2)",
-        "",
-    ),
-    (r" \(domain=(\{[^()]*\})\)", r" (--domain FILE with \1)", " on the page Columns", ""),
+    (r" \(domain=\.\.\.\)(: \{.*?\}(?=\. Or ))?", r" (--domain FILE)\1", _PAGE, ""),
+    (r" \(domain=(\{[^()]*\}); ([^()]*)\)", r" (--domain FILE with \1; \2)", rf"{_PAGE} (\2)", ""),
+    (r" \(domain=(\{[^()]*\})\)", r" (--domain FILE with \1)", _PAGE, ""),
     (r"domain=\.\.\.", "--domain FILE", None, None),
     (r"domain=(?=\{)", "--domain FILE with ", None, None),
     (r"\b(types|undeclared)=[\"'](\w+)[\"']", r"--\1 \2", None, None),
     (r"anyway=True", "--anyway", "choose so on the page Budget", None),
-    (
-        r"synth\.check\(table\) shows why",
-        "sdv-plausible check shows why",
-        "Compare on the page Columns",
-        None,
-    ),
+    (r"synth.check.table. shows why", "sdv-plausible check shows why", f"Compare{_PAGE}", None),
     (r" \(na_values\)", " (--na-values)", " as texts for missing on the page Table", ""),
     (r", or use test='release'", ", or use --test release", ", or choose another privacy test", None),
 )
@@ -70,7 +61,7 @@ class ColumnNote(str):
         figures = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
         names = ", ".join(f"{name} ({figure})" if figure else name for name, figure in figures.items())
         shares = "these shares " if any(figures.values()) else ""
-        note = super().__new__(cls, f"{names}: {shares}{problem}. {way_out}")
+        note = super().__new__(cls, escape_controls(f"{names}: {shares}{problem}. {way_out}", keep=""))
         note.columns, note.problem, note.way_out = figures, problem, way_out
         return note
 

@@ -206,7 +206,7 @@ def test_noise_leaves_one_row_at_least_and_a_published_table_is_none(few):
 
 def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
     """In one short sentence, on standard error, in the ledger, and on the card. Control: many rows say none."""
-    sentence = "links between columns are mostly noise: do not rely on them"
+    sentence = "dependences between columns are mostly noise: do not rely on them"
     DomainFile(columns=DECLARED).save(tmp_path / "domain.json")
     for rows, said in ((344, True), (30_000, False)):
         penguins(rows).to_csv(tmp_path / "birds.csv", index=False)

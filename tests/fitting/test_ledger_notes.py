@@ -114,8 +114,8 @@ def test_what_a_vote_leaves_out_is_said():
         (DAYS, {"date": 10000}, {"%d/%m/%Y": 9500, "%Y-%m-%d": 500}, "x (5%)"),
         ({"sdtype": "boolean"}, {"truth": 9400, "text": 600}, {"truth": 9400}, "x (6%)"),
         (CATEGORY, {"text": 9000, "number": 1000}, {}, None),
-        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "noise hid the types"),
-        (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid the types"),
+        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "the noise hid the type"),
+        (CATEGORY, {"date": 300, "missing": 9700}, {}, "the noise hid the type"),
         (CATEGORY, {"number": 9000, "code": 1000}, {}, None),  # zeros in front: codes, and no numbers
     ):
         said = inferred_type_notes({"x": words}, answered(families, forms), Spelling())

@@ -89,9 +89,9 @@ def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(
     budget.draw(ledger(0.1))
     assert budget.sentence().startswith(
         "An attacker who tries to tell from everything charged to this budget whether one row is in the data is "
-        "right at most 73.2 % of the time (50 % is guessing). Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
+        "right at most 73.2 % of the time (50 % is guessing). Total epsilon 1 at delta 1e-08, for the addition or removal of any one row. Adding"
     )
-    assert "at most 2.72 times as likely" in budget.sentence()
+    assert "by at most a factor of 2.72" in budget.sentence()
     assert "\n" not in budget.sentence()
     assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
 

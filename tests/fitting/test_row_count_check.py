@@ -103,7 +103,7 @@ def test_too_few_rows_stop_a_fit_and_only_the_count_is_spent(tmp_path):
     for said in (
         f"about {found.rows:,} rows",
         "Only the row count was charged (epsilon 0.005)",
-        "anyway=True (--anyway)",
+        "anyway=True",
         "declare",
     ):
         assert said in str(found)

@@ -49,7 +49,7 @@ from sdv_plausible.release.file.json_documents import write
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.column_types import types_of_unknown_origin
 
-WARNING = "the privacy claim holds only if the column types of"
+WARNING = "the privacy guarantee holds only if these column types"
 DECLARED = {"score": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}}
 CHEAP = {"model": "uniform"}
 Synth, Families = PlausibleDeniabilitySynthesizer, PlausibleDeniabilityMultiTableSynthesizer

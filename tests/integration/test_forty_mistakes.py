@@ -113,7 +113,7 @@ TOLD: dict[str, tuple[dict[str, Any], str]] = {
     "too narrow a range": ({"domain": words("age", range_max=50)}, "outside the declared range"),
     "hundreds for thousands": ({"domain": words("income", range_max=9.0)}, "outside the declared range"),
     "fractions declared as whole": ({"domain": words("income", decimal_places=0)}, "have digits after the point"),
-    "missing values not declared": ({"domain": words("income", range_is_nullable=False)}, "are missing, but the declaration excludes"),
+    "missing values not declared": ({"domain": words("income", range_is_nullable=False)}, "are missing, but declared never to be"),
     "missing values declared of another column": ({"domain": words("age", range_is_nullable=True)}, "is it the right"),
     "too early an end": ({"domain": words("start", range_max="2020-12-31")}, "outside the declared range"),
     "a rule the wrong way round": ({"rules": [Inequality("end", "start")]}, "break the rule"),

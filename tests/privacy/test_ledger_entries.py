@@ -131,7 +131,7 @@ def test_without_a_claim_that_comes_first_and_nothing_is_covered_or_said_of_what
         assert [one.name for one in ledger.entries if not one.parts] == [SAYS_ONLY]
         assert not any(ledger.covers_part(part) for part in get_args(Part))
         words = ledger.words
-        assert words.lead.startswith("No differential-privacy claim")
+        assert words.lead.startswith("This release has no differential privacy guarantee")
         assert (words.total, words.conditions, words.annex) == ("", "", ())
         assert not re.search(r"of 100|hits|\bmu\b|[Tt]otal epsilon", str(ledger))
 

@@ -215,14 +215,14 @@ def test_detected_types_end_the_claim_and_name_the_way_out():
         assert synth.get_parameters()["types"] == types
     assert claims == {"declared": True, "detected": False}
     assert 'types="declared"' in synth.privacy_ledger().sentence()
-    assert "every column its sdtype" in synth.privacy_ledger().sentence()
+    assert "declare every sdtype" in synth.privacy_ledger().sentence()
     with pytest.raises(ValueError, match=r"types \('guessed'\) must be"):
         PlausibleDeniabilitySynthesizer(metadata, types="guessed")
 
 
 def test_the_headline_says_what_counts_as_public():
     ledger = fit().privacy_ledger()
-    public = "Column names, semantic types, date formats and what was declared count as public."
+    public = "Column names, semantic types, date formats and declarations count as public."
     assert ledger.sentence().endswith(public)
 
 

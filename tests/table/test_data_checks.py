@@ -40,9 +40,9 @@ MISTAKES = {
         {"range_min": "01/01/2020", "range_max": "31/12/2020", "datetime_format": "%d/%m/%Y"}, ["01/13/2020"] * N,
         "are no dates in the declared format",
     ),
-    "missing, declared never": ({**FINE, "range_is_nullable": False}, ["f", None] * 50, "are missing, but the declaration excludes"),
+    "missing, declared never": ({**FINE, "range_is_nullable": False}, ["f", None] * 50, "are missing, but declared never to be"),
     "never missing, declared so": (
-        {"range_min": 0, "range_max": 5000, "range_is_nullable": True}, list(range(N)), "are missing, although the column is declared"
+        {"range_min": 0, "range_max": 5000, "range_is_nullable": True}, list(range(N)), "are missing, though declared"
     ),
 }  # fmt: skip
 

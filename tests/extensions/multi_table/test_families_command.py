@@ -200,7 +200,7 @@ def test_both_tables_are_checked_for_their_holder(here, capsys):
     assert "Written down in persons.domain.json: relation, age" in words
     assert "nobody's" not in words
     assert main.main(list(CHECKED)) == 0
-    assert "\nNOT private, for the data owner only:" in capsys.readouterr().out
+    assert "\nNOT private, for the data owner:" in capsys.readouterr().out
 
 
 def test_cells_of_columns_that_are_not_compared_are_not_counted(here, capsys):

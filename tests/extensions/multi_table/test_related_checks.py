@@ -157,6 +157,6 @@ def test_a_fit_names_the_table_in_what_it_tells_and_never_what_stands_beside_or_
         synth.fit(odd)
     words = [str(one.message) for one in told if isinstance(one.message, FitWarning)]
     assert {word.split(":")[0] for word in words} == {"households", "persons"}
-    assert any("these columns are close to noise" in word for word in words)
+    assert any("values are close to noise" in word for word in words)
     assert not [word for word in words if "sibling." in word or "households." in word]
     assert not [one for one in told if one.message.for_holder]

@@ -17,7 +17,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.table.declared.domain_file import draft_domain_file
 from sdv_plausible.table.learned import type_inference
 
-SENTENCE = "links between columns are mostly noise: do not rely on them"
+SENTENCE = "dependences between columns are mostly noise: do not rely on them"
 NO_TOWN = {name: words for name, words in COLUMNS.items() if name != "town"}
 
 
