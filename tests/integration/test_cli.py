@@ -228,7 +228,7 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
     out = capsys.readouterr().out
     assert out.splitlines()[1].startswith(total(1, 1e-09))
     assert "private type inference from the cells of 4 undeclared columns" in out
-    assert "Types by a vote, for three tenths of epsilon: grade " in out
+    assert "Inferred types, for three tenths of epsilon: grade " in out
     for no_vote in (["--types", "detected"], ["--epsilon", "inf"]):
         assert synthesize(data, output, *options, *no_vote) == 0
         out = capsys.readouterr().out

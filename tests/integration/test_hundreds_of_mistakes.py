@@ -62,7 +62,7 @@ RULE = re.compile(
     re.IGNORECASE,
 )
 OF_NO_VALUE = re.compile(
-    r"expected \w+ argument|plays no part|go(es)? (together|with)|is of cells|leave --|says how fits add up|this is --"
+    r"expected \w+ argument|has no effect|only applies|go(es)? (together|with)|is of cells|leave --|says how fits add up|this is --"
 )
 """Refusals of an option, whatever its value."""
 TABLES = ("source", "public", "rules", "metadata", "domain")

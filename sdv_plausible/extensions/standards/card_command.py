@@ -90,7 +90,7 @@ def _check_parts(options: argparse.Namespace) -> None:
     of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
     if unused := given_options(options, *(("rows", "known") if options.standard is None else of_cards)):
         where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
-        raise UsageError(f"{option_name(next(iter(unused)))} plays no part {where}: leave it out")
+        raise UsageError(f"{option_name(next(iter(unused)))} has no effect {where}: remove it")
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:

@@ -61,10 +61,10 @@ def test_mistakes(holder, tmp_path, capsys, monkeypatch):
         check_refused(holder, page, capsys, more, words)
     sdv = ["--standard", "sdv"]
     for more, words in (
-        (["--known", "{}"], "--known plays no part without --standard"),
-        (["--rows", "people.csv"], "--rows plays no part without --standard"),
-        ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by plays no part in --standard sdv"),
-        ([*sdv, "--domain", "domain.json"], "--domain plays no part in --standard sdv"),
+        (["--known", "{}"], "--known has no effect without --standard"),
+        (["--rows", "people.csv"], "--rows has no effect without --standard"),
+        ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by has no effect in --standard sdv"),
+        ([*sdv, "--domain", "domain.json"], "--domain has no effect in --standard sdv"),
         ([*sdv, "--known", "[]"], "must be a JSON object"),
         ([*sdv, "--known", '{"nmae": "x"}'], "nothing that a standard says"),
     ):
