@@ -391,3 +391,25 @@ def test_no_more_cells_have_digits_than_is_said(monkeypatch):
     assert wrong() <= 50
     monkeypatch.setattr(diagnostics, "SURELY", 1.0)
     assert wrong() > 100, "planted: one deviation"
+
+
+def test_several_notes_on_columns_are_one_table_for_each_reader():
+    """One note stays a sentence; what depends on the rows is never in the table for all."""
+    found = diagnostics.HolderDiagnostics()
+    found.add_columns(["town"], "no value survived", "Declare it.")
+    assert diagnostics.grouped(found.issued) == found.issued
+    found.add_columns({"age": "7%"}, "of the cells are rare", "Declare it.")
+    found.add("the model is simple")
+    found.add_columns(
+        ["secret"], "most cells are outside (for you, not for publication)", "Check.", for_holder=True
+    )
+    plain, own, table = diagnostics.grouped(found.issued)
+    assert (str(plain), plain.for_holder) == ("the model is simple", False)
+    assert (own.for_holder, table.for_holder) == (True, False)
+    assert str(table).startswith("some columns need your attention:\n  column")
+    assert "7% of the cells are rare" in str(table)
+    assert "secret" not in str(table)
+    assert [str(note) for note in table.notes] == [
+        "town: no value survived. Declare it.",
+        "age (7%): these shares of the cells are rare. Declare it.",
+    ]

@@ -89,7 +89,7 @@ def _check_parts(options: argparse.Namespace) -> None:
 
     of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
     if unused := given_options(options, *(("rows", "known") if options.standard is None else of_cards)):
-        where = "without --standard" if options.standard is None else f"in --standard {options.standard}"
+        where = "without --standard" if options.standard is None else f"with --standard {options.standard}"
         raise UsageError(f"{option_name(next(iter(unused)))} has no effect {where}: remove it")
 
 

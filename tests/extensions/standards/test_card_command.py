@@ -63,8 +63,8 @@ def test_mistakes(holder, tmp_path, capsys, monkeypatch):
     for more, words in (
         (["--known", "{}"], "--known has no effect without --standard"),
         (["--rows", "people.csv"], "--rows has no effect without --standard"),
-        ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by has no effect in --standard sdv"),
-        ([*sdv, "--domain", "domain.json"], "--domain has no effect in --standard sdv"),
+        ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by has no effect with --standard sdv"),
+        ([*sdv, "--domain", "domain.json"], "--domain has no effect with --standard sdv"),
         ([*sdv, "--known", "[]"], "must be a JSON object"),
         ([*sdv, "--known", '{"nmae": "x"}'], "nothing that a standard says"),
     ):
