@@ -26,16 +26,14 @@ _HINTS: tuple[tuple[str, str | None, str | None, str | None], ...] = (
     (r" \(na_values\)", " (--na-values)", " as texts for missing on the page Table", ""),
     (r", or use test='release'", ", or use --test release", ", or choose another privacy test", None),
 )
-_REPLACEMENTS: Mapping[Reader, Sequence[tuple[re.Pattern[str], str]]] = {
-    reader: [(re.compile(row[0]), text) for row in _HINTS if (text := row[place]) is not None]
-    for place, reader in enumerate(("command", "page", "ledger"), 1)  # type: ignore[misc]
-}
+_PLACES: Mapping[Reader, int] = {"command": 1, "page": 2, "ledger": 3}
 
 
 def translate(text: str, reader: Reader) -> str:
     """Replace the hints for Python in a message by those for another reader."""
-    for pattern, words in _REPLACEMENTS[reader]:
-        text = pattern.sub(words, text)
+    for hint in _HINTS:
+        if (words := hint[_PLACES[reader]]) is not None:
+            text = re.sub(str(hint[0]), words, text)
     return text
 
 
@@ -89,7 +87,7 @@ def attention_table(notes: Sequence[ColumnNote], reader: Reader | None = None) -
         for name, figure in note.columns.items():
             own = way_out.replace(example, f'{{"{name}":')
             rows.setdefault(name, {}).setdefault(own, f"{figure} {note.problem}".lstrip())
-    lines = [("column", "what happened", "what to do")]
+    lines: list[tuple[str, ...]] = [("column", "what happened", "what to do")]
     for name, problems in rows.items():
         for i, (way_out, problem) in enumerate(problems.items()):
             texts = ("" if i else name, problem[:1].upper() + problem[1:], way_out)
