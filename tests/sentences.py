@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 NO_CLAIM = "This release has no differential privacy guarantee"
@@ -14,6 +15,6 @@ def total(epsilon: float | None = None, delta: float | None = None) -> str:
     return f"Total epsilon{figures}"
 
 
-def notes_of(caught: Any) -> list[str]:
+def notes_of(caught: Iterable[Any]) -> list[str]:
     """All messages of the warnings of a fit, also those in a table."""
     return [str(note) for one in caught for note in getattr(one.message, "notes", (one.message,))]

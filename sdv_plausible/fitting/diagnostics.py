@@ -174,22 +174,22 @@ class HolderDiagnostics:
             missing = columns_often_missing(
                 head, [name for name in present if declared.allows_missing(name) is False]
             )
-        for names, problem in (
+        texts = (
             (outside, "most cells are outside the declared values and are lost"),
             (cut, "digits after the point are cut off, because whole numbers were declared"),
             (missing, "cells are missing although none was declared to be, and get random values"),
-        ):
-            if names and lost is None:
-                check = "synth.check(table) shows why."
-                self.add_columns(names, f"{problem} ({FOR_YOU})", check, for_holder=True)
-            elif names:
-                self.add(
-                    f"some columns do not fit their declarations ({FOR_YOU}), and are not named: the "
-                    f"comparison cannot be recorded: {lost}",
-                    for_holder=True,
-                )
-        if lines and (outside or cut or missing):
-            self.add(". ".join(lines), for_holder=True)
+        )
+        problems = [(names, problem) for names, problem in texts if names]
+        if problems and lost is not None:
+            self.add(
+                f"some columns do not fit their declarations ({FOR_YOU}), and are not named: the comparison "
+                f"cannot be recorded: {lost}",
+                for_holder=True,
+            )
+            return
+        for place, (names, problem) in enumerate(problems, 1):
+            check = ". ".join(["synth.check(table) shows why", *(lines if place == len(problems) else [])])
+            self.add_columns(names, f"{problem} ({FOR_YOU})", check, for_holder=True)
 
     def report_missing_cells(self, shares: Mapping[str, float]) -> None:
         """Warn of mostly missing columns. Uses public facts and noisy answers only."""

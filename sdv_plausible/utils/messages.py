@@ -40,14 +40,7 @@ def translate(text: str, reader: Reader) -> str:
 class ColumnNote(str):
     """A message on columns: ``a (12%), b (3%): these shares <problem>. <way out>``.
 
-    Parameters
-    ----------
-    columns : mapping or sequence of str
-        Names of columns, or names to figures such as "12%".
-    problem : str
-        What happened. After a figure it continues it, as in "of the cells are missing".
-    way_out : str
-        What to do.
+    ``columns`` are names, or names with figures; after a figure the problem continues it.
     """
 
     columns: Mapping[str, str]

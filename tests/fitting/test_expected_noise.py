@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sentences import notes_of
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.cli.main import main
@@ -71,8 +72,8 @@ def fitted(frame, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = fit_source(frame, **({"domain": DECLARED} | options))
-    found = [str(one.message) for one in caught if isinstance(one.message, FitWarning)]
-    return release, [text for text in found if text.startswith("at about ")]
+    found = notes_of(one for one in caught if isinstance(one.message, FitWarning))
+    return release, [text for text in found if "at about " in text]
 
 
 def synthesizer(**options):

@@ -351,7 +351,7 @@ def test_all_columns_voted_to_be_ids_leave_one_category(door, monkeypatch):
 def test_columns_that_a_vote_takes_for_ids_are_named(door, recwarn):
     """Before, they came out as invented digits without a word. Control: those that are learned."""
     release = released(door, table())
-    told = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
+    told = notes_of(one for one in recwarn if issubclass(one.category, FitWarning))
     (said,) = [one for one in told if not one.startswith("digits after the point")]  # which are left to noise
     assert said.startswith("name: the cells look like identifiers or free text")
     assert "datetime_format" in said

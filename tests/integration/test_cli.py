@@ -176,8 +176,8 @@ def said_of(tmp_path, capsys, lines, document, *more):
     ]  # fmt: skip
     code = synthesize(table_file(tmp_path, lines), output, *more)
     ledger = json.loads(ledger.read_text())
-    said = [text for text in ledger.pop("said") if not text.startswith("At about ")]
-    out = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("At about ")]
+    said = [text for text in ledger.pop("said") if "t about " not in text]
+    out = [line for line in capsys.readouterr().out.splitlines() if "t about " not in line]
     return code, "\n".join(out), (ledger, said), output.read_text().splitlines()[0]
 
 

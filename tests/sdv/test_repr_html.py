@@ -57,7 +57,7 @@ def test_no_cell_of_a_rare_row_is_shown_under_a_claim(fitted):
     inferred = PlausibleDeniabilitySynthesizer(
         metadata_of(DOMAIN), domain={k: v for k, v in DOMAIN.items() if k != "name"}, undeclared="infer"
     )
-    with pytest.warns(UserWarning, match="value sets"):
+    with pytest.warns(UserWarning, match="values were taken from the rows"):
         inferred.fit(table[: len(table) - 60].assign(name=["often"] * 500 + ["CANARY"] * 40))
     assert "CANARY" in repr(inferred.get_domain())  # no claim: the check can see them
 

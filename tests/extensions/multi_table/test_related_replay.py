@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from replaying import check_same, leaves, recorded
+from sentences import notes_of
 from trees import metadata_of
 
 from sdv_plausible import Budget
@@ -121,7 +122,7 @@ def seen(tables: Tables, **options: Any) -> dict[str, Any]:
     release = synth.release()
     state = {place: text for place, text in leaves(synth) if not place.startswith(".budget")}
     return {
-        "warnings": [str(one.message) for one in said],
+        "warnings": notes_of(said),
         "release file": release.to_bytes(),
         "readable release file": release.to_bytes(readable=True),
         "words": str(release),

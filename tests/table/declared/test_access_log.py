@@ -103,7 +103,7 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     assert before.claims_privacy
     assert check_command(table, domain) == 0
     said = capsys.readouterr().out
-    assert "age, sex were looked at" in said
+    assert "age, sex were compared" in said
     assert "cannot be read, and count as missing: none" in said  # of size one cannot, which is left open
     assert set(read_domain_file(domain).looked) == {"age", "sex"}
     assert fitted(table, domain).claims_privacy  # nothing was edited
@@ -151,7 +151,7 @@ def by_command(table, domain):
 def by_object(table, domain):
     shown = []
     synthesizer(domain).check(read_csv(table, domain), show=shown.append)
-    assert "age, sex were looked at" in shown[-2]
+    assert "age, sex were compared" in shown[-2]
     assert "Undeclared, and not compared: size." in shown[-1]
 
 
@@ -191,7 +191,7 @@ def test_what_was_left_open_may_be_declared_later(table, bare, capsys):
     said = capsys.readouterr().out
     for told in (
         "every cell fits",
-        "age, sex were looked at",
+        "age, sex were compared",
         "Undeclared, and not compared: size. Their ranges and values may be declared later",
     ):
         assert told in said
@@ -224,7 +224,7 @@ def test_an_object_keeps_the_look_where_there_is_no_file(table):
     synth, shown = synthesizer(COLUMNS), []
     rows = read_csv(table, COLUMNS)
     synth.check(rows, show=shown.append)
-    assert "No file keeps a record of this look at age, sex" in shown[-1]
+    assert "This comparison of age, sex" in shown[-1]
     assert "domain file" in shown[-1]
     for one in (synth, pickle.loads(pickle.dumps(synth))):
         assert set(one._looked.looked) == {"age", "sex"}
@@ -242,7 +242,7 @@ def wrong(bare):
 
 
 def test_what_a_fit_warns_of_is_a_look(table, wrong):
-    with pytest.warns(UserWarning, match=r"sex: most cells .* Recorded in .*: age, sex were looked at"):
+    with pytest.warns(UserWarning, match=r"sex: most cells .* Recorded in .*: age, sex were compared"):
         ledger = fitted(table, wrong)
     assert ledger.claims_privacy
     assert set(read_domain_file(wrong).looked) == {"age", "sex"}  # all that were compared: it tells of no row
@@ -250,7 +250,7 @@ def test_what_a_fit_warns_of_is_a_look(table, wrong):
     assert not fitted(table, wrong).claims_privacy
     write_columns(wrong, sex={**COLUMNS["sex"], "source": "the law"})
     assert fitted(table, wrong).claims_privacy
-    with pytest.warns(UserWarning, match="No file keeps a record of this look at age, sex"):
+    with pytest.warns(UserWarning, match="This comparison of age, sex"):
         assert fitted(table, WRONG).claims_privacy
 
 
@@ -382,7 +382,7 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
     path = tmp_path / "declared.json"
     path.write_text(json.dumps(declared))
     getattr(synthesizer(path), method)(rows)
-    assert f"Recorded in {path}: id, age, sex were looked at" in capsys.readouterr().out
+    assert f"Recorded in {path}: id, age, sex were compared" in capsys.readouterr().out
     getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
     assert capsys.readouterr().out == ""
 
@@ -519,7 +519,7 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     domain = replace(domain, possible={(0, 1): np.ones(domain.cardinalities, dtype=bool)})
     domain.save(path)
     synthesizer(path).check(PEOPLE, show=told.append)
-    assert f"Recorded in {path}: age, sex were looked at" in told[-1]
+    assert f"Recorded in {path}: age, sex were compared" in told[-1]
     assert Domain.load(path) == domain
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
     assert claims(path)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sentences import notes_of
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
@@ -120,7 +121,7 @@ def fitted(table: pd.DataFrame) -> tuple[Release, list[str]]:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         synth.fit(table)
-    return synth.release(), [str(one.message) for one in told if "too rare" in str(one.message)]
+    return synth.release(), [text for text in notes_of(told) if "too rare" in text]
 
 
 @pytest.mark.parametrize("missing", [0, 2_000])
