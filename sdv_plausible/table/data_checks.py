@@ -153,7 +153,7 @@ def _explain(cells: pd.Series[Any], attribute: Attribute) -> str:
     is_unreadable = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
     if is_unreadable.all():
         what = "dates in the declared format" if attribute.kind == "datetime" else "numbers"
-        return f"are no {what}, and become missing"
+        return f"are not {what}, and become missing"
     return "are outside the declared range, and are clipped to it"
 
 

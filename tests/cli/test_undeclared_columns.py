@@ -130,7 +130,7 @@ def test_what_was_found_is_said():
     """Copied types are not called public, and what was taken for personal data is told."""
     age = {"age": {"sdtype": "numerical"}}
     said = InferredTypes(voted=age).hint()
-    assert "learned from the rows" in said
+    assert "come from the rows" in said
     assert "Declare them" not in said
     said = InferredTypes(detected={"city": {"sdtype": "city", "pii": True}, **age}).hint()
     assert "Types detected: city, age. Declare them" in said

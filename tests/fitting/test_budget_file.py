@@ -95,7 +95,9 @@ def test_a_second_name_of_the_file_is_no_second_budget(tmp_path):
     assert BudgetState.read(tmp_path / "link") == state()
     second.hardlink_to(path)
     for name in (path, second):
-        with pytest.raises(ValueError, match=r"^path \('.*'\): this budget file has 2 names .* remove these"):
+        with pytest.raises(
+            ValueError, match=r"^path \('.*'\): this budget file has 2 hard links.* Remove the extra links"
+        ):
             BudgetState.read(name)
     second.unlink()
     assert BudgetState.read(path) == state()

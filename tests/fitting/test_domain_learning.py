@@ -143,7 +143,7 @@ def test_one_budget_is_drawn_from_once(tmp_path):
 
 
 def test_nothing_is_learned_from_what_was_read_off_the_rows(learned):
-    with pytest.raises(ValueError, match="read off the rows"):
+    with pytest.raises(ValueError, match="come from the rows"):
         learned_file(people(), DomainFile(columns=TYPES.columns, detected=True), 0.3, 1e-9)
     with pytest.raises(ValueError, match="nothing to learn"):
         learned_file(people(), DomainFile(columns={"sex": TYPES.columns["sex"]}), 0.3, 1e-9)

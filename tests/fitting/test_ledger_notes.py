@@ -139,5 +139,5 @@ def test_what_a_vote_may_have_missed_is_said_from_its_answers():
     missed = [other_type_shares({"x": NUMBER}, answers, Spelling()) for answers in (few, many)]
     assert missed[0] == {"x": 0.0306}
     (said,) = other_type_notes(missed[0])
-    assert "x 3%" in said
+    assert "x (up to 3%)" in said
     assert not other_type_notes(missed[1])

@@ -113,8 +113,8 @@ def test_what_is_refused():
     table = people(100, 0)
     hidden = PublicCodes(codes=np.zeros((9, 3), dtype=np.int32))
     for options, told in (
-        ({"public": "file.csv"}, r"public \(str\) must be a DataFrame with rows"),
-        ({"public": table[:0]}, r"public \(DataFrame\) must be a DataFrame with rows"),
+        ({"public": "file.csv"}, r"public \(str\) must be a non-empty DataFrame"),
+        ({"public": table[:0]}, r"public \(DataFrame\) must be a non-empty DataFrame"),
         ({"public": table.assign(x=1)}, r"leave out \['x'\]"),
         ({"public": table[["ward", "ward"]]}, "each once"),
         ({"public": table, "model": "independent"}, "needs the default learner"),

@@ -222,7 +222,7 @@ ASKED = {  # of learned columns, what nobody knows before they were learned
 def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
     """Whatever it asks; after the draw, what was learned would decide whether the fit is refused."""
     budget = Budget(20.0, 1e-7, path)
-    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans its cost from learned value sets"):
         synthesizer(budget, model=known_by(ASKED[asked]), domain=None).fit(table())
     assert budget.charged()["epsilon"] == 0
 
@@ -285,7 +285,7 @@ def test_a_plan_by_values_is_refused_at_the_budget_that_is_left(path):
     assert mus[0] > mus[1]
     model = TwoRounds(lambda d, mu: mu * cells / sum(mus) * 2 >= sum(d.cardinalities))
     budget = Budget(20.0, 1e-7, path)
-    with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans its cost from learned value sets"):
         synthesizer(budget, model=model, domain=learned).fit(table())
     assert budget.charged()["epsilon"] == 0
 
@@ -311,7 +311,7 @@ def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
         with pytest.raises(BudgetExceededError, match=r"^this fit charges more than its plan.*declare the domain"):  # fmt: skip
             fit(None)
     before = budget and budget.charged()["epsilon"]
-    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans its cost from learned value sets"):
         fit(None)
     assert (budget and budget.charged()["epsilon"]) == before
     ledger = fit(DOMAIN)
@@ -532,7 +532,7 @@ def test_what_does_not_fit_the_columns_costs_nothing(path):
     budget = Budget(3.0, 1e-8, path)
     metadata = metadata_from_columns({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
     for mistake, words in (
-        ({"structure": {"a": ["zz"]}}, "not modelled columns"),
+        ({"structure": {"a": ["zz"]}}, "the modelled columns are"),
         ({"structure": {"a": ["b"], "b": ["a"]}}, "cycle"),
         ({"omega": 99}, r"omega \(99\)"),
     ):

@@ -403,7 +403,7 @@ def test_without_a_claim_no_row_is_counted_and_nothing_is_drawn(given, tmp_path)
     """The coins of a seed would show the exact number of rows, and so would the test's own refusal of few rows."""
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     for rows in (30, FEW, MANY):
-        with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from a budget"):
+        with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from it"):
             synthesizer(budget=budget, **given).fit(table(rows))
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
     synth = synthesizer(**given)
@@ -416,7 +416,7 @@ def test_a_budget_checks_the_claim_of_the_whole_plan_before_it_draws_the_count(t
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     count = (row_count_check.count_entry(Settings(epsilon=1.0, delta=1e-9)),)
     planned = synthesizer(test="deterministic").plan().ledger
-    with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from a budget"):
+    with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from it"):
         draw_all(planned, planned, budget, "a fit", count=count)
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
 

@@ -317,7 +317,7 @@ def test_what_cannot_be_is_refused_when_it_is_said():
         ({"rules": [Inequality("age", "fee")]}, "rules: age, fee must have a declared type"),
         ({"model": PaperNetwork(structure={"age": ["sex"]})}, "structure: age, sex must have a declared type"),
         ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, and the types of"),
-        ({"domain": {"age": {"decimal_places": 0}}}, "nothing tells what it is|decimal_places"),
+        ({"domain": {"age": {"decimal_places": 0}}}, "its type is unknown|decimal_places"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             made(table(5), **options)

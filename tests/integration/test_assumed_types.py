@@ -126,7 +126,7 @@ def test_nothing_is_paid_where_the_warning_is_an_error(tmp_path):
         with pytest.raises(FitWarning):
             families(budget=budget).fit(related())
     assert budget.charged() == {"epsilon": 0, "delta": 0}
-    with pytest.raises(SamplingError, match="fit first"):
+    with pytest.raises(SamplingError, match=r"call fit\(\) first"):
         synth.release()
 
 

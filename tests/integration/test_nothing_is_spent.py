@@ -232,7 +232,7 @@ def test_other_keys_of_metadata_that_no_release_tells_are_refused_by_name():
 
 def test_a_private_declaration_costs_nothing_either(tmp_path):
     for rows in (named_twice(), date_texts(), table().drop(columns="age")):
-        with costing_nothing(tmp_path, "there twice|holds dates as text") as budget:
+        with costing_nothing(tmp_path, "duplicated|holds dates as text") as budget:
             learned_file(rows, PRIVATE, 0.5, 1e-9, budget=budget)
     learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget)
     assert charged(budget) > 0.4
@@ -454,7 +454,7 @@ HUGE = PaperNetwork(structure={"c0": [f"c{i}" for i in range(1, 8)]})
 CITED = {f"c{i}": {**CATEGORY, "source": f"{i} " + "s" * 900} for i in range(120)}
 TOO_LARGE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a long name": ({"n" * 1001: CATEGORY}, {}, "rename the column"),
-    "half a character in a name": ({"a\ud800": CATEGORY}, {}, "half a character"),
+    "half a character in a name": ({"a\ud800": CATEGORY}, {}, "lone surrogate"),
     "a long value": ({"sex": {**CATEGORY, "range_values": ["m", "f" * 100_001]}}, {}, "at most 100000 letters"),
     "tables that no memory holds": (WIDE, {"model": HUGE}, "above 50,000,000"),
     "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "words on domain are longer"),

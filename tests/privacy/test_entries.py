@@ -75,7 +75,7 @@ LARGER = {
 @pytest.mark.parametrize("case", LARGER)
 def test_an_envelope_that_is_too_small_is_refused(case: str) -> None:
     ledger = ledger_of(VOTE, LEARNING)
-    with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+    with pytest.raises(ValueError, match="entry 'learning' must cover all"):
         ledger.charge(entry("domain", LARGER[case]))
     assert ledger.entries == (VOTE, LEARNING)
     with pytest.raises(ValueError, match="one envelope"):

@@ -55,7 +55,8 @@ def test_no_claim_no_papers():
     for made in (ledger(endless), ledger(CHARGED, endless), PrivacyLedger(delta=1e-9)):
         for paper in (to_registry, to_conformance, lambda made: LedgerRecord.of(made.to_dict())):
             with pytest.raises(
-                ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"
+                ValueError,
+                match="guarantee, and this one has none: (This release has no diff.*leave it out|Nothing)",
             ):
                 paper(made)
 

@@ -91,9 +91,9 @@ def test_what_is_refused_is_not_looked_at():
     for losses, unit, rate, words in (
         ((), ONE_ROW, RATE, "exceeds"), ((LOSS,), ONE_ROW, 0.3, "rate"),
         ((GaussianLoss(sensitivity_over_sigma=1.0),), ONE_ROW, RATE, "all 0"),
-        ((LOSS,), Neighbours(replace=True), RATE, "single rows added or removed"),
-        ((LOSS,), Neighbours(rows=2, person="ticket"), RATE, "single rows added or removed"),
-        ((LOSS,), Neighbours(person="ticket"), RATE, "single rows added or removed"),
+        ((LOSS,), Neighbours(replace=True), RATE, "addition or removal of single rows"),
+        ((LOSS,), Neighbours(rows=2, person="ticket"), RATE, "addition or removal of single rows"),
+        ((LOSS,), Neighbours(person="ticket"), RATE, "addition or removal of single rows"),
     ):  # fmt: skip
         rows = door(*losses, neighbours=unit)
         rows._rows = Unseen()

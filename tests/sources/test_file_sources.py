@@ -67,7 +67,7 @@ def test_several_files_are_one_table_unless_they_are_of_other_types(tmp_path):
             tmp_path / f"{name}.parquet"
         )
     assert sum(len(part) for part in open_source(tmp_path / "*.csv", types, 1).parts(["age"])) == 30
-    with pytest.raises(ValueError, match="otherwise than"):
+    with pytest.raises(ValueError, match="other column types than"):
         open_source(tmp_path / "*.parquet", types)
 
 

@@ -30,7 +30,8 @@ MISTAKES = {
     "another scale": ({"range_min": 0, "range_max": 1, "decimal_places": 2}, [10.0, 90.0] * 50, "outside the declared range"),
     "below the range": ({"range_min": 0, "range_max": 99}, [-1, 5] * 50, "outside the declared range"),
     "above a wide range": ({"range_min": 0, "range_max": 9999}, [5, 10_000] * 50, "outside the declared range"),
-    "texts for numbers": ({"range_min": 0, "range_max": 99}, ["n/k", "5"] * 50, "are no numbers, and become missing"),
+    "texts for numbers": ({"range_min": 0, "range_max": 99}, ["n/k", "5"] * 50, "are not numbers, and become "
+                                                                                "missing"),
     "decimal commas": ({"range_min": 0.0, "range_max": 9.0}, ["1,5", "2,5"] * 50, "are not numbers"),
     "fractions": ({"range_min": 0, "range_max": 9}, [1.5, 2.0] * 50, "have digits after the point, which are cut off"),
     "another date format": (
@@ -68,7 +69,7 @@ def test_no_mistake_is_silent_and_what_fits_is_not_blamed():
         assert words in str(found), name
     for spec, column in FITS:
         assert findings(spec, column)
-        assert "every cell fits" in str(findings(spec, column))
+        assert "every cell matches" in str(findings(spec, column))
 
 
 def test_values_are_shown_and_kept_nowhere():

@@ -705,8 +705,8 @@ def read_access_log(document: Mapping[str, Any], what: str) -> dict[str, Any]:
     ):
         if not is_right:
             raise ValueError(
-                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: put back the file "
-                "as it was"
+                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: restore the "
+                "original file"
             )
     return {"looked": looked, "looked_rules": None if rules is None else tuple(rules)}
 

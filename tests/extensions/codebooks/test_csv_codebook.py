@@ -34,7 +34,7 @@ def test_every_column(written):
     }  # fmt: skip
     assert found.messages == (
         (None, "columns of the code book that are not understood: comment"),
-        ("what", "nothing tells what it is"),
+        ("what", "its type is unknown"),
     )
     assert found.lines[1] == "what: nothing tells what it is"
     Domain.from_declarations({n: w for n, w in found.columns.items() if n not in ("id", "what")})

@@ -166,7 +166,7 @@ def test_types_that_were_voted_for_are_voted_for_again_whatever_is_given(tmp_pat
     assert again.sample(5)["age"].dtype.kind in "if"
     age = {"age": {"range_min": 0, "range_max": 120, "sdtype": "numerical"}}
     assert "cells of 1 undeclared" in str(rebuilt_from(release, domain=age).plan().ledger)
-    with pytest.raises(ValueError, match="leave types out"):
+    with pytest.raises(ValueError, match="Leave types out"):
         rebuilt_from(release, types="declared")
 
 

@@ -86,7 +86,7 @@ UNSAYABLE = {
     "a bucket too many or too few": r"for each of the \d+ codes",
     "groups of other values": r"groups name|groups need range_values|leave groups out",
     "a special date in another format": r"of dates must be texts in the datetime_format|remove parts",
-    "no sdtype, and none told": r"nothing tells what it is|set sdtype",
+    "no sdtype, and none told": r"its type is unknown|set sdtype",
     "no values fixed": r"gives no values",
     "a word for another sdtype than the one told": r"cannot be used with sdtype|of sdtype '\w+' must be|of dates must be",
 }

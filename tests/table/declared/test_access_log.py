@@ -190,7 +190,7 @@ def test_what_was_left_open_may_be_declared_later(table, bare, capsys):
     by_command(table, bare)
     said = capsys.readouterr().out
     for told in (
-        "every cell fits",
+        "every cell matches",
         "age, sex were compared",
         "Undeclared, and not compared: size. Their ranges and values may be declared later",
     ):
@@ -577,7 +577,7 @@ def test_a_damaged_record_of_a_domain_is_refused():
         ({"looked_rules": ["x"]}, "'looked_rules' must list"),
     ):
         document = {**Domain.from_declarations(SMALL).to_dict(), **record}
-        with pytest.raises(ValueError, match=f"domain document: {told} .* put back the file as it was"):
+        with pytest.raises(ValueError, match=f"domain document: {told} .* restore the original file"):
             Domain.from_dict(document)
 
 

@@ -18,9 +18,9 @@ def test_bad_tables(place):
     for name, content, words in (
         ("t.csv", b"", "t.csv is empty"),
         ("t.csv", b"town,age\n", "no rows"),
-        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text"),
-        ("t.csv", b'{"town": "Bern"}', "is no table"),
-        ("t.csv", b"<html><body>", "is no table"),
+        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not a text"),
+        ("t.csv", b'{"town": "Bern"}', "is not a table"),
+        ("t.csv", b"<html><body>", "is not a table"),
         ("t.csv", LATIN, "cp1252"),
         ("t.csv", b"town,town\nBern,Bern\n", "columns 1 and 2 of the header line have the same name"),
         ("t.csv", b"town,\nBern,1\n", "column 2 of the header line has no name"),
@@ -69,7 +69,7 @@ def test_by_path(place, tmp_path):
     browser = place.browser()
     assert "there is no file" in browser.open("", path=str(tmp_path / "none.csv")).text
     assert "choose a file" in browser.open("").text
-    assert "leave one of them out" in browser.open(content=GOOD, path=str(path)).text
+    assert "remove one of them" in browser.open(content=GOOD, path=str(path)).text
     browser.open("", path=f" {path} ")
     assert browser.session.review.table.path == path
     browser.post("close")
