@@ -102,12 +102,15 @@ def print_findings(
         lines = [*lines, f"Not declared, and not compared: {', '.join(undeclared)}"]
     if counts := _counts(unreadable_cells):
         print_to_stderr(f"warning: cells that cannot be read, and count as missing: {counts}. {FORMAT_HINT}")
-        lines = [line.replace("every cell fits", "every cell that can be read fits") for line in lines]
+        lines = [line.replace("every cell matches", "every cell that can be read matches") for line in lines]
     if codes:
         print_to_stderr(
             f"warning: cells of numbers that are written as codes: {_counts(codes)}. {CODES_HINT}"
         )
-        lines = [line.replace("every cell fits", "every cell can be read as") for line in lines]
+        lines = [
+            line.replace("every cell matches its declaration", "every cell can be read as declared")
+            for line in lines
+        ]
     print_result(
         options,
         [f"{OWNER_NOTICE}: {counts or 'none'}", *lines],

@@ -41,7 +41,7 @@ def test_no_row_has_a_say(table, capsys):
         assert declared(table, capsys) == first
     assert first[0] == {name: {"sdtype": None} for name in ("age", "sex", "id")}
     assert "Fill in sdtype" in first[1]
-    with pytest.raises(ValueError, match="column 'age': fill in sdtype"):
+    with pytest.raises(ValueError, match="column 'age': set sdtype"):
         read_csv(table, table.with_name("domain.json"))
 
 

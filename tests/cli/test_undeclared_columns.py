@@ -135,7 +135,8 @@ def test_what_was_found_is_said():
     said = InferredTypes(detected={"city": {"sdtype": "city", "pii": True}, **age}).hint()
     assert "Types detected: city, age. Declare them" in said
     assert (
-        'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
+        'placeholder values: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}'
+        in said
     )
     assert "invented" not in InferredTypes(detected=age).hint()
     assert InferredTypes().hint() == ""

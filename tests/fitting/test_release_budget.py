@@ -171,7 +171,7 @@ def test_another_unit_is_refused_however_many_fits_there_were(path):
 def test_no_claim_is_refused_with_the_way_out(path):
     budget, none = Budget(1.0, 1e-8, path), PrivacyLedger(delta=DELTA)
     none.charge(LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="s", note="declare it"))
-    with pytest.raises(ValueError, match="without a claim.*declare it.*budget=None"):
+    with pytest.raises(ValueError, match="without a privacy guarantee.*declare it.*budget=None"):
         budget.draw(none)
     assert budget.charged()["epsilon"] == 0.0
 

@@ -146,7 +146,7 @@ def test_a_template_that_was_not_filled_in_is_refused(tmp_path) -> None:
     path = tmp_path / "domain.json"
     document = {"schema": "sdv-plausible-declarations/1", "columns": {**RIGHT, "age": {"sdtype": None}}}
     path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="'age': fill in sdtype"):
+    with pytest.raises(ValueError, match="'age': set sdtype"):
         make(domain=str(path))
 
 

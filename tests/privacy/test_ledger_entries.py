@@ -231,7 +231,7 @@ def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
     assert f"epsilon {alone} " in str(ledger).splitlines()[4]
     assert f">{alone}</td>" in ledger.to_html()
     assert epsilon * (1 - 1e-9) <= ledger.to_dict()["entries"][0]["epsilon"] <= epsilon + 1.1e-6
-    advantage = float(re.search(r"at most (\S+) % more hits", str(ledger)).group(1))
+    advantage = float(re.search(r"false alarms by at most (\S+) %", str(ledger)).group(1))
     assert advantage >= 100 * ledger.attackers().advantage
     right = float(re.search(r"right at most (\S+) % of the time", ledger.words.lead).group(1))
     assert 50 * (1 + ledger.attackers().advantage) <= right <= 50.2 * (1 + ledger.attackers().advantage)

@@ -135,7 +135,7 @@ def test_what_is_no_domain_file():
         ({"schema": SCHEMA, "columns": {}, "looked": {"age": "abc"}}, "'looked' must map names"),
         ({"schema": SCHEMA, "columns": {}, "looked": []}, "'looked' must map names"),
         ({"schema": SCHEMA, "columns": {}, "detected": "yes"}, "'detected' must be true or false"),
-        ({"schema": SCHEMA, "columns": {"age": {"sdtype": None}}}, "column 'age': fill in sdtype"),
+        ({"schema": SCHEMA, "columns": {"age": {"sdtype": None}}}, "column 'age': set sdtype"),
         ({"age": {**AGE, "source": ""}}, "source .* must be text"),
         ({"age": {**AGE, "detected": 1}}, "detected .* must be true or false"),
         ({"age": {**AGE, "provenance": "private"}}, "provenance .* must be"),

@@ -18,7 +18,7 @@ def test_bad_tables(place):
     for name, content, words in (
         ("t.csv", b"", "t.csv is empty"),
         ("t.csv", b"town,age\n", "no rows"),
-        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not a text"),
+        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text"),
         ("t.csv", b'{"town": "Bern"}', "is not a table"),
         ("t.csv", b"<html><body>", "is not a table"),
         ("t.csv", LATIN, "cp1252"),
