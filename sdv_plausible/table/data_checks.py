@@ -140,7 +140,7 @@ def _explain(cells: pd.Series[Any], attribute: Attribute) -> str:
         distinct = cells.drop_duplicates().tolist()
         if all(str(_plain(value)) in texts for value in distinct):
             actual, declared = (_kind(v) for v in (distinct[0], next(iter(attribute.values))))
-            return f"hold {actual}, but {declared} is declared: declare the values as in the table"
+            return f"hold {actual}, but {declared} are declared: declare the values as in the table"
         normalized = {text.strip().casefold() for text in texts}
         if all(str(value).strip().casefold() in normalized for value in distinct):
             return "differ from declared values only in capitals or spaces: declare them as in the table"

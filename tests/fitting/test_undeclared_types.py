@@ -316,7 +316,7 @@ def test_what_cannot_be_is_refused_when_it_is_said():
         ({"domain": "written"}, "cannot be combined with domain"),
         ({"rules": [Inequality("age", "fee")]}, "rules: age, fee must have a declared type"),
         ({"model": PaperNetwork(structure={"age": ["sex"]})}, "structure: age, sex must have a declared type"),
-        ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, and the types of"),
+        ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, but the types of"),
         ({"domain": {"age": {"decimal_places": 0}}}, "its type is unknown|decimal_places"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=match):

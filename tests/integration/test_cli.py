@@ -377,7 +377,7 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
     assert (len(own), own[0]) == (len(read), read[0])
     assert "An attacker who tries to tell from this release" in table.read_text()
     printed = capsys.readouterr().out
-    assert "Fill in sdtype" in printed
+    assert "To be filled in" in printed
     assert "publication_date" in printed
     assert ("data_domain" in printed) == (source == "ledger.json")
     assert papers(tmp_path, source)[0] == 2  # they exist

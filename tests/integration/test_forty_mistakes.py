@@ -66,7 +66,7 @@ def words(name: str, **changed: Any) -> dict[str, Any]:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a column that is not there": ({"domain": {**RIGHT, "ages": {"range_min": 0, "range_max": 9}}}, "did you mean 'age'"),
     "a word that means nothing": ({"domain": words("age", range_maximum=9)}, "did you mean 'range_max'"),
-    "another word": ({"domain": words("sex", values=["f"])}, "the key 'values' means nothing"),
+    "another word": ({"domain": words("sex", values=["f"])}, "the key 'values' is unknown"),
     "a range upside down": ({"domain": words("age", range_min=110, range_max=0)}, "range_min <= range_max"),
     "dates upside down": ({"domain": words("start", range_min="2029-12-31", range_max="2020-01-01")}, "must not be after"),
     "an infinite range": ({"domain": words("income", range_max=float("inf"))}, "finite"),
@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 TOLD: dict[str, tuple[dict[str, Any], str]] = {
-    "numbers declared as text": ({"domain": words("code", range_values=["1", "2", "3"])}, "hold whole numbers, the declaration texts"),
+    "numbers declared as text": ({"domain": words("code", range_values=["1", "2", "3"])}, "hold whole numbers, but texts are declared"),
     "other capitals": ({"domain": words("sex", range_values=["F", "M"])}, "capitals or spaces"),
     "other values": ({"domain": words("sex", range_values=["female", "male"])}, "undeclared values"),
     "a value that was forgotten": ({"domain": words("code", range_values=[1, 2])}, "undeclared values"),
@@ -191,7 +191,7 @@ def test_a_look_at_a_stand_in_is_a_look_at_its_columns(stays, way, capsys) -> No
         synth.check(read_csv(stays / "stays.csv", domain))
     else:
         assert main(["check", str(stays / "stays.csv"), "--domain", str(domain), "--rules", str(rules)]) == 0
-    assert "start, end were looked at" in capsys.readouterr().out
+    assert "start, end were compared" in capsys.readouterr().out
     document = json.loads(domain.read_text())
     assert set(document["looked"]) == {"start", "end"}
 

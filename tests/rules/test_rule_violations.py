@@ -89,7 +89,7 @@ def test_that_no_row_breaks_a_rule_is_a_look_too(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "every cell matches" in said
     assert "which rules there are. If one is changed now" in said
-    assert "start, end were looked at" in said  # that every cell matches is told, too
+    assert "start, end were compared" in said  # that every cell matches is told, too
     assert ledger(domain, [OLD]).claims_privacy
     assert not ledger(domain, [STRICT]).claims_privacy
 

@@ -20,9 +20,9 @@ from sdv_plausible.table.declared.specifications import declare
 FINE = {"range_values": ["f", "m"]}
 N = 100
 MISTAKES = {
-    "texts for whole numbers": (FINE | {"range_values": ["1", "2"]}, [1, 2] * 50, "hold whole numbers, the declaration texts"),
-    "whole numbers for texts": ({"range_values": [1, 2]}, ["1", "2"] * 50, "hold texts, the declaration whole numbers"),
-    "texts for truth values": ({"range_values": ["True", "False"]}, [True, False] * 50, "hold truth values, the declaration texts"),
+    "texts for whole numbers": (FINE | {"range_values": ["1", "2"]}, [1, 2] * 50, "hold whole numbers, but texts are declared"),
+    "whole numbers for texts": ({"range_values": [1, 2]}, ["1", "2"] * 50, "hold texts, but whole numbers are declared"),
+    "texts for truth values": ({"range_values": ["True", "False"]}, [True, False] * 50, "hold truth values, but texts are declared"),
     "capitals": (FINE, ["F", "M"] * 50, "differ from declared values only in capitals or spaces"),
     "spaces": (FINE, [" f", "m "] * 50, "differ from declared values only in capitals or spaces"),
     "other values": (FINE, ["f", "x"] * 50, "have undeclared values"),
@@ -36,11 +36,11 @@ MISTAKES = {
     "fractions": ({"range_min": 0, "range_max": 9}, [1.5, 2.0] * 50, "have digits after the point, which are cut off"),
     "another date format": (
         {"range_min": "2020-01-01", "range_max": "2020-03-01", "datetime_format": "%Y-%m-%d"}, ["01.02.2020"] * N,
-        "are no dates in the declared format",
+        "are not dates in the declared format",
     ),
     "days and months exchanged": (
         {"range_min": "01/01/2020", "range_max": "31/12/2020", "datetime_format": "%d/%m/%Y"}, ["01/13/2020"] * N,
-        "are no dates in the declared format",
+        "are not dates in the declared format",
     ),
     "missing, declared never": ({**FINE, "range_is_nullable": False}, ["f", None] * 50, "are missing, but declared never to be"),
     "never missing, declared so": (

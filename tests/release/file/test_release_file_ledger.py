@@ -363,7 +363,7 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         "settings: .* must be .* must match the ledger"),
     "another test": ("default", lambda c: c["settings"].update(privacy_test="randomized"), "must be 'release'"),
     "a setting that is none": ("default", lambda c: c["settings"].update(certified=True),
-        "settings.certified: must be a setting that this version knows: remove it"),
+        "settings.certified: is an unknown setting: remove it"),
     "options of no learner": ("default",
         lambda c: (c["settings"].pop("model"), c["settings"].update(model_parameters={"certified": True})),
         "settings.model_parameters: must be null where no model is named"),

@@ -87,7 +87,7 @@ UNSAYABLE = {
     "groups of other values": r"groups name|groups need range_values|leave groups out",
     "a special date in another format": r"of dates must be texts in the datetime_format|remove parts",
     "no sdtype, and none told": r"its type is unknown|set sdtype",
-    "no values fixed": r"gives no values",
+    "no values fixed": r"gives no values|has no effect",
     "a word for another sdtype than the one told": r"cannot be used with sdtype|of sdtype '\w+' must be|of dates must be",
 }
 
@@ -172,7 +172,7 @@ ENTRIES = {
 BEYOND = (
     "domain is empty|must be distinct|bins must be increasing|lower and upper must|categories have values|"
     "rounding is for|rounding: steps|buckets .* must name|groups are for|groups .* must name|must be text, and the|"
-    r"must be such as|there are$"
+    r"must be such as|there are$|existing date and time zone$"
 )
 FINISHED = (
     Attribute(name="x", kind="categorical", values=("a", "b")),

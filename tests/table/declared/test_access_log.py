@@ -115,7 +115,7 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     ledger = fitted(table, domain)
     assert not ledger.claims_privacy
     assert not claims(domain, undeclared="private")  # a plan says so too
-    assert "edited after looking at the rows: age" in str(ledger)
+    assert "edited after a comparison with the rows: age" in str(ledger)
 
     age["source"] = "https://example.org/codebook"
     DomainFile(columns={**COLUMNS, "age": age}, looked=found.looked).save(domain)

@@ -291,10 +291,9 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
             )
     if rows is not None:
         source = settings.get("public_source")
-        public_text = (
-            f"published table of {rows:,} rows named by the data owner{f', {source}' if source else ''}"
-        )
-        if not entries["public table"]["mechanism"].endswith(public_text):
+        named = [f"named by the {who}{f', {source}' if source else ''}" for who in ("data owner", "holder")]
+        texts = tuple(f"published table of {rows:,} rows {text}" for text in named)  # the last: older files
+        if not entries["public table"]["mechanism"].endswith(texts):
             raise ContradictionError("the ledger names another published table than the settings")
     _check_count(document)
     unused = [name for name, usual in sorted(UNUSED_OPTIONS.items()) if settings.get(name, usual) != usual]
