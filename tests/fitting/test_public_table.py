@@ -115,7 +115,7 @@ def test_what_is_refused():
     for options, told in (
         ({"public": "file.csv"}, r"public \(str\) must be a non-empty DataFrame"),
         ({"public": table[:0]}, r"public \(DataFrame\) must be a non-empty DataFrame"),
-        ({"public": table.assign(x=1)}, r"leave out \['x'\]"),
+        ({"public": table.assign(x=1)}, r"remove \['x'\]"),
         ({"public": table[["ward", "ward"]]}, "each once"),
         ({"public": table, "model": "independent"}, "needs the default learner"),
         ({"public": "file.csv", "public_source": MARK}, r"public \(str\) must be"),

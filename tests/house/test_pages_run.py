@@ -131,7 +131,7 @@ PLANTED = {
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_block_fails(kind, empty_folder, monkeypatch):
     text, error = PLANTED[kind]
-    said = "lists the causes" if "without a reason" in kind else None
+    said = "says why" if "without a reason" in kind else None
     page = empty_folder / "planted.md"
     page.write_text(f"# Page\n\n{text}")
     with pytest.raises(error, match=said):

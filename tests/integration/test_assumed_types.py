@@ -118,7 +118,7 @@ def test_nothing_is_paid_where_the_warning_is_an_error(tmp_path):
     budget = Budget(5, 1e-8, tmp_path / "b.budget")
     synth = synthesizer(budget=budget)
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", WARNING)
+        warnings.filterwarnings("error", f".*{WARNING}")
         with pytest.raises(FitWarning):
             synth.fit(table())
         with pytest.raises(FitWarning):

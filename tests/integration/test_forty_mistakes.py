@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "bins beside the range": ({"domain": words("age", bins=[0, 50, 100])}, "must begin at range_min"),
     "too few buckets": ({"domain": words("sex", buckets=[0])}, "each of the 2 codes"),
     "special values of dates": ({"domain": words("start", special_values=[0])}, "must be a list of distinct texts"),
-    "values of an id": ({"domain": {**RIGHT, "name": {"range_values": ["P1"]}}}, "invented"),
+    "values of an id": ({"domain": {**RIGHT, "name": {"range_values": ["P1"]}}}, "not modelled"),
     "metadata that nobody vouches for": ({"domain": "metadata"}, 'must be "written"'),
     "a way that there is not": ({"undeclared": "privat"}, 'must be "infer" or "private"'),
     "a file that is none": ({"domain": "no such file.json"}, "No such file"),

@@ -57,7 +57,7 @@ METADATA = metadata_of(DECLARED)
 Call = Callable[[Any], object]
 
 RULE = re.compile(
-    r" must | needs |no such file|there is no file|no file is there|names no file|is no |lacks |invalid |is a folder|is unknown"
+    r" must | needs |no such file|there is no file|no file is there|names no file|is no |is not a|cannot be written|is an unknown|lacks |invalid |is a folder|is unknown"
     r"|has no |damaged|contradicts|expected|ignored|cannot write|is not one of|is not JSON|write a list",
     re.IGNORECASE,
 )

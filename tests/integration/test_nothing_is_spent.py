@@ -457,7 +457,7 @@ TOO_LARGE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "half a character in a name": ({"a\ud800": CATEGORY}, {}, "lone surrogate"),
     "a long value": ({"sex": {**CATEGORY, "range_values": ["m", "f" * 100_001]}}, {}, "at most 100000 letters"),
     "tables that no memory holds": (WIDE, {"model": HUGE}, "above 50,000,000"),
-    "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "words on domain are longer"),
+    "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "the text of entry domain is longer"),
 }  # fmt: skip
 
 

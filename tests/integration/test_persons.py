@@ -177,7 +177,7 @@ def test_the_person_column_is_an_id_at_every_door_or_refused(door: Any, types: s
     """Whatever metadata has detected: some modelled it, and its values came out; others spoke of metadata."""
     for words in MODELLED:
         with pytest.raises(
-            ValueError, match=r"^person \('home'\) says whose a row is.* give it .sdtype.: .id."
+            ValueError, match=r"^person \('home'\) identifies persons.* declare it as .sdtype.: .id."
         ):
             door({"home": words}, types, tmp_path)
     for said in ({"home": {"sdtype": "id"}}, {}) if types != "detected" else ():

@@ -71,7 +71,7 @@ def read_csv_codebook(path: Path) -> Codebook:
             raise ValueError(f"{path}: {name!r} has two lines; leave one out")
         columns[name] = _words(name, {key: value.strip() for key, value in line.items() if value.strip()})
         if columns[name]["sdtype"] is None:
-            messages.append((name, "nothing tells what it is"))
+            messages.append((name, "its type is unknown"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 

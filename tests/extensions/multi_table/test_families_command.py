@@ -197,7 +197,7 @@ def test_both_tables_are_checked_for_their_holder(here, capsys):
     words = "\n".join(said["found"])
     assert "persons.household_id: 1 cells" in words
     assert "are more than max_children (1) of one row of households" in words
-    assert "Written down in persons.domain.json: relation, age" in words
+    assert "Recorded in persons.domain.json: relation, age" in words
     assert "nobody's" not in words
     assert main.main(list(CHECKED)) == 0
     assert "\nNOT private, for the data owner:" in capsys.readouterr().out

@@ -143,7 +143,7 @@ def test_what_is_no_domain_file():
     ):
         with pytest.raises(ValueError, match=words):
             read(document)
-    lacking = r"^domain file: the key 'schema' is not there, and 'columns' declares specis: add "
+    lacking = r"^domain file: the key 'schema' is missing, and 'columns' declares specis: add "
     with pytest.raises(ValueError, match=lacking):
         DomainFile.of({"columns": {"specis": {"sdtype": "id"}}})
     assert DomainFile.of({"columns": {"sdtype": "id"}}).columns == {"columns": {"sdtype": "id"}}

@@ -69,7 +69,7 @@ def test_by_path(place, tmp_path):
     browser = place.browser()
     assert "there is no file" in browser.open("", path=str(tmp_path / "none.csv")).text
     assert "choose a file" in browser.open("").text
-    assert "remove one of them" in browser.open(content=GOOD, path=str(path)).text
+    assert "leave one of them out" in browser.open(content=GOOD, path=str(path)).text
     browser.open("", path=f" {path} ")
     assert browser.session.review.table.path == path
     browser.post("close")
