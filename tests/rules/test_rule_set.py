@@ -146,7 +146,7 @@ CONTRADICTIONS = {
         "can satisfy all rules",
     ),
     "never": ([Implies({"age": {"min": 200}}, {"marital": "single"})], "no declared value"),
-    "undeclared": ([Implies({"age": 3}, {"marital": ["single", "widow"]})], "'widow', which is no declared value"),
+    "undeclared": ([Implies({"age": 3}, {"marital": ["single", "widow"]})], "'widow', which is not a declared value"),
     "missing": ([Implies({"sex": None}, {"marital": "single"})], "missing, which is no declared value"),
     "undeclared key": ([Determined("title", "sex", {"f": "Ms", "m": "Mr", "x": "Mr"})], "'x', which is no declared value"),
     "undeclared result": ([Determined("title", "sex", {"f": "Ms", "m": "Dr"})], "'Dr', which is no declared value"),

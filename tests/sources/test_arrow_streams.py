@@ -36,7 +36,7 @@ def test_what_can_be_read_once_or_is_no_batch_is_refused():
             open_source(once, TYPES)
     for given, says in (
         (list, "no record batch"),
-        (lambda: [FRAME], "gave a DataFrame"),
+        (lambda: [FRAME], "returned a DataFrame"),
         (lambda: [(1, 2)], "gave a tuple"),
     ):
         with pytest.raises(ValueError, match=says):

@@ -263,7 +263,7 @@ def test_a_value_that_would_be_written_as_another_is_refused_and_the_nearest_are
         ("f", "0.5", "must be a number"),
         ("d", pd.Timestamp("1970-01-03"), "must be a text: the nearest is '03.01.1970'"),
         ("d", pd.Timestamp("1970-01-03 12:00"), "must be a text: the nearest is '03.01.1970'"),
-        ("z", pd.Timestamp("1970-01-03"), r"must be a moment with a time zone.*\(Europe/Zurich\)"),
+        ("z", pd.Timestamp("1970-01-03"), r"must be a date with the time zone.*\(Europe/Zurich\)"),
     ):
         with pytest.raises(ValueError, match=f"column '{name}': a given value .*{rule}"):
             codec.check_value(name, value)

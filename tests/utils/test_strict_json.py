@@ -11,7 +11,7 @@ from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.utils.json_schema import strict_json
 
 DOCUMENTS = (
-    ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
+    ('{"a": {"b": 1, "b": 2}}', "has the key 'b' twice"),
     ('{"a": [NaN]}', "holds NaN"),
     ('{"a": -1e999}', "outside the range of doubles"),
     ("[" * 100_000, "is nested too deeply"),

@@ -377,7 +377,7 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
     rows = read_csv(table, COLUMNS)[[*declared]]
     synth = synthesizer(declared)
     getattr(synth, method)(rows)
-    assert "No file keeps a record of this look at age, id, sex" in capsys.readouterr().out
+    assert "This comparison of age, id, sex" in capsys.readouterr().out
     assert set(synth._looked.looked) == {"age", "sex", "id"}
     path = tmp_path / "declared.json"
     path.write_text(json.dumps(declared))

@@ -38,7 +38,7 @@ def test_one_clear_line():
         ("sex", {"range_values": [["f"]]}, "range_values ([['f']]) must be a list"),
         ("sex", {"range_values": ["f", "f"]}, "values must be distinct"),
         ("sex", {"range_values": [1, 1.0]}, "values must be distinct"),
-        ("sex", {"range_values": ["f"], "range_min": 0}, "range_min does not go with sdtype 'categorical'"),
+        ("sex", {"range_values": ["f"], "range_min": 0}, "range_min cannot be used with sdtype 'categorical'"),
         ("sex", {"range_values": ["f"], "buckets": [0, "a"]}, "buckets ([0, 'a']) must be a list of whole numbers"),
         ("sex", {"range_values": ["f"], "buckets": [-1, 0]}, "buckets"),
         ("sex", {"range_values": ["f"], "buckets": [0, 0]}, "each of the 1 codes"),

@@ -272,7 +272,7 @@ def test_malformed_files_are_refused_without_a_value(tmp_path):
         ("a;c\n1;2\n", "lacks the declared columns ['b']"),
         ('a,b\n1,"SECRET\n', "is not CSV"),
         ('a,b\n1,"SEC"RET\n', "line 2 is not CSV"),
-        (b"a,b\n1,SECRET\xff\n", "no text in the encoding 'utf-8'"),
+        (b"a,b\n1,SECRET\xff\n", "not text in the encoding 'utf-8'"),
     ):
         declared = {"b": {"sdtype": "categorical"}} | (
             {"a": {"sdtype": "id"}} if isinstance(content, bytes) else {}
@@ -333,7 +333,7 @@ def test_bad_options_name_themselves(tmp_path):
         ({"na_values": [1]}, "na_values ([1]) must be a list"),
         ({"true_values": ["x"], "false_values": ["X "]}, "share 'x'"),
         ({"na_values": ["yes"]}, "share 'yes'"),
-        ({"na_values": ["m"]}, "column 'sex': the declared value 'm' is one of na_values"),
+        ({"na_values": ["m"]}, "column 'sex': the declared value 'm' is also in na_values"),
         ({"domain": {}}, "declare no column"),
         ({"domain": {"start": {"sdtype": "datetime"}}}, "'start' holds dates as text: give its datetime_format"),
         ({"domain": {"start": {"sdtype": "datetime", "datetime_format": "%Q"}}}, "datetime_format ('%Q')"),
@@ -415,8 +415,8 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
 def test_parquet_types_that_contradict_the_declaration_are_refused(parquet):
     for values, sdtype, why in (
         ([[1], [2]], "categorical", ", but a cell must be a single value"),
-        ([dt.datetime(2020, 1, 1)], "numerical", ", and declared as 'numerical'"),
-        ([5], "datetime", ", and declared as 'datetime'"),
+        ([dt.datetime(2020, 1, 1)], "numerical", ", but declared as 'numerical'"),
+        ([5], "datetime", ", but declared as 'datetime'"),
         ([b"x"], "boolean", ", which is not supported"),
     ):
         declared = {"sdtype": sdtype, "datetime_format": "%Y" if sdtype == "datetime" else None}

@@ -331,7 +331,7 @@ def test_a_type_in_which_every_cell_is_lost_costs_nothing(tmp_path):
             partial(fit_source, **told, scratch=tmp_path),
         ):
             with pytest.raises(
-                ValueError, match="column 'x' is stored as .*, (and declared as|which is not supported)"
+                ValueError, match="column 'x' is stored as .*, (but declared as|which is not supported)"
             ):
                 fit(frame)
         assert budget.charged()["epsilon"] == 0
