@@ -58,7 +58,7 @@ def test_what_is_said_of_a_column_hides_nothing_said_of_one_whose_name_begins_li
     book.write_text("name\nage\nage: old\n")
     said = declared(tmp_path / "people.csv", capsys, "--from-codebook", book)[1]
     assert said.count("its type is unknown") == 1
-    assert "  age: old: nothing tells what it is\n" in said
+    assert "  age: old: its type is unknown\n" in said
     assert "left out: age\n" in said
 
 

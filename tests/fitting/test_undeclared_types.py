@@ -203,7 +203,7 @@ def test_columns_say_up_to_how_many_cells_may_be_of_another_kind(tmp_path):
     for name, share, why in (("nobody", 0.1, "name a column with an inferred type"), ("age", 1.1, "from 0 to 1")):  # fmt: skip
         changed = deepcopy(document)
         changed["settings"]["voted_others"][name] = share
-        with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must be .*{why}"):
+        with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must .*{why}"):
             Release.from_bytes(json.dumps(changed).encode())
 
 
@@ -639,7 +639,10 @@ def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path):
     told = metadata(("sex", "a", "b", "c"))
     budget = Budget(50, 1e-5, tmp_path / "b.budget")
     frame = voted_rows("id", 300)
-    with pytest.raises(ValueError, match="a, b, c are undeclared, and which columns an earlier vote left so"):
+    with pytest.raises(
+        ValueError,
+        match="a, b, c are undeclared, and which columns an earlier type inference left undeclared",
+    ):
         later(told, domain=domain, budget=budget).fit(frame)
     with pytest.raises(ValueError, match="which columns an earlier type inference left undeclared"):
         fit_source(frame, told, domain=domain, **LATER, budget=budget)

@@ -37,7 +37,7 @@ def test_what_can_be_read_once_or_is_no_batch_is_refused():
     for given, says in (
         (list, "no record batch"),
         (lambda: [FRAME], "returned a DataFrame"),
-        (lambda: [(1, 2)], "gave a tuple"),
+        (lambda: [(1, 2)], "returned a tuple"),
     ):
         with pytest.raises(ValueError, match=says):
             open_source(given, TYPES)

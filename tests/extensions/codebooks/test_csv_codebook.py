@@ -36,7 +36,7 @@ def test_every_column(written):
         (None, "columns of the code book that are not understood: comment"),
         ("what", "its type is unknown"),
     )
-    assert found.lines[1] == "what: nothing tells what it is"
+    assert found.lines[1] == "what: its type is unknown"
     Domain.from_declarations({n: w for n, w in found.columns.items() if n not in ("id", "what")})
 
 

@@ -176,7 +176,7 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
 
 def test_theorem_1_is_named_even_where_it_says_nothing():
     least = bound(RandomizedTest, k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6)
-    assert "would say inf" in least.charge(1.0)[1].mechanism
+    assert "would give inf" in least.charge(1.0)[1].mechanism
     added_up = 100 * theorem1_best(50, 4.0, 1.0, 1e-6 / 100).epsilon
     assert f"summed over 100 rows would give {added_up:,.0f}" in TEST.charge(4.0)[1].mechanism
 

@@ -138,7 +138,7 @@ def test_a_domain_that_json_cannot_hold_or_an_interrupted_save_leaves_the_old_fi
     path = tmp_path / "d.json"
     Domain((Attribute(name="x", kind="categorical", values=("a",)),)).save(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="column 'x': a value of type bytes has no form in a file"):
+    with pytest.raises(ValueError, match="column 'x': a value of type bytes cannot be written to a file"):
         Domain((Attribute(name="x", kind="categorical", values=(b"a",)),)).save(path)
     assert path.read_bytes() == before
 

@@ -46,7 +46,7 @@ def test_one_clear_line():
         ("age", {**NUMBER, "decimal_places": -1}, "decimal_places (-1)"),
         ("age", {**NUMBER, "decimal_places": 400}, "decimal_places (400)"),
         ("age", {**NUMBER, "decimal_places": True}, "decimal_places (True)"),
-        ("age", {**NUMBER, "range_values": [1]}, "range_values does not go with sdtype 'numerical'"),
+        ("age", {**NUMBER, "range_values": [1]}, "range_values cannot be used with sdtype 'numerical'"),
         ("age", {**NUMBER, "range_is_nullable": "no"}, "range_is_nullable ('no') must be true or false"),
         ("age", {**NUMBER, "range_is_nulable": False}, "the key 'range_is_nulable' is unknown; did you "
                                                        "mean 'range_is_nullable'?"),

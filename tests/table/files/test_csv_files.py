@@ -337,7 +337,7 @@ def test_bad_options_name_themselves(tmp_path):
         ({"domain": {}}, "declare no column"),
         ({"domain": {"start": {"sdtype": "datetime"}}}, "'start' holds dates as text: give its datetime_format"),
         ({"domain": {"start": {"sdtype": "datetime", "datetime_format": "%Q"}}}, "datetime_format ('%Q')"),
-        ({"domain": {"start": {}}}, "column 'start': nothing tells what it is"),
+        ({"domain": {"start": {}}}, "column 'start': its type is unknown"),
         ({"domain": {"start": 5}}, "column 'start' (int) must be a mapping"),
         ({"domain": {"sex": {"sdtype": "id"}}, "metadata": {"sex": {"sdtype": "numerical"}}}, "the metadata 'numerical'"),
         ({"metadata": 5, "domain": None}, "metadata (int) must be"),
