@@ -552,7 +552,7 @@ def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(m
         for said in ({}, *(named if outcome != "moment" else ())):
             model = ByColumns(most)
             vars(model).update(said)  # as if it named columns, which nobody had to check before
-            with pytest.raises(ValueError, match=r"model \(ByColumns\) plans another kind of noise"):
+            with pytest.raises(ValueError, match=r"model \(ByColumns\) plans different noise"):
                 later_total(model, outcome)
     monkeypatch.setattr(run_module, "check_uniform_cost", lambda *_: None)
     if most == 3:  # the planted fault: one outcome states another total
@@ -708,7 +708,7 @@ def test_no_number_of_columns_in_between_ends_a_fit_that_has_paid(tmp_path, monk
     synth = made(frame, epsilon=4.0, model=ForTwo(), budget=budget)
     if fault:
         monkeypatch.setattr(run_module, "is_builtin", lambda learner: isinstance(learner, ForTwo))
-        with pytest.raises(ValueError, match="'learning' must stand for all"):
+        with pytest.raises(ValueError, match="'learning' must cover all"):
             synth.fit(frame)
         assert budget.charged()["epsilon"] > 0
         return
@@ -904,7 +904,7 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
     budget = Budget(500.0, 1e-6, tmp_path / "budget")
     for least in (0, 7):  # of seven columns as moments there are fourteen
         Greedy.least = least
-        with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+        with pytest.raises(ValueError, match="entry 'learning' must cover all"):
             made(table(500), model=Greedy(), budget=budget, epsilon=0.4).fit(table(500))
     assert budget.charged()["epsilon"] == 0
 
@@ -919,7 +919,7 @@ def test_what_was_not_kept_is_never_charged(monkeypatch):
 
     monkeypatch.setattr(type_inference, "infer_types", lambda *told: voted.append(1) or vote(*told))
     monkeypatch.setattr(Fit, "_domain_plan", grown)
-    with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+    with pytest.raises(ValueError, match="entry 'learning' must cover all"):
         fitted(table(300))
     assert voted
 

@@ -134,7 +134,7 @@ def test_unknown_columns_and_values(fitted):
 def test_conditions_that_are_none(fitted):
     for conditions, words in (
         (5, "conditions (int) must be a list"),
-        (["sex"], "a str must be an sdv.sampling.Condition"),
+        (["sex"], "str must be an sdv.sampling.Condition"),
         ([Condition({}, num_rows=2)], "a Condition has no column"),
         ([Condition({"sex": ["f"]}, num_rows=1)], "column 'sex': a condition (list) must be a single value"),
         ([DataFrameCondition(pd.DataFrame())], "a DataFrameCondition has no column"),
@@ -146,7 +146,7 @@ def test_known_columns_that_are_none(fitted):
     for known, words in (
         (5, "known_columns (int) must be a pandas DataFrame"),
         (pd.DataFrame(), "known_columns has no column"),
-        (pd.DataFrame({"sex": []}), "known_columns has no row"),
+        (pd.DataFrame({"sex": []}), "known_columns is empty"),
         (pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), "several columns named ['sex']"),
         (pd.DataFrame({"sex": [["f"]]}), "column 'sex': a condition (list) must be a single value"),
     ):

@@ -78,7 +78,7 @@ def test_what_is_given_or_declared_settles_it(tmp_path):
     path.write_text("town;age, in years\nBern;3\n")
     assert csv_columns(path, separator=";") == ["town", "age, in years"]
     path.write_text('"town;age"\n"Bern;3"\n')
-    with pytest.raises(ValueError, match="';' in its name.*give it .separator.*declare it .domain"):
+    with pytest.raises(ValueError, match="';' in its name.*give it .separator.*declare the column .domain"):
         csv_columns(path, separator=",")
     assert csv_columns(path, known=["town;age"]) == ["town;age"]
     assert read_csv(path, {"town;age": {"sdtype": "categorical"}})["town;age"].tolist() == ["Bern;3"]
