@@ -31,8 +31,7 @@ OTHER = 0.5  # in the search, pages for users come before benchmarks and pages f
 
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
-LONG_SCROLLED = re.compile(r"(<table|<pre[^>]*>(?:<span></span>)?<code)\b")
-FORMULA = 40  # characters of TeX that may be wider than a phone
+LONG_FORMULA = 40  # characters of TeX that may be wider than a phone
 SCROLLED = re.compile(r"(<table|<pre[^>]*>(?:<span></span>)?<code)\b")
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 
