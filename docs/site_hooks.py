@@ -32,7 +32,6 @@ OTHER = 0.5  # in the search, pages for users come before benchmarks and pages f
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
 LONG_FORMULA = 40  # characters of TeX that may be wider than a phone
-SCROLLED = re.compile(r"(<table|<pre[^>]*>(?:<span></span>)?<code)\b")
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 
 
@@ -76,7 +75,7 @@ def on_page_content(content: str, **_: Any) -> str:
         is_long = is_displayed or len(formula) > LONG_FORMULA
         return f'<span class="formula" tabindex="0">{shown}</span>' if is_long else shown
 
-    return SCROLLED.sub(r'\1 tabindex="0"', FORMULA.sub(to_mathml, content))
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', FORMULA.sub(to_mathml, content))
 
 
 def on_post_page(output: str, **_: Any) -> str:

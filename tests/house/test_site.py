@@ -62,8 +62,8 @@ RESULTS = """
     return pages.flatMap((page) => [...page.querySelectorAll("a")].map((link) => link.href)).join(" ");
 """
 CUT = """
-    const blocks = [...document.querySelectorAll("pre code")];
-    return blocks.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent);
+    const blocks = [...document.querySelectorAll("pre")];
+    return blocks.filter((block) => block.scrollWidth > block.clientWidth).map((block) => block.textContent);
 """
 LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^\s\">]+")
 
