@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,12 @@ from sdv_plausible.models.adaptive.higher_marginals import (
     make_levels,
     with_higher_marginals,
 )
+from sdv_plausible.models.adaptive.linear_dependence import (
+    Correlation,
+    integer_scores,
+    significant_correlations,
+    tilted_table,
+)
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
 from sdv_plausible.models.adaptive.schedule import (
@@ -40,7 +47,7 @@ from sdv_plausible.models.adaptive.schedule import (
     worth_measuring,
 )
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
-from sdv_plausible.queries.count_queries import Axis, L1Distances
+from sdv_plausible.queries.count_queries import Axis, L1Distances, ScoreProducts
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import group_by_shape, pair_counts
@@ -123,6 +130,7 @@ class ConditioningColumns:
 
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
+SPIKE = 0.3  # mass of a bucket from which a column's correlations do not show its dependence
 LEAST_LEFT = 1e-6  # smallest share of mu^2 worth spending
 DEPENDENT = 0.5  # L1 distance from independence above which later fits keep an unmeasured pair's table
 CHECKED = 3  # smallest number of public pairs to measure
@@ -166,9 +174,39 @@ class Measurements:
         self._modelled_pairs: dict[Pair, np.ndarray] = {}  # unmeasured pairs, with the model's tables
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
+        self._correlations = self._measure_correlations(schedule.product_share)
+        self._linear_tables = self._tilted_tables()
         self._levels: list[np.ndarray] = []
         self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
+
+    def _measure_correlations(self, share: float) -> dict[Pair, Correlation]:
+        """Measure the correlations of ordered columns together; the share stays unspent if there are none."""
+        normal = {j: z for j in range(len(self.margins)) if (z := self._normal_scores(j)) is not None}
+        is_excluded = self._conditioning.pair_mask(len(self.margins))
+        pairs = [e for e in itertools.combinations(normal, 2) if not is_excluded[e]]
+        if not share or not pairs or self._public is not None:
+            self.unspent += share
+            return {}
+        scores = {j: integer_scores(normal[j]) for j in sorted({j for e in pairs for j in e})}
+        answer = self._rows.ask(ScoreProducts([self._axes_of(e) for e in pairs], scores), share)
+        return self._correlations_of(answer, pairs, scores)
+
+    def _correlations_of(
+        self, answer: NoisyValues, pairs: Sequence[Pair], scores: Mapping[int, np.ndarray]
+    ) -> dict[Pair, Correlation]:
+        counts = {j: self.coarse[j] * self.total for j in scores}
+        return significant_correlations(answer.values, answer.sigma, pairs, scores, counts)
+
+    def _tilted_tables(self) -> dict[Pair, np.ndarray]:
+        """Return count tables with the measured correlations and the current margins."""
+        tables = {}
+        for e, correlation in self._correlations.items():
+            rows, columns = (self.coarse[j] * self.total for j in e)
+            u, v = (self._normal_scores(j) for j in e)
+            if u is not None and v is not None:
+                tables[e] = tilted_table(correlation, rows, columns, (u, v), self._possible.get(e, 1.0))
+        return tables
 
     def _clean_margins(self) -> None:
         """Clean the noisy one-way counts."""
@@ -226,7 +264,8 @@ class Measurements:
                 prior = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
                 joint = rake(prior * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
-        for e, table in self._modelled_pairs.items():
+        linear = self._linear_scatter()
+        for e, table in ({e: self._linear_tables[e] for e in linear} | self._modelled_pairs).items():
             joint = rake(table, self.coarse[e[0]], self.coarse[e[1]])
             self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
         noisiest = max((sigma for _, _, sigma in self._noisy_pairs.values()), default=0.0)
@@ -235,7 +274,8 @@ class Measurements:
             coarse=self.coarse,
             buckets=self.buckets,
             pairs=self._pairs,
-            scatter={
+            scatter=linear
+            | {
                 e: (sigma + 1) / self.total * self._possible.get(e, 1.0)
                 for e, (_, _, sigma) in self._noisy_pairs.items()
             }
@@ -243,13 +283,25 @@ class Measurements:
                 e: np.full(table.shape, (noisiest + 1) / self.total)
                 for e, table in self._modelled_pairs.items()
             },
-            posterior={
+            posterior=linear
+            | {
                 e: (deviations + 1) / self.total * self._possible.get(e, 1.0)
                 for e, deviations in self._deviations.items()
             },
             levels=self._levels,
         )
         return with_higher_marginals(estimates, self._sets) if self._sets else estimates
+
+    def _linear_scatter(self) -> dict[Pair, np.ndarray]:
+        """Return standard deviations of the cells of tilted tables that nothing else replaces."""
+        self._linear_tables = self._tilted_tables()
+        scatter = {}
+        for e in self._linear_tables:
+            if e not in self._noisy_pairs and e not in self._modelled_pairs:
+                u, v = (np.abs(scores) for j in e if (scores := self._normal_scores(j)) is not None)
+                independent = np.outer(self.coarse[e[0]], self.coarse[e[1]])
+                scatter[e] = independent * np.outer(u, v) * self._correlations[e].error + 1 / self.total
+        return scatter
 
     def measure_sets(self, current: SetRound) -> bool:
         """Score sets of three or four columns, choose and measure; False if none was worth its noise."""
@@ -298,7 +350,7 @@ class Measurements:
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
-            self._noisy_pairs[first, second] = table.values, estimates[i].copy(), table.sigma
+            self._noisy_pairs[first, second] = table.values, self._prior(pairs[i], estimates[i]), table.sigma
             self._modelled_pairs.pop((first, second), None)
             if self.simulated is None:
                 self._independent_before.add((first, second))
@@ -307,6 +359,12 @@ class Measurements:
         else:
             self.unspent = current.pair_share
         return bool(len(chosen))
+
+    def _prior(self, e: Sequence[int], estimate: np.ndarray) -> np.ndarray:
+        """Return the prior of a pair's table: the model's, or independence, which denoising may tilt."""
+        if self.simulated is None and (e[0], e[1]) in self._linear_tables:
+            return np.asarray(self.total * np.outer(self.coarse[e[0]], self.coarse[e[1]]))
+        return estimate.copy()
 
     def measure_again(self) -> bool:
         """Repeat measurements of pairs, else of columns, with the unspent share; False if none is left."""
@@ -423,7 +481,9 @@ class Measurements:
         u, v = (self._normal_scores(j) for j in e)
         if u is None or v is None:
             return denoise_pair(table, prior, rows, columns, sigma, possible)
-        return denoise_ordered_pair(table, prior, rows, columns, sigma, possible, (u, v))
+        known = self._correlations.get(e)
+        correlation = None if known is None else (known.value, known.error)
+        return denoise_ordered_pair(table, prior, rows, columns, sigma, possible, (u, v), correlation)
 
     def _normal_scores(self, j: int) -> np.ndarray | None:
         """Return the normal scores of an ordered column's buckets, or None."""
@@ -521,7 +581,11 @@ class Measurements:
         if self.simulated is None:
             for positions in group_by_shape(np.array(self._sizes)[pairs]):
                 rows, columns = self._coarse_counts(pairs[positions])
-                yield positions, rows[:, :, None] * columns[:, None, :] / self.total
+                tables = rows[:, :, None] * columns[:, None, :] / self.total
+                for i, e in enumerate(pairs[positions].tolist()):
+                    if max(self.coarse[j].max() for j in e) < SPIKE:
+                        tables[i] = self._linear_tables.get((e[0], e[1]), tables[i])
+                yield positions, tables
             return
         scale = self.total / max(len(self.simulated), 1)
         for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):

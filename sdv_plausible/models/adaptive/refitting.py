@@ -22,7 +22,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.count_queries import Axes, Axis, QueryRecord
+from sdv_plausible.queries.count_queries import Axes, Axis, QueryRecord, ScoreProducts
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.queries.transcript import DEVIATION, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -129,7 +129,7 @@ def reconcile(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = Fa
         for e in sorted({t.columns for t in pairs_of_sets} - {t.columns for t in pairs})
     ]
     for answer in answers:
-        if answer.asked.kind == "distances":
+        if answer.asked.kind in ("distances", "products"):
             result.append(answer)
         elif answer.asked.kind == "counts" and (key := CountsWithVariance.of(answer).columns) in averaged:
             result.append(averaged.pop(key).as_answer())
@@ -243,8 +243,10 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, rng: KeyedRNG
 ) -> BayesianNetwork:
     """Refit the network round by round, as the learner did, from recorded answers."""
-    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain, warn=True), domain)
+    reconciled = reconcile(answers, domain, warn=True)
+    one_way, rounds, sets = _split_by_kind(reconciled, domain)
     measurements = ReplayedMeasurements(one_way, sets, [current.tables for current in rounds], domain)
+    measurements.replay_correlations(reconciled)
     network: BayesianNetwork | None = None
     for i, current in enumerate(rounds or [_Round()]):
         if current.is_repeat:
@@ -279,8 +281,10 @@ def replicate_network(
 
     Tables are denoised against these rows and keep the linear dependence of the answers.
     """
-    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain), domain)
+    reconciled = reconcile(answers, domain)
+    one_way, rounds, sets = _split_by_kind(reconciled, domain)
     measurements = UnshrunkMeasurements(one_way, sets, [current.tables for current in rounds], domain)
+    measurements.replay_correlations(reconciled)
     measurements.use_simulated_rows(rows)
     scored = {pair: None for current in rounds[1:] for pair in current.scored}
     first = [answer for current in rounds for answer in current.tables if not current.is_repeat]
@@ -377,6 +381,14 @@ class ReplayedMeasurements(Measurements):
         default = super()._make_buckets(domain, schedule)
         return [self._recorded_buckets.get(j, buckets) for j, buckets in enumerate(default)]
 
+    def replay_correlations(self, answers: Sequence[NoisyAnswer]) -> None:
+        """Use the products of scores, if they were measured."""
+        for answer in (a for a in answers if a.asked.kind == "products"):
+            query = ScoreProducts.of(answer.asked)
+            pairs = [(first.column, second.column) for first, second in query.sets]
+            self._correlations = self._correlations_of(_answer(answer), pairs, query.scores)
+            self._linear_tables = self._tilted_tables()
+
     def replay_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
         """Use the pair tables of a round; keep the model's tables of pairs that were only scored."""
         pairs = [_pair(a) for a in answers]
@@ -388,7 +400,7 @@ class ReplayedMeasurements(Measurements):
             self._modelled_pairs.pop(e, None)
         estimates, _ = self._estimates(np.array(pairs))
         self._noisy_pairs |= {
-            e: (a.values.astype(float), table, a.scale)
+            e: (a.values.astype(float), self._prior(e, table), a.scale)
             for e, a, table in zip(pairs, answers, estimates, strict=True)
         }
         self._clean_pairs()
@@ -429,6 +441,11 @@ class UnshrunkMeasurements(ReplayedMeasurements):
     def use_simulated_rows(self, rows: np.ndarray) -> None:
         """Use codes (N, m) of the released model's rows as the prior of pairs."""
         self.simulated = np.column_stack([b[rows[:, j]] for j, b in enumerate(self.buckets)])
+
+    def _keep_modelled(self, pairs: np.ndarray, tables: Sequence[np.ndarray]) -> None:
+        """Keep tables of strong unmeasured pairs, except those whose correlation was measured."""
+        is_kept = [(i, j) not in self._correlations for i, j in pairs.tolist()]
+        super()._keep_modelled(pairs[is_kept], [t for t, kept in zip(tables, is_kept, strict=True) if kept])
 
     def _denoised(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> np.ndarray:
         rows, columns = (self.coarse[j] * self.total for j in e)
