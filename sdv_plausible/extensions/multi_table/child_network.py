@@ -88,6 +88,10 @@ class ChildNetwork(AdaptiveNetwork):
             is_remeasured = stage is schedule.rounds[-1] and measurements.measure_again()
             if has_new_pairs or is_remeasured or network is None:
                 network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn(i))
+        if measurements.may_tilt:
+            measurements.tilt_unmeasured()
+        if measurements.is_tilted_anew:
+            network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn("tilted"))
         assert network is not None
         if schedule.sets:
             has_new_pairs = measurements.measure_sets(schedule.sets)

@@ -118,8 +118,16 @@ class AdaptiveNetwork(Learner):
                 network, measurements.simulated = fit_network(
                     measurements.estimates(), self.max_cost, NUM_SIMULATED,
                     simulated.spawn(*measurements.stream_name if is_remeasured else (i,)),
-                    is_last=is_last and not schedule.sets,
+                    is_last=is_last and not schedule.sets and not measurements.may_tilt,
                 )  # fmt: skip
+        if measurements.may_tilt:
+            measurements.tilt_unmeasured()
+        if measurements.is_tilted_anew:
+            network = None
+            network, measurements.simulated = fit_network(
+                measurements.estimates(), self.max_cost, NUM_SIMULATED, simulated.spawn("tilted"),
+                is_last=not schedule.sets,
+            )  # fmt: skip
         assert network is not None
         if schedule.sets:
             chosen = measurements.measure_sets(schedule.sets)

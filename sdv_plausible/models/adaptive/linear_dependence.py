@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.adaptive.denoising import tilt
 from sdv_plausible.queries.count_queries import MAX_SCORE
 
 Pair = tuple[int, int]
@@ -87,15 +86,3 @@ def factor_analysis(noisy: np.ndarray, errors: np.ndarray) -> np.ndarray:
         low_rank = (vectors * np.maximum(x, 0)) @ vectors.T
         communalities = np.clip(np.diag(low_rank), 0, 0.98)
     return low_rank
-
-
-def tilted_table(
-    correlation: Correlation,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    scores: tuple[np.ndarray, np.ndarray],
-    possible: np.ndarray | float,
-) -> np.ndarray:
-    """Return the count table of a pair with these margins and this correlation."""
-    independent = np.outer(rows, columns) / max(float(rows.sum()), 1e-9)
-    return tilt(independent * possible, rows, columns, scores, correlation.value)

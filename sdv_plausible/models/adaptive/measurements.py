@@ -20,6 +20,7 @@ from sdv_plausible.models.adaptive.denoising import (
     project_ordered,
     project_sparse,
     rake,
+    tilt,
 )
 from sdv_plausible.models.adaptive.higher_marginals import (
     HigherMarginals,
@@ -31,7 +32,6 @@ from sdv_plausible.models.adaptive.linear_dependence import (
     Correlation,
     integer_scores,
     significant_correlations,
-    tilted_table,
 )
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
@@ -130,7 +130,7 @@ class ConditioningColumns:
 
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
-SPIKE = 0.3  # mass of a bucket from which a column's correlations do not show its dependence
+TOLERANCE = 0.1  # smallest difference of correlations that matters
 LEAST_LEFT = 1e-6  # smallest share of mu^2 worth spending
 DEPENDENT = 0.5  # L1 distance from independence above which later fits keep an unmeasured pair's table
 CHECKED = 3  # smallest number of public pairs to measure
@@ -175,13 +175,16 @@ class Measurements:
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
         self._correlations = self._measure_correlations(schedule.product_share)
-        self._linear_tables = self._tilted_tables()
+        # Tables of unmeasured pairs: the model's, tilted to these; and standard deviations of their cells
+        self._tilted_tables: dict[Pair, np.ndarray] = {}
+        self._tilted_deviations: dict[Pair, np.ndarray] = {}
+        self.is_tilted_anew, self.num_scored = False, 0  # since the last estimates; rounds with scores
         self._levels: list[np.ndarray] = []
         self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
 
     def _measure_correlations(self, share: float) -> dict[Pair, Correlation]:
-        """Measure the correlations of ordered columns together; the share stays unspent if there are none."""
+        """Measure the correlations of all ordered columns; the share stays unspent if there are none."""
         normal = {j: z for j in range(len(self.margins)) if (z := self._normal_scores(j)) is not None}
         is_excluded = self._conditioning.pair_mask(len(self.margins))
         pairs = [e for e in itertools.combinations(normal, 2) if not is_excluded[e]]
@@ -198,15 +201,32 @@ class Measurements:
         counts = {j: self.coarse[j] * self.total for j in scores}
         return significant_correlations(answer.values, answer.sigma, pairs, scores, counts)
 
-    def _tilted_tables(self) -> dict[Pair, np.ndarray]:
-        """Return count tables with the measured correlations and the current margins."""
-        tables = {}
-        for e, correlation in self._correlations.items():
+    def tilt_unmeasured(self) -> None:
+        """Tilt the model's tables of unmeasured pairs to the correlations that the model lacks."""
+        self._tilted_tables, self._tilted_deviations = {}, {}
+        pairs = [e for e in self._correlations if e not in self._noisy_pairs]
+        if not pairs:
+            return
+        for e, table in zip(pairs, self._estimates(np.array(pairs))[0], strict=True):
             rows, columns = (self.coarse[j] * self.total for j in e)
             u, v = (self._normal_scores(j) for j in e)
-            if u is not None and v is not None:
-                tables[e] = tilted_table(correlation, rows, columns, (u, v), self._possible.get(e, 1.0))
-        return tables
+            if u is None or v is None:
+                continue
+            correlation, modelled = self._correlations[e], float(u @ table @ v) / self.total
+            if abs(modelled - correlation.value) > self._tolerance(correlation):
+                tilted = tilt(table, rows, columns, (u, v), correlation.value) * self._possible.get(e, 1.0)
+                error = tilted * np.abs(np.outer(u, v)) * correlation.error
+                self._tilted_tables[e], self._tilted_deviations[e] = tilted, (error + 1) / self.total
+        self.is_tilted_anew = bool(self._tilted_tables)
+
+    def _tolerance(self, correlation: Correlation) -> float:
+        """Return the difference from which the model lacks a correlation."""
+        return max(2 * correlation.error, TOLERANCE)
+
+    @property
+    def may_tilt(self) -> bool:
+        """Whether tilting must follow the rounds: no pair was scored against a fitted model."""
+        return bool(self._correlations) and self.num_scored < 2
 
     def _clean_margins(self) -> None:
         """Clean the noisy one-way counts."""
@@ -264,8 +284,13 @@ class Measurements:
                 prior = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
                 joint = rake(prior * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
-        linear = self._linear_scatter()
-        for e, table in ({e: self._linear_tables[e] for e in linear} | self._modelled_pairs).items():
+        tilted: dict[tuple[int, ...], np.ndarray | float] = {
+            e: deviations for e, deviations in self._tilted_deviations.items() if e not in self._noisy_pairs
+        }
+        self.is_tilted_anew = False
+        for e, table in (
+            {e: t for e, t in self._tilted_tables.items() if e in tilted} | self._modelled_pairs
+        ).items():
             joint = rake(table, self.coarse[e[0]], self.coarse[e[1]])
             self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
         noisiest = max((sigma for _, _, sigma in self._noisy_pairs.values()), default=0.0)
@@ -274,7 +299,7 @@ class Measurements:
             coarse=self.coarse,
             buckets=self.buckets,
             pairs=self._pairs,
-            scatter=linear
+            scatter=tilted
             | {
                 e: (sigma + 1) / self.total * self._possible.get(e, 1.0)
                 for e, (_, _, sigma) in self._noisy_pairs.items()
@@ -283,7 +308,7 @@ class Measurements:
                 e: np.full(table.shape, (noisiest + 1) / self.total)
                 for e, table in self._modelled_pairs.items()
             },
-            posterior=linear
+            posterior=tilted
             | {
                 e: (deviations + 1) / self.total * self._possible.get(e, 1.0)
                 for e, deviations in self._deviations.items()
@@ -291,17 +316,6 @@ class Measurements:
             levels=self._levels,
         )
         return with_higher_marginals(estimates, self._sets) if self._sets else estimates
-
-    def _linear_scatter(self) -> dict[Pair, np.ndarray]:
-        """Return standard deviations of the cells of tilted tables that nothing else replaces."""
-        self._linear_tables = self._tilted_tables()
-        scatter = {}
-        for e in self._linear_tables:
-            if e not in self._noisy_pairs and e not in self._modelled_pairs:
-                u, v = (np.abs(scores) for j in e if (scores := self._normal_scores(j)) is not None)
-                independent = np.outer(self.coarse[e[0]], self.coarse[e[1]])
-                scatter[e] = independent * np.outer(u, v) * self._correlations[e].error + 1 / self.total
-        return scatter
 
     def measure_sets(self, current: SetRound) -> bool:
         """Score sets of three or four columns, choose and measure; False if none was worth its noise."""
@@ -336,9 +350,10 @@ class Measurements:
         if not len(pairs):
             self.unspent = current.pair_share + current.score_share
             return False
+        self._begin_round()
         estimates, chance = self._estimates(pairs)
-        # Estimates depend on earlier answers only. They are rounded, so that the scores are integers.
         sets = [self._axes_of(e) for e in pairs.tolist()]
+        # Estimates depend on earlier answers only. They are rounded, so that the scores are integers.
         noisy_scores = self._rows.ask(
             L1Distances(sets, [np.rint(t) for t in estimates]), current.score_share
         ).values
@@ -350,7 +365,7 @@ class Measurements:
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
-            self._noisy_pairs[first, second] = table.values, self._prior(pairs[i], estimates[i]), table.sigma
+            self._noisy_pairs[first, second] = table.values, estimates[i].copy(), table.sigma
             self._modelled_pairs.pop((first, second), None)
             if self.simulated is None:
                 self._independent_before.add((first, second))
@@ -360,11 +375,11 @@ class Measurements:
             self.unspent = current.pair_share
         return bool(len(chosen))
 
-    def _prior(self, e: Sequence[int], estimate: np.ndarray) -> np.ndarray:
-        """Return the prior of a pair's table: the model's, or independence, which denoising may tilt."""
-        if self.simulated is None and (e[0], e[1]) in self._linear_tables:
-            return np.asarray(self.total * np.outer(self.coarse[e[0]], self.coarse[e[1]]))
-        return estimate.copy()
+    def _begin_round(self) -> None:
+        """Count a round of scores, against the model's tables as its correlations correct them."""
+        self.num_scored += 1
+        if self.simulated is not None:
+            self.tilt_unmeasured()
 
     def measure_again(self) -> bool:
         """Repeat measurements of pairs, else of columns, with the unspent share; False if none is left."""
@@ -404,7 +419,8 @@ class Measurements:
             return
         for e, table in zip(pairs.tolist(), tables, strict=True):
             independent = self.total * np.outer(*(self.coarse[j] for j in e))
-            if float(np.abs(table - independent).sum()) > DEPENDENT * self.total:
+            is_tilted = (e[0], e[1]) in self._tilted_tables
+            if not is_tilted and float(np.abs(table - independent).sum()) > DEPENDENT * self.total:
                 self._modelled_pairs[e[0], e[1]] = table.copy()
 
     def _unmeasured(self) -> np.ndarray:
@@ -581,16 +597,15 @@ class Measurements:
         if self.simulated is None:
             for positions in group_by_shape(np.array(self._sizes)[pairs]):
                 rows, columns = self._coarse_counts(pairs[positions])
-                tables = rows[:, :, None] * columns[:, None, :] / self.total
-                for i, e in enumerate(pairs[positions].tolist()):
-                    if max(self.coarse[j].max() for j in e) < SPIKE:
-                        tables[i] = self._linear_tables.get((e[0], e[1]), tables[i])
-                yield positions, tables
+                yield positions, rows[:, :, None] * columns[:, None, :] / self.total
             return
         scale = self.total / max(len(self.simulated), 1)
         for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):
             rows, columns = self._coarse_counts(pairs[positions])
-            yield positions, rake(counts * scale, rows, columns, SCORED)
+            tables = rake(counts * scale, rows, columns, SCORED)
+            for i, e in enumerate(pairs[positions].tolist()):
+                tables[i] = self._tilted_tables.get((e[0], e[1]), tables[i])
+            yield positions, tables
 
     def _coarse_counts(self, pairs: np.ndarray) -> list[np.ndarray]:
         """Return the bucket counts of the first and of the second columns of these pairs."""

@@ -12,12 +12,11 @@ from sdv_plausible.models.adaptive import schedule
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.linear_dependence import (
     CUT,
-    Correlation,
     factor_analysis,
     integer_scores,
     significant_correlations,
-    tilted_table,
 )
+from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.refitting import ReplayedMeasurements
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -102,15 +101,6 @@ def test_scores_are_bounded_integers():
     assert np.abs(integer_scores(np.array([-0.5, 0.25]))).max() == MAX_SCORE
 
 
-def test_a_tilted_table_has_the_margins_and_the_correlation():
-    rows = columns = np.full(10, 100.0)
-    u = np.linspace(-1, 1, 10)
-    u /= np.sqrt((u**2).mean())
-    table = tilted_table(Correlation(value=0.7, error=0.01), rows, columns, (u, u), 1.0)
-    np.testing.assert_allclose(table.sum(0), columns, rtol=1e-3)
-    assert u @ table @ u / 1000 == pytest.approx(0.7, abs=2e-3)
-
-
 def test_correlations_survive_a_small_budget(monkeypatch):
     """Epsilon .5, 8,000 rows: .85 of the correlations. Control: without the query, less than .6."""
     codes = normals(0.5)
@@ -126,10 +116,13 @@ def test_correlations_survive_a_small_budget(monkeypatch):
     assert kept[1] < 0.6
 
 
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.5, 1), (2.0, 2)])
 @pytest.mark.parametrize("forgets", [False, True])
-def test_a_refit_knows_the_correlations(monkeypatch, forgets):
+def test_a_refit_knows_the_correlations(monkeypatch, forgets, epsilon, rounds):
     """Up to 1e-3 of a log probability. Control: a refit that does not know the products."""
-    model, transcript = fitted(normals(0.5))
+    model, transcript = fitted(normals(0.5), epsilon)
+    scores = [answer for answer in transcript.answers if answer.asked.kind == "distances"]
+    assert sum(len(answer.asked.tables[0]) == 2 for answer in scores) == rounds
     if forgets:
         monkeypatch.setattr(ReplayedMeasurements, "replay_correlations", lambda *_: None)
     answers = [answer for answer in transcript.answers if answer.asked.tables]
@@ -145,3 +138,23 @@ def test_no_query_where_its_noise_would_hide_every_correlation():
     assert schedule.Schedule.make(1e5, budget, 8, 8).product_share == schedule.PRODUCT_SHARE
     assert schedule.Schedule.make(1e5, budget, 8, 1).product_share == 0
     assert schedule.Schedule.make(100, budget, 8, 8).product_share == 0
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.0])
+def test_pairs_whose_correlation_the_model_has_are_left_alone(monkeypatch, correlation):
+    """A tilt is for what the model lacks: unmeasured pairs, of columns that depend."""
+    seen: list[int] = []
+    honest = Measurements.tilt_unmeasured
+
+    def watched(self):
+        honest(self)
+        seen.append(len(self._tilted_tables))
+        assert self._tilted_tables.keys().isdisjoint(self._noisy_pairs)
+
+    monkeypatch.setattr(Measurements, "tilt_unmeasured", watched)
+    fitted(
+        normals(correlation)
+        if correlation
+        else np.random.default_rng(1).integers(0, VALUES, (ROWS, COLUMNS)).astype(np.int32)
+    )
+    assert (max(seen, default=0) > 0) == bool(correlation)
