@@ -178,7 +178,7 @@ class Measurements:
         # Tables of unmeasured pairs: the model's, tilted to these; and standard deviations of their cells
         self._tilted_tables: dict[Pair, np.ndarray] = {}
         self._tilted_deviations: dict[Pair, np.ndarray] = {}
-        self.is_tilted_anew, self.num_scored = False, 0  # since the last estimates; rounds with scores
+        self.is_tilted_anew = False  # whether there are such tables that no fit has used
         self._levels: list[np.ndarray] = []
         self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
@@ -225,8 +225,8 @@ class Measurements:
 
     @property
     def may_tilt(self) -> bool:
-        """Whether tilting must follow the rounds: no pair was scored against a fitted model."""
-        return bool(self._correlations) and self.num_scored < 2
+        """Whether there are correlations, which the fitted model may lack."""
+        return bool(self._correlations)
 
     def _clean_margins(self) -> None:
         """Clean the noisy one-way counts."""
@@ -350,7 +350,8 @@ class Measurements:
         if not len(pairs):
             self.unspent = current.pair_share + current.score_share
             return False
-        self._begin_round()
+        if self.simulated is not None:
+            self.tilt_unmeasured()
         estimates, chance = self._estimates(pairs)
         sets = [self._axes_of(e) for e in pairs.tolist()]
         # Estimates depend on earlier answers only. They are rounded, so that the scores are integers.
@@ -374,12 +375,6 @@ class Measurements:
         else:
             self.unspent = current.pair_share
         return bool(len(chosen))
-
-    def _begin_round(self) -> None:
-        """Count a round of scores, against the model's tables as its correlations correct them."""
-        self.num_scored += 1
-        if self.simulated is not None:
-            self.tilt_unmeasured()
 
     def measure_again(self) -> bool:
         """Repeat measurements of pairs, else of columns, with the unspent share; False if none is left."""

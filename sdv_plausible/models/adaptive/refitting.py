@@ -395,8 +395,8 @@ class ReplayedMeasurements(Measurements):
 
     def replay_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
         """Use the pair tables of a round; keep the model's tables of pairs that were only scored."""
-        if scored:
-            self._begin_round()
+        if scored and self.simulated is not None:
+            self.tilt_unmeasured()
         pairs = [_pair(a) for a in answers]
         if unchosen := [e for e in scored if e not in pairs]:
             self._keep_modelled(np.array(unchosen), self._estimates(np.array(unchosen))[0])
