@@ -1,8 +1,10 @@
-"""Plotly figures of the report's properties (``get_visualization``) and of the model's network."""
+"""Plotly figures: properties of the report (``get_visualization``), noisy counts, and the model's network."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
 from sdv_plausible.evaluation.page.charts import network_graph
-from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
+from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC, shorten_all
+from sdv_plausible.utils.text_output import escape_controls
 
 
 def _figure(title: str, **layout: Any) -> Any:
@@ -75,6 +78,38 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
         figure.add_trace(_bars(details, "accuracy", "Accuracy", "Accuracy", SYNTHETIC))
         figure.add_hline(y=0.5, line_dash="dash")
     return figure
+
+
+def plot_counts(counts: pd.DataFrame, title: str) -> Any:
+    """Return a figure of counts as ``margins`` gives them: bars with intervals, or a heat map of a pair."""
+    figure, index = _figure(title, showlegend=False), counts.index
+    if isinstance(index, pd.MultiIndex):
+        shape = tuple(map(len, index.levels))
+        cells = np.maximum(counts["estimate"].to_numpy(), 0).reshape(shape)
+        labels = [_labels(dict.fromkeys(index.get_level_values(level))) for level in (0, 1)]
+        figure.add_trace(go.Heatmap(z=cells.T, colorscale="Blues", zmin=0.0, colorbar={"title": "rows"}))
+        axes = zip((figure.update_xaxes, figure.update_yaxes), index.names, labels, strict=True)
+    else:
+        rows = np.maximum(counts["estimate"], 0)
+        errors = {"type": "data", "symmetric": False, "array": counts["upper"] - rows,
+                  "arrayminus": rows - counts["lower"]}  # fmt: skip
+        figure.add_trace(go.Bar(y=rows.to_numpy(), error_y=errors, marker_color=SYNTHETIC))
+        figure.update_yaxes(title_text="rows")
+        axes = iter([(figure.update_xaxes, index.name, _labels(index))])
+    for update, name, ticks in axes:
+        positions = list(range(len(ticks)))
+        update(title_text=_plotly_text(name), tickvals=positions, ticktext=ticks, automargin=True)
+    return figure
+
+
+def _labels(values: Iterable[Any]) -> list[str]:
+    texts = [str(value).replace(" 00:00:00", "") for value in values]
+    return [_plotly_text(text) for text in shorten_all(texts, 200)]
+
+
+def _plotly_text(words: str) -> str:
+    """Text for a figure, where plotly would read tags."""
+    return escape(escape_controls(words), quote=False)
 
 
 def plot_structure(structure: Structure) -> Any:
