@@ -82,23 +82,23 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
 
 def plot_counts(counts: pd.DataFrame, title: str) -> Any:
     """Return a figure of counts as ``margins`` gives them: bars with intervals, or a heat map of a pair."""
-    figure, index = _figure(title, showlegend=False), counts.index
+    figure, index = _figure(_plotly_text(title), showlegend=False), counts.index
+    rows = np.maximum(counts["estimate"].to_numpy(), 0)
+    first = _labels(index.get_level_values(0).unique())
     if isinstance(index, pd.MultiIndex):
-        shape = tuple(map(len, index.levels))
-        cells = np.maximum(counts["estimate"].to_numpy(), 0).reshape(shape)
-        labels = [_labels(dict.fromkeys(index.get_level_values(level))) for level in (0, 1)]
-        figure.add_trace(go.Heatmap(z=cells.T, colorscale="Blues", zmin=0.0, colorbar={"title": "rows"}))
-        axes = zip((figure.update_xaxes, figure.update_yaxes), index.names, labels, strict=True)
+        second = _labels(index.get_level_values(1).unique())
+        cells, colours = rows.reshape(len(first), len(second)).T, {"colorscale": "Blues", "zmin": 0.0}
+        bar = {"title": "rows"}
+        figure.add_trace(go.Heatmap(x=first, y=second, z=cells, zmax=rows.max(), colorbar=bar, **colours))
+        figure.update_yaxes(title_text=_plotly_text(index.names[1]), type="category", automargin=True)
     else:
-        rows = np.maximum(counts["estimate"], 0)
-        errors = {"type": "data", "symmetric": False, "array": counts["upper"] - rows,
-                  "arrayminus": rows - counts["lower"]}  # fmt: skip
-        figure.add_trace(go.Bar(y=rows.to_numpy(), error_y=errors, marker_color=SYNTHETIC))
+        errors = {
+            "type": "data", "symmetric": False, "array": counts["upper"] - rows,
+            "arrayminus": rows - counts["lower"], "thickness": 1, "width": 0,
+        }  # fmt: skip
+        figure.add_trace(go.Bar(x=first, y=rows, error_y=errors, marker_color=SYNTHETIC))
         figure.update_yaxes(title_text="rows")
-        axes = iter([(figure.update_xaxes, index.name, _labels(index))])
-    for update, name, ticks in axes:
-        positions = list(range(len(ticks)))
-        update(title_text=_plotly_text(name), tickvals=positions, ticktext=ticks, automargin=True)
+    figure.update_xaxes(title_text=_plotly_text(index.names[0]), type="category", automargin=True)
     return figure
 
 

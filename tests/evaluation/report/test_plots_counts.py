@@ -31,7 +31,7 @@ def test_one_column_has_its_measured_counts_with_intervals():
     assert list(bars.y) == counts["estimate"].tolist()
     assert np.allclose(bars.error_y.array, counts["upper"] - counts["estimate"])
     assert np.allclose(bars.error_y.arrayminus, counts["estimate"] - counts["lower"])
-    assert figure.layout.xaxis.ticktext == ("&lt;i&gt;a&lt;/i&gt;", "b")
+    assert bars.x == ("&lt;i&gt;a&lt;/i&gt;", "b")
     assert figure.layout.title.text.endswith("noisy counts")
 
 
@@ -45,6 +45,7 @@ def test_a_pair_that_was_measured_and_one_that_was_not():
     (cells,) = other.data
     assert "did not measure this pair" in other.layout.title.text
     assert cells.z.shape == (2, 2)
+    assert (cells.x, other.layout.xaxis.type) == (("&lt;i&gt;a&lt;/i&gt;", "b"), "category")
     assert cells.z.sum() == pytest.approx(release("independent").answers.number_of_rows())
 
 
