@@ -172,7 +172,7 @@ def test_values_that_rows_cannot_have_are_refused_and_unlikely_ones_are_put_in()
         with pytest.raises(ValueError, match=rule):
             synth.sample_from_conditions([Condition(asked, num_rows=1)])
         with pytest.raises(ValueError, match=rule):
-            synth.sample_remaining_columns(pd.DataFrame([asked]))
+            synth.sample_remaining_columns(pd.DataFrame([asked], dtype=object))
 
 
 def test_sample_remaining_columns(fitted, mixed_table):
