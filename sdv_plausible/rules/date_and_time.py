@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Attributes,
@@ -116,10 +116,7 @@ class DateAndTime(DerivingRule):
         check_sdtypes(self, specs, "datetime")
         form = specs[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
-            raise Refused.saying(
-                "rules",
-                f"rule '{self}': the format {form!r} shows no time of day beside a date: leave the rule out",
-            )
+            raise self.refused(f"the format {form!r} shows no time of day beside a date: leave the rule out")
 
     def fits(self, inputs: Attributes, derived: Attributes) -> bool:
         """Whether the surrogates are a date and steps of a day, and nullable only if the column is."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
     Attributes,
@@ -576,19 +576,16 @@ class Determined(DerivingRule):
             unmapped = [v for v in possible if rule_cells.cell_key(v, self.by[0], formats) not in mapped]
             if unmapped:
                 text = "missing" if pd.isna(unmapped[0]) else repr(unmapped[0])
-                raise Refused.saying(
-                    "rules",
-                    f"rule '{self}': the mapping has nothing for {text}, and column {self.column!r} is "
-                    "declared without missing values: add it, or give otherwise=",
+                raise self.refused(
+                    f"the mapping has nothing for {text}, and column {self.column!r} is "
+                    "declared without missing values: add it, or give otherwise="
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
         keys = [rule_cells.combination_key(parts, self.by, formats) for parts in self._by]
         by_key = dict(zip(keys, self.mapping.values(), strict=True))
         if len(by_key) < len(keys):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}"
-            )
+            raise self.refused(f"the mapping's keys must be distinct values of {self.by!r}")
         return by_key
 
     def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
@@ -626,9 +623,7 @@ class Determined(DerivingRule):
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
             common |= {"kind": "datetime", "unit": format_unit(spec.get("datetime_format")), **style}
         elif not all(map(rule_cells.is_number, present)):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the values of column {self.column!r} must be numbers"
-            )
+            raise self.refused(f"the values of column {self.column!r} must be numbers")
         else:
             whole = all(float(value).is_integer() for value in present)
             common |= {"kind": "integer" if whole else "float"}
@@ -743,9 +738,7 @@ class OneHot(DerivingRule):
         check_sdtypes(self, specs, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if specs[name]["sdtype"] == "numerical"]
         if numbers and not all(map(rule_cells.is_number, (self.off, self.on))):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
-            )
+            raise self.refused(f"the values of column {numbers[0]!r} must be numbers")
 
     def resolve(self, specs: Specs) -> OneHot:
         """Return the rule with boolean values, if all columns are boolean."""

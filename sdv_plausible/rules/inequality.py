@@ -130,10 +130,8 @@ class Inequality(DerivingRule):
                 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.13: day without year
                 reread = rule_cells.to_nanoseconds(example.strftime(form), self.high, form)
             if reread != example.value // format_unit(form) * format_unit(form):
-                raise check.Refused.saying(
-                    "rules",
-                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the "
-                    "day",
+                raise self.refused(
+                    f"the datetime_format of column {self.high!r} ({form!r}) must tell the day"
                 )
 
     def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
@@ -141,9 +139,7 @@ class Inequality(DerivingRule):
         low, high = specs.get(self.low, {}), specs.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
-            raise check.Refused.saying(
-                "rules", f"rule '{self}': a strict order of numbers needs their ranges, or most="
-            )
+            raise self.refused("a strict order of numbers needs their ranges, or most=")
         if most is not None and most < least:
             raise check.Refused.saying(
                 "rules",
@@ -172,10 +168,9 @@ class Inequality(DerivingRule):
             return 1
         places = self._places(low, high)
         if places is None:
-            raise check.Refused.saying(
-                "rules",
-                f"rule '{self}': what is strictly above a number is known for fixed digits alone: give both "
-                "columns decimal_places, or strict=False",
+            raise self.refused(
+                "what is strictly above a number is known for fixed digits alone: give both "
+                "columns decimal_places, or strict=False"
             )
         return float(10**-places) if places else 1
 

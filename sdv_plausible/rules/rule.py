@@ -28,10 +28,7 @@ def check_sdtypes(rule: Rule, specs: Specs, *allowed: str) -> None:
     for name in rule.columns:
         sdtype = specs[name].get("sdtype")
         if sdtype not in allowed:
-            raise Refused.saying(
-                "rules",
-                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {sdtype!r}",
-            )
+            raise rule.refused(f"column {name!r} must be of sdtype {' or '.join(allowed)}, not {sdtype!r}")
 
 
 class Rule(ABC):
@@ -91,6 +88,10 @@ class Rule(ABC):
         ValueError
             If types or declarations do not fit.
         """
+
+    def refused(self, text: str) -> Refused:
+        """Error about the rule."""
+        return Refused.saying("rules", f"rule '{self}': {text}")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
