@@ -60,14 +60,18 @@ def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
-_FORMS: list[tuple[int, dict[str, Any]]] = [
-    (codes, {"kind": kind, **more})
+_FORMS: list[dict[str, Any]] = [
+    {"provenance": "private", **parts}
     for codes in (2, 3, 9, 65, 101, 1025)
-    for kind, more in (
-        ("categorical", {}), ("ordinal", {}), ("integer", {}), ("float", {"decimals": 2}),
-        ("datetime", {"datetime_format": "%Y-%m-%d"}),
+    for points in [tuple(range(codes))]
+    for parts in (
+        {"kind": "categorical", "values": points},
+        {"kind": "ordinal", "values": points},
+        {"kind": "integer", "lower": points, "upper": points},
+        {"kind": "float", "lower": points, "upper": points, "decimals": 2},
+        {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
     )
-]  # fmt: skip
+]
 
 
 def possible_domains(domain: Domain) -> Iterator[Domain]:
@@ -89,11 +93,7 @@ def possible_domains(domain: Domain) -> Iterator[Domain]:
 
 @lru_cache(maxsize=4096)  # a fit asks for the same ones several times, and checking 1,025 values takes long
 def _possible_attribute(name: str, form: int) -> Attribute:
-    codes, parts = _FORMS[form]
-    points = tuple(range(codes))
-    is_listed = parts["kind"] in ("categorical", "ordinal")
-    ends: dict[str, Any] = {"values": points} if is_listed else {"lower": points, "upper": points}
-    return Attribute(name=name, provenance="private", **parts, **ends)
+    return Attribute(name=name, **_FORMS[form])
 
 
 def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:

@@ -83,11 +83,6 @@ class DateAndTime(DerivingRule):
             )
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The column itself."""
-        return (self.column,)
-
-    @property
     def date(self) -> str:
         """Name of the surrogate column for the date."""
         return f"{self.column}: date"

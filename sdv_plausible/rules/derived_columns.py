@@ -61,11 +61,6 @@ class Equal(DerivingRule):
         check_columns("Equal", [self.column, self.other])
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The copy."""
-        return (self.column,)
-
-    @property
     def sources(self) -> tuple[str, ...]:
         """The original."""
         return (self.other,)
@@ -166,25 +161,24 @@ class _Computed(DerivingRule):
                 ends = [_bounded(a * b) for a in ends for b in (attribute.lower[0], attribute.upper[-1])]
                 ends = [min(ends), max(ends)]
             low, high = low + ends[0], high + ends[-1]
-        decimals, whole = self._decimals(inputs), all(part.kind == "integer" for part in parts)
+        decimals, nullable = self._decimals(inputs), any(part.nullable for part in parts)
+        whole = decimals == 0 and (self.decimal_places == 0 or all(part.kind == "integer" for part in parts))
         if self.decimal_places is not None:
             low, high = (v if isinstance(v, int) else float(np.round(v, decimals)) for v in (low, high))
-            whole = decimals == 0
-        nullable = any(part.nullable for part in parts)
-        whole = whole and decimals == 0
         return (rule_cells.single_bin(name, (low, high), whole=whole, decimals=decimals, nullable=nullable),)
 
     def _decimals(self, inputs: Attributes) -> int | None:
         """Digits after the point: as declared, else those of the exact value, or None for all digits."""
         if self.decimal_places is not None:
             return self.decimal_places
-        digits: list[int | None] = [rule_cells.count_decimals(self.constant)]
-        for names, coefficient in self._terms():
-            own = [rule_cells.common_decimals([inputs[name]]) for name in names]
-            own.append(rule_cells.count_decimals(coefficient))
-            digits.append(None if None in own else sum(filter(None, own)))
-        most = None if None in digits else max(filter(None, digits), default=0)
-        return most if most is not None and most <= MAX_DECIMALS else None
+        own = {name: rule_cells.common_decimals([inputs[name]]) for name in self.sources}
+        if None in own.values():
+            return None
+        digits = [
+            rule_cells.count_decimals(c) + sum(own[n] or 0 for n in names) for names, c in self._terms()
+        ]
+        most = max(rule_cells.count_decimals(self.constant), *digits)
+        return most if most <= MAX_DECIMALS else None
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Mask of rows with the computed value, rounded either way at a tie, or missing where a column is."""
@@ -355,11 +349,6 @@ class Formula(_Computed):
             raise ValueError(f"Formula: terms ({shown(terms)}) must be distinct; add their coefficients")
         self._check_places()
 
-    @property
-    def made(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
     def _terms(self) -> tuple[Term, ...]:
         return cast("tuple[Term, ...]", self.terms)
 
@@ -399,11 +388,6 @@ class Multiple(DerivingRule):
         check_columns("Multiple", [self.column])
         check.positive("step", self.step, "give the distance of two values, such as 0.25")
         check.plain_numbers(self)
-
-    @property
-    def made(self) -> tuple[str, ...]:
-        """The column itself, derived from the number of steps."""
-        return (self.column,)
 
     @property
     def steps(self) -> str:
@@ -538,11 +522,6 @@ class Determined(DerivingRule):
                 f"Determined: the mapping's key {key!r} must have a value for each of {self.by!r}"
             )
         return parts
-
-    @property
-    def made(self) -> tuple[str, ...]:
-        """The column of the mapping's values."""
-        return (self.column,)
 
     @property
     def sources(self) -> tuple[str, ...]:

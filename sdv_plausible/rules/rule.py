@@ -114,10 +114,12 @@ class DerivingRule(Rule):
     flags.
     """
 
+    column: str
+
     @property
-    @abstractmethod
     def made(self) -> tuple[str, ...]:
         """Derived columns, which the model does not see."""
+        return (self.column,)
 
     @property
     def sources(self) -> tuple[str, ...]:
