@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
@@ -326,10 +326,9 @@ class Formula(_Computed):
     kind: ClassVar[str] = "formula"
 
     def __post_init__(self) -> None:
-        pairs = self.terms.items() if isinstance(self.terms, Mapping) else self.terms
-        is_list = isinstance(pairs, Iterable) and not isinstance(pairs, str)
-        pairs = list(pairs) if is_list else []
-        if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        pairs = list(self.terms.items()) if isinstance(self.terms, Mapping) else self.terms
+        is_list = isinstance(pairs, (list, tuple)) and len(pairs) > 0
+        if not is_list or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
             raise ValueError(
                 f"Formula: terms ({shown(self.terms)}) must be a mapping of columns to coefficients, such as "
                 "{'gross': 1, 'tax': -1}"
@@ -337,8 +336,8 @@ class Formula(_Computed):
         numbers = [number for _, number in pairs]
         if not all(map(rule_cells.is_number, (*numbers, self.constant))) or 0 in numbers:
             raise ValueError(
-                f"Formula: coefficients ({shown(numbers)}) must be finite numbers other than 0, and constant "
-                f"({shown(self.constant)}) a finite number"
+                f"Formula: coefficients ({shown(numbers)}) and constant ({shown(self.constant)}) must be "
+                "finite numbers, and coefficients other than 0"
             )
         terms = tuple((check_columns("Formula: terms", names, 1), _exact(number)) for names, number in pairs)
         object.__setattr__(self, "terms", terms)

@@ -155,16 +155,8 @@ class DerivingRule(Rule):
             Attributes of the derived columns, e.g. from a file.
         """
         computed = self.attributes(inputs, attribute_specs(derived), {})
-        ignored = (
-            "provenance",
-            "unit",
-            "buckets",
-            "groups",
-            "counts",
-            "time_zone",
-            "datetime_format",
-            "number_format",
-        )
+        ignored = ("provenance", "unit", "buckets", "groups", "counts", "time_zone", "datetime_format",
+                   "number_format")  # fmt: skip
         return len(computed) == len(derived) and all(
             replace(a, **{part: getattr(b, part) for part in ignored}) == b
             for a, b in zip(computed, derived.values(), strict=True)

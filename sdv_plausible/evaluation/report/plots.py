@@ -90,7 +90,7 @@ def plot_counts(counts: pd.DataFrame, title: str) -> Any:
         cells, colours = rows.reshape(len(first), len(second)).T, {"colorscale": "Blues", "zmin": 0.0}
         bar = {"title": "rows"}
         figure.add_trace(go.Heatmap(x=first, y=second, z=cells, zmax=rows.max(), colorbar=bar, **colours))
-        figure.update_yaxes(title_text=_plotly_text(index.names[1]), type="category", automargin=True)
+        figure.update_yaxes(title_text=_plotly_text(str(index.names[1])), type="category", automargin=True)
     else:
         errors = {
             "type": "data", "symmetric": False, "array": counts["upper"] - rows,
@@ -98,7 +98,7 @@ def plot_counts(counts: pd.DataFrame, title: str) -> Any:
         }  # fmt: skip
         figure.add_trace(go.Bar(x=first, y=rows, error_y=errors, marker_color=SYNTHETIC))
         figure.update_yaxes(title_text="rows")
-    figure.update_xaxes(title_text=_plotly_text(index.names[0]), type="category", automargin=True)
+    figure.update_xaxes(title_text=_plotly_text(str(index.names[0])), type="category", automargin=True)
     return figure
 
 

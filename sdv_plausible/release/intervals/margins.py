@@ -75,7 +75,7 @@ def simulated_counts(codes: np.ndarray, domain: Domain, names: Sequence[str]) ->
     cells = np.zeros(shape)
     np.add.at(cells, tuple(codes[:, j] for j in _column_indices(names, domain)), 1)
     labels = [[code_label(domain[name], code) for code in range(domain[name].cardinality)] for name in names]
-    index = pd.MultiIndex.from_product(labels, names=names)
+    index = pd.MultiIndex.from_product(labels, names=list(names))
     return pd.DataFrame({"estimate": cells.ravel()}, index=index)
 
 
