@@ -163,8 +163,10 @@ class _Computed(DerivingRule):
             low, high = low + ends[0], high + ends[-1]
         decimals, nullable = self._decimals(inputs), any(part.nullable for part in parts)
         whole = decimals == 0 and (self.decimal_places == 0 or all(part.kind == "integer" for part in parts))
-        if self.decimal_places is not None:
-            low, high = (v if isinstance(v, int) else float(np.round(v, decimals)) for v in (low, high))
+        if (places := self.decimal_places) is not None:
+            low, high = (
+                v if isinstance(v, int) else float(rule_cells.rounded(v, places)) for v in (low, high)
+            )
         return (rule_cells.single_bin(name, (low, high), whole=whole, decimals=decimals, nullable=nullable),)
 
     def _decimals(self, inputs: Attributes) -> int | None:
@@ -188,7 +190,7 @@ class _Computed(DerivingRule):
         near = np.ones(len(table), dtype=bool)
         if self.decimal_places is not None:
             rounding = 0.5 * 10.0**-self.decimal_places
-            near = np.abs(total - np.round(total, self.decimal_places)) <= tolerance
+            near = np.abs(total - rule_cells.rounded(total, self.decimal_places)) <= tolerance
         near &= np.abs(total - expected) <= tolerance + rounding
         return np.where(expected_present & present, near, expected_present == present)
 

@@ -106,7 +106,7 @@ def to_column(values: np.ndarray, present: np.ndarray, attribute: Attribute) -> 
             values = np.round(values)
             return pd.Series(values.astype(np.int64) if present.all() else np.where(present, values, np.nan))
         if attribute.decimals is not None:
-            values = np.round(values, attribute.decimals)
+            values = rounded(values, attribute.decimals)
         values = np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
         return pd.Series(np.where(present, values, np.nan))
     stamps = pd.Series(np.where(present, values, NO_DATE).astype(np.int64).view("M8[ns]"))
@@ -141,6 +141,12 @@ def count_decimals(number: float) -> int:
     """Digits after the point of a declared number, at most 12."""
     digits = (d for d in range(12) if math.isclose(round(number, d), number, rel_tol=1e-12))
     return next(digits, 12)
+
+
+def rounded(values: Any, decimals: int) -> np.ndarray:
+    """Numbers rounded to some digits after the point; from 2^53 on, doubles have none."""
+    with np.errstate(over="ignore"):  # no warning because of one cell
+        return np.where(np.abs(values) < 2.0**53, np.round(values, decimals), values)
 
 
 def round_decimals(values: np.ndarray) -> np.ndarray:

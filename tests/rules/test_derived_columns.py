@@ -88,6 +88,7 @@ def test_formulas_have_coefficients_products_and_a_constant():
     assert (made.kind, values.dtype, values.tolist()) == ("integer", np.int64, [-1, 26])
     far = Attribute(name="a", kind="float", lower=(-1e300,), upper=(1e300,))
     near = {"a": far, "b": replace(far, name="b")}
+    made_of(Formula("t", {("a", "b"): 2.0}, decimal_places=15), near, a=[1e300, 1e10, 0.1], b=[1.0, 1e5, 0.2])
     made_of(Formula("t", {("a", "b"): -1e300, "a": 1e300}), near, a=[1e300, -1e300, 0], b=[1e300, 1e300, 0])
     far = Attribute(name="a", kind="integer", lower=(0,), upper=(2**62,))
     many = {name: replace(far, name=name) for name in map(str, range(40))}
