@@ -77,7 +77,7 @@ def _opinion_216(record: LedgerRecord, *, has_budget: bool) -> Iterator[Authorit
         SINGLING_OUT,
         f"The {record.neighbours} changes the probability of any outcome by at most a factor of {factor}, "
         f"except with probability {rounded_up(record.delta)}{condition}. This limits every conclusion "
-        "about one person's record. The limit covers the whole release and all rows sampled from it together.",
+        "about one person's record. The limit covers the whole release and all rows that are sampled.",
         "limited",
     )
     several = (

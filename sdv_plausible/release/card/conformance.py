@@ -29,7 +29,9 @@ class ConformanceItem:
 
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
-            raise ValueError(f"{self.topic!r} needs page: a covered line names the page that proves it")
+            raise ValueError(
+                f"page ('') must be given for {self.topic!r}, which is covered: name the page that proves it"
+            )
 
 
 def to_conformance(ledger: PrivacyLedger, *, pages: str = "docs") -> str:
