@@ -34,7 +34,7 @@ FILED_BY = {
 DATA_PROTECTION = {
     "controller": "who decides why and how the personal data are used",
     "lawful_basis": "legal ground for making this release, such as an article of the GDPR",
-    "dpia": "where the data protection impact assessment is filed",
+    "impact_assessment": "where the data protection impact assessment (DPIA) is filed",
     "recipients": "who receives the release",
     "retention": "how long the table and the release are kept",
     "environment": "access, contract and security agreed with the recipients",

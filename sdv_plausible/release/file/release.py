@@ -270,8 +270,9 @@ class Release(ChunkedSampler):
         **known
             Facts that only the data owner knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
             ``reviewed_by``, ``date``, ``registry`` (where the registry entry is), ``controller``,
-            ``lawful_basis``, ``dpia``, ``recipients``, ``retention``, ``environment``, ``review_date``. They
-            are on the card only, never in the release file. The card shows missing facts as not given.
+            ``lawful_basis``, ``impact_assessment``, ``recipients``, ``retention``, ``environment``,
+            ``review_date``. They are on the card only, never in the release file. Missing facts are shown as
+            not given.
 
         Returns
         -------

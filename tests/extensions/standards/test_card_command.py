@@ -75,7 +75,7 @@ def test_mistakes(holder, tmp_path, capsys, monkeypatch):
     for more, words in (
         (["--known", "[]"], "must be a JSON object"),
         (["--known", '{"owner": "x"}'], "owner is no field of a card"),
-        (["--known", '{"dpia": 3}'], "dpia must be a text"),
+        (["--known", '{"retention": 3}'], "retention must be a text"),
         (["--rows", "people.csv"], "--rows has no effect without --standard"),
         ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by has no effect with --standard sdv"),
         ([*sdv, "--domain", "domain.json"], "--domain has no effect with --standard sdv"),
