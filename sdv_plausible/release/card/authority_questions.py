@@ -27,25 +27,14 @@ def authority_questions(
     record: LedgerRecord | None, known: Mapping[str, str], audit: Mapping[str, Any], *, has_budget: bool
 ) -> tuple[AuthorityQuestion, ...]:
     """Answer the questions; ``record`` is None without a privacy claim."""
+    lasting, recipients = (_LASTING, _ANY_RECIPIENT) if record else (PROTECT, PROTECT)
+    model = "differential privacy, in the central model (the data owner adds the noise)" if record else "none"
     return (
         *(_no_claim() if record is None else _opinion_216(record, has_budget=has_budget)),
         _intruder(record, audit),
-        _item(
-            REVIEW,
-            f"{_LASTING if record else PROTECT} Review date: {_given(known, 'review_date')}.",
-            "yours to do",
-        ),
-        _item(
-            ENVIRONMENT,
-            f"{_ANY_RECIPIENT if record else PROTECT} Agreed controls: {_given(known, 'environment')}.",
-            "stated",
-        ),
-        _item(
-            TECHNIQUE,
-            "Technique: synthetic data. Formal privacy measurement model: "
-            + ("differential privacy, in the server model." if record else "none."),
-            "stated",
-        ),
+        _item(REVIEW, f"{lasting} Review date: {_given(known, 'review_date')}.", "yours to do"),
+        _item(ENVIRONMENT, f"{recipients} Agreed controls: {_given(known, 'environment')}.", "stated"),
+        _item(TECHNIQUE, f"Synthetic data. Formal privacy measurement model: {model}.", "stated"),
     )
 
 

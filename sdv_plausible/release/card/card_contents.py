@@ -56,12 +56,13 @@ LIMITS = (
 WITHOUT_CLAIM = (
     "Individual people. Nothing limits what this release reveals; treat it like the table itself.",
 )
+UNPROTECTED = {"protected": "nobody"}
 ASSUMED = "the total holds if these were known without the rows"
 NO_ROWS = "not released"
 NO_UTILITY = "No figure: expected distances are known only for the default model without seeds."
 MEANING = (
-    "A distance compares shares in the table with shares in many rows of this release: 0 means equal, 1 is "
-    "the largest total variation distance. The figures are computed from the noisy answers, without the "
+    "A distance compares shares in the rows used with shares in many rows of this release: 0 means equal, 1 "
+    "is the largest total variation distance. The figures are computed from the noisy answers, without the "
     "rows. They measure usefulness, not privacy."
 )
 WORTH = (
@@ -132,13 +133,12 @@ def _sentence(text: str) -> str:
 
 def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
     unit, settings = release.ledger.neighbours, release.settings
-    test = str(settings.get("privacy_test", ""))
+    test, has_claim = str(settings.get("privacy_test", "")), ledger["epsilon"] is not None
     return {
         "table": " and ".join(map(plain_or_quoted, getattr(release, "named", (release.schema.table,)))),
         "total": _total(ledger),
         "number of rows": _number_of_rows(release, ledger),
-        "protected": unit.protected,
-        "neighbours": ledger["neighbours"],
+        **({"protected": unit.protected, "neighbours": ledger["neighbours"]} if has_claim else UNPROTECTED),
         "covers": release.ledger.covers or "the scopes of the entries below",
         "privacy test": PRIVACY_TESTS.get(test, test),
         "model": plain_or_quoted(str(settings.get("model", ""))) if "model" in settings else OWN_MODEL,
@@ -155,6 +155,7 @@ def _number_of_rows(release: Any, ledger: Mapping[str, Any]) -> str:
     except ValueError:
         return NO_ROWS
     of_table = f" of {plain_or_quoted(release.named[0])}" if hasattr(release, "named") else ""
+    of_table += " used" if release.ledger.neighbours.of_people else ""
     if ledger["delta"] is None:
         return f"about {rows:,}{of_table} (with noise, but without a privacy claim)"
     product = rounded_up(ledger["delta"] * rows, 2)

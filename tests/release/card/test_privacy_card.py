@@ -69,7 +69,8 @@ def test_without_a_claim_a_card_leads_with_that(no_claim):
     card = no_claim.card()
     assert not card.claim
     assert all(line.startswith(NO_CLAIM) for line in first(card))
-    assert card.facts["total"] == "none"
+    assert (card.facts["total"], card.facts["protected"]) == ("none", "nobody")
+    assert "neighbours" not in card.facts
     assert card.conformance == ()
     assert "treat it like the table itself" in card.not_covered[0]
     assert [line["state"] for line in card.questions[:3]] == ["not limited"] * 3

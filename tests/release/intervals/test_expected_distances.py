@@ -41,7 +41,7 @@ def distance(real, made) -> float:
 
 
 def test_they_are_near_the_true_distances(release):
-    """Half to twice, on average: benchmarks/expected_distances.py has 0.5 to 1.3 on real tables."""
+    """On average. Twelve fits gave 0.63 to 0.86 for columns and 0.96 to 1.12 for pairs: a false alarm is 1e-4."""
     real, made = census_like(ROWS)[list(COLUMNS)], release.sample(100_000)
     edges = np.unique(np.quantile(real["age"], np.linspace(0, 1, SHOWN_BINS + 1)[1:-1]))
     for rows in (real, made):
@@ -51,7 +51,7 @@ def test_they_are_near_the_true_distances(release):
     assert list(expected.pairs) == list(itertools.combinations(COLUMNS, 2))
     for of in (expected.columns, expected.pairs):
         true = {names: distance(real[np.atleast_1d(names)], made[np.atleast_1d(names)]) for names in of}
-        assert 0.5 <= mean(true) / mean(of) <= 2, of
+        assert 0.4 <= mean(true) / mean(of) <= 1.5, of
 
 
 def test_more_noise_gives_larger_ones(release):
