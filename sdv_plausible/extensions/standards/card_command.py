@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def _check_parts(options: argparse.Namespace) -> None:
         raise UsageError(f"{option_name(next(iter(unused)))} has no effect {where}; remove it")
 
 
-def _known(options: argparse.Namespace) -> dict[str, Any]:
+def _known(options: argparse.Namespace) -> Mapping[str, Any]:
     return {} if options.known is None else read_object(options.known, "--known")
 
 

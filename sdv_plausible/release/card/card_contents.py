@@ -8,8 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sdv_plausible.models import learner_from_config
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.models import DEFAULT, learner_from_config, named_learner
 from sdv_plausible.privacy.ledger_record import (
     CONDITION,
     LedgerRecord,
@@ -22,8 +21,8 @@ from sdv_plausible.privacy.neighbours import RelatedTablesUnit
 from sdv_plausible.privacy.parameter_checks import listed
 from sdv_plausible.release.card.authority_questions import authority_questions
 from sdv_plausible.release.card.conformance import conformance_items
+from sdv_plausible.release.card.expected_distances import expected_distances
 from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
-from sdv_plausible.release.intervals.expected_distances import expected_distances
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import as_domain_file, read_declarations
 from sdv_plausible.table.learned.lost_mass import estimate_lost_mass
@@ -167,20 +166,27 @@ def _number_of_rows(release: Any, ledger: Mapping[str, Any]) -> str:
 
 def _utility(release: Any) -> tuple[str, ...]:
     """Expected distances of columns and pairs, and how close such figures were to the true ones."""
-    seeds = getattr(release, "seeds", None)
-    if seeds is None or any(part.kept for part in seeds.parts) or "public_rows" in release.settings:
+    if not _has_default_model(release):
         return (NO_UTILITY,)
-    expected = None
-    if isinstance(learner_from_config(release.settings), AdaptiveNetwork):
-        expected = expected_distances(release.answers, release.domain)
-    if not expected or not expected.columns:
+    expected = expected_distances(release.answers, release.domain)
+    if not expected.columns:
         return (NO_UTILITY,)
     lines = [_mean_distance("Columns", expected.columns)]
     if expected.pairs:
-        lines.append(
-            _mean_distance("Pairs of columns", {" and ".join(e): d for e, d in expected.pairs.items()})
-        )
+        pairs = {" and ".join(names): distance for names, distance in expected.pairs.items()}
+        lines.append(_mean_distance("Pairs of columns", pairs))
     return (*lines, MEANING, WORTH)
+
+
+def _has_default_model(release: Any) -> bool:
+    """Whether rows come from the default model of one table alone: no seed, no published table."""
+    settings, seeds = release.settings, getattr(release, "seeds", None)
+    if seeds is None or any(part.kept for part in seeds.parts) or "public_rows" in settings:
+        return False
+    # In earlier files the name of the default model may stand for another one.
+    return settings.get("model") == DEFAULT and isinstance(
+        learner_from_config(settings), type(named_learner(DEFAULT))
+    )
 
 
 def _mean_distance(of: str, distances: Mapping[str, float]) -> str:

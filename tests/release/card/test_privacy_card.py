@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -262,12 +263,18 @@ def test_a_card_names_no_argument_or_option(case):
 
 
 def test_expected_distances_are_of_the_default_model_alone():
-    """With seeds, or another learner, nothing was measured."""
+    """With seeds, a published table, or another learner, nothing was measured."""
     columns, pairs, *_ = shared().release().card().utility
     assert columns.startswith("Columns: expected distance 0.")
     assert pairs.startswith("Pairs of columns: expected distance 0.")
     for case in ("seeds", "uniform"):
         assert shared(case).release().card().utility == (card_contents.NO_UTILITY,)
+    release = shared().release()
+    own = {name: value for name, value in release.settings.items() if name != "model"}
+    older = release.settings | {"structure": "cfs"}  # a file of 0.1: the paper's learner
+    for settings in (own, older, release.settings | {"public_rows": 9}):
+        view = SimpleNamespace(settings=settings, seeds=release.seeds, answers=release.answers)
+        assert card_contents._utility(view) == (card_contents.NO_UTILITY,)
 
 
 def test_what_a_person_says_is_text(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.models.forecast import SHOWN_BINS
-from sdv_plausible.release.intervals.expected_distances import _bins, _sampling_distance, expected_distances
+from sdv_plausible.release.card.expected_distances import _bins, _sampling_distance, expected_distances
 
 COLUMNS = ("age", "education", "race", "sex", "income_class")
 ROWS = 4_000
@@ -87,7 +87,7 @@ def test_dependence_that_no_pair_of_counts_has_is_in_the_scores(release):
 
 
 def test_values_outside_a_learned_domain_count(monkeypatch, release):
-    from sdv_plausible.release.intervals import expected_distances as module
+    from sdv_plausible.release.card import expected_distances as module
 
     mass = type("Mass", (), {"column": "race", "replaced": 0.25})
     before = expected_distances(release.answers, release.domain).columns
