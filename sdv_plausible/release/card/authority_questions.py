@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, probability_factor, rounded_up
+from sdv_plausible.privacy.ledger_record import (
+    CONDITION,
+    NO_CLAIM,
+    LedgerRecord,
+    probability_factor,
+    rounded_up,
+)
 
 NOT_GIVEN = "not given"
-NO_LIMIT = "The release makes no differential-privacy claim. Nothing limits this risk."
+NO_LIMIT = f"{NO_CLAIM} Nothing limits this risk."
 PROTECT = "Protect the release like the table itself."
 State = Literal["limited", "limited in part", "not limited", "yours to do", "stated"]
 
@@ -26,7 +32,7 @@ class AuthorityQuestion:
 def authority_questions(
     record: LedgerRecord | None, known: Mapping[str, str], audit: Mapping[str, Any], *, has_budget: bool
 ) -> tuple[AuthorityQuestion, ...]:
-    """Answer the questions; ``record`` is None without a privacy claim."""
+    """Answer the questions; ``record`` is None without a privacy guarantee."""
     lasting, recipients = (_LASTING, _ANY_RECIPIENT) if record else (PROTECT, PROTECT)
     model = "differential privacy, in the central model (the data owner adds the noise)" if record else "none"
     return (
@@ -65,8 +71,9 @@ def _opinion_216(record: LedgerRecord, *, has_budget: bool) -> Iterator[Authorit
     yield _item(
         SINGLING_OUT,
         f"The {record.neighbours} changes the probability of any outcome by at most a factor of {factor}, "
-        f"except with probability {rounded_up(record.delta)}{condition}. This limits every conclusion "
-        "about one person's record. The limit covers the whole release and all rows that are sampled.",
+        f"apart from an additional probability of at most {rounded_up(record.delta)}{condition}. "
+        "This limits every conclusion about one person's record. The limit covers the whole release and all "
+        "rows that are sampled.",
         "limited",
     )
     several = (

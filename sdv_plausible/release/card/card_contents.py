@@ -31,8 +31,8 @@ MAX_LENGTH = 2000  # maximum length of a fact, in characters
 PROVENANCE = {
     "declared": "declared without the rows",
     "private": "learned from the rows with noise, charged in the ledger",
-    "inferred": "read from the rows without noise: no claim",
-    "edited": "edited after the rows were seen: no claim",
+    "inferred": "derived from the rows: no guarantee",
+    "edited": "edited after looking at the rows: no guarantee",
 }
 PLACEHOLDERS, DERIVED = "generated, nothing is learned", "computed from other columns by a rule"
 ERROR_BARS = (
@@ -156,7 +156,7 @@ def _number_of_rows(release: Any, ledger: Mapping[str, Any]) -> str:
     of_table = f" of {plain_or_quoted(release.named[0])}" if hasattr(release, "named") else ""
     of_table += " used" if release.ledger.neighbours.of_people else ""
     if ledger["delta"] is None:
-        return f"about {rows:,}{of_table} (with noise, but without a privacy claim)"
+        return f"about {rows:,}{of_table} (with noise, but without a guarantee)"
     product = rounded_up(ledger["delta"] * rows, 2)
     return (
         f"about {rows:,}{of_table} (with noise; paid for in the total). Delta times this number is {product}"

@@ -113,7 +113,7 @@ def _guarantee(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Delta",
         state="covered",
         page=f"{PROOFS}/composition.md",
-        answer=f"{rounded_up(record.delta)}: except with at most this probability",
+        answer=f"{rounded_up(record.delta)}: an additional probability of at most this",
     )
     yield ConformanceItem(
         topic="Choice of epsilon and delta",

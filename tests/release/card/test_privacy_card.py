@@ -77,7 +77,7 @@ def test_without_a_claim_a_card_leads_with_that(no_claim):
     assert [line["state"] for line in card.questions[:3]] == ["not limited"] * 3
     assert all("changes the probability" not in line["answer"] for line in card.questions)
     assert "none" in card.questions[-1]["answer"]  # no formal privacy measurement model
-    assert "without a privacy claim" in card.facts["number of rows"]
+    assert "without a guarantee" in card.facts["number of rows"]
     assert 'class="lead none"' in card.to_html()
     with pytest.raises(ValueError, match="must be the ledger's sentence"):
         dataclasses.replace(card, lead=shared().release().card().lead)
@@ -212,7 +212,10 @@ def test_questions_of_authorities_are_answered_by_the_guarantee(case):
     questions = {line["question"]: line for line in release.card().questions}
     singling_out, linkability, inference, intruder, review, environment, technique = questions
     factor = rounded_up(math.exp(release.ledger.epsilon))
-    assert f"at most a factor of {factor}, except with probability" in questions[singling_out]["answer"]
+    assert (
+        f"at most a factor of {factor}, apart from an additional probability"
+        in questions[singling_out]["answer"]
+    )
     assert release.ledger.neighbours.relation in questions[singling_out]["answer"]
     assert "their losses add up" in questions[linkability]["answer"]
     assert "the limit is for one row" in questions[linkability]["answer"]
