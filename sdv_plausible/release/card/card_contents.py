@@ -171,10 +171,9 @@ def _utility(release: Any) -> tuple[str, ...]:
     expected = expected_distances(release.answers, release.domain)
     if not expected.columns:
         return (NO_UTILITY,)
-    lines = [_mean_distance("Columns", expected.columns)]
+    lines = [_mean_distance("Columns", {(name,): distance for name, distance in expected.columns.items()})]
     if expected.pairs:
-        pairs = {" and ".join(names): distance for names, distance in expected.pairs.items()}
-        lines.append(_mean_distance("Pairs of columns", pairs))
+        lines.append(_mean_distance("Pairs of columns", {**expected.pairs}))
     return (*lines, MEANING, WORTH)
 
 
@@ -189,10 +188,11 @@ def _has_default_model(release: Any) -> bool:
     )
 
 
-def _mean_distance(of: str, distances: Mapping[str, float]) -> str:
+def _mean_distance(of: str, distances: Mapping[tuple[str, ...], float]) -> str:
     worst = max(distances, key=lambda name: distances[name])
     mean = math.fsum(distances.values()) / len(distances)
-    return f"{of}: expected distance {mean:.2g} on average; the largest is {distances[worst]:.2g} ({worst})."
+    largest = f"the largest is {distances[worst]:.2g} ({' and '.join(map(plain_or_quoted, worst))})"
+    return f"{of}: expected distance {mean:.2g} on average; {largest}."
 
 
 def made_with(versions: Mapping[str, str]) -> str:

@@ -120,7 +120,7 @@ def _lost_dependence(
                 coarse = [np.bincount(axis.buckets, shares[axis.column]) for axis in axes]
                 distance = score / (2 * rows) - _sampling_distance(coarse[0], coarse[1], rows)
                 lost[axes[0].column, axes[1].column] = max(distance, 0.0)
-    for first, second in {table.columns for table in tables if len(table.axes) == 2}:
+    for first, second in {t.columns for t in tables if len(t.axes) == len({*t.columns}) == 2}:
         if (table := measured_over(tables, (first, second))) is not None:
             noise = float(pair_noise(*map(np.array, table.counts.shape)))
             lost[first, second] = table.median_deviation * noise / (2 * rows)

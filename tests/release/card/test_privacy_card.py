@@ -265,6 +265,12 @@ def test_a_card_names_no_argument_or_option(case):
     assert [text for text in leaves(card) if code.search(text)] == []
 
 
+def test_names_of_columns_are_quoted_beside_expected_distances():
+    """Else a name could add a sentence to a card. Control: a plain name."""
+    for name, shown in (("age", "(age)"), ("a). Anonymous. (", '("a). Anonymous. (")')):
+        assert card_contents._mean_distance("Columns", {(name,): 0.5}).endswith(f" is 0.5 {shown}.")
+
+
 def test_expected_distances_are_of_the_default_model_alone():
     """With seeds, a published table, or another learner, nothing was measured."""
     columns, pairs, *_ = shared().release().card().utility
