@@ -173,7 +173,7 @@ def _utility(release: Any) -> tuple[str, ...]:
         return (NO_UTILITY,)
     lines = [_mean_distance("Columns", {(name,): distance for name, distance in expected.columns.items()})]
     if expected.pairs:
-        lines.append(_mean_distance("Pairs of columns", {**expected.pairs}))
+        lines.append(_mean_distance("Pairs of columns", expected.pairs))
     return (*lines, MEANING, WORTH)
 
 

@@ -32,7 +32,7 @@ class ExpectedDistances:
     """Expected total variation distances, in [0, 1]; columns that were not measured are left out."""
 
     columns: Mapping[str, float]
-    pairs: Mapping[tuple[str, str], float]
+    pairs: Mapping[tuple[str, ...], float]
 
 
 def expected_distances(answers: Sequence[NoisyAnswer], domain: Domain) -> ExpectedDistances:
@@ -56,7 +56,8 @@ def expected_distances(answers: Sequence[NoisyAnswer], domain: Domain) -> Expect
             binned[j] = np.add.reduceat(shares[j], starts)
             noise = _noise_distance(shares[j], table, rows, starts, rng.spawn(j))
             columns[j] = min(noise + lost.get(attribute.name, 0.0), 1.0)
-    dependence, pairs = _lost_dependence(answers, tables, shares, rows), {}
+    dependence = _lost_dependence(answers, tables, shares, rows)
+    pairs: dict[tuple[str, ...], float] = {}
     for i, j in itertools.combinations(columns, 2):
         parts = (
             columns[i],
