@@ -309,8 +309,10 @@ class Release(ChunkedSampler):
             differs from the released column is not cited, with a warning.
         **known
             Facts that only the data owner knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
-            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). Missing facts are left
-            blank.
+            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is), ``controller``,
+            ``lawful_basis``, ``impact_assessment``, ``recipients``, ``retention``, ``environment``,
+            ``review_date``. They are on the card only, never in the release file. Missing facts are shown as
+            not given.
 
         Returns
         -------
