@@ -70,6 +70,8 @@ def make_synthesizer(
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
     defaults = {"domain": options.domain, "rules": options.rules or (), **defaults}
+    if options.total is not None:
+        defaults["total"] = options.total
     return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
 
@@ -229,6 +231,12 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
     add = group.add_argument
     for option in OPTIONS.values():
         add_option(group, option)
+    add(
+        "--total",
+        type=float,
+        help="epsilon of the whole release, the privacy test included, in the place of --epsilon: finds k, "
+        "epsilon0 and the model's share where they are not given",
+    )
     add(
         "--model-parameters",
         metavar="JSON",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class FrontierRow(NamedTuple):
 
 
 class Frontier(tuple[FrontierRow, ...]):
-    """Rows of a frontier by increasing k, printed as a table."""
+    """Rows of a frontier by increasing k, printed as a table; ``figure`` draws them."""
 
     __slots__ = ()
 
@@ -59,6 +59,40 @@ class Frontier(tuple[FrontierRow, ...]):
         )
 
     __repr__ = __str__
+
+    def figure(self) -> Any:
+        """Draw the total epsilon and the expected share that passes against k.
+
+        Tests out of reach are left out. Models without an expected share are drawn with the lower bound.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Both curves, with an axis each.
+        """
+        import plotly.graph_objects as go
+
+        rows = [row for row in self if math.isfinite(row.total)]
+        shares = [row.least_share if row.expected_share is None else row.expected_share for row in rows]
+        curves = (
+            ("total epsilon", [row.total for row in rows], "#0072B2", "y"),
+            ("share of candidates that pass", shares, "#D55E00", "y2"),
+        )
+        figure = go.Figure(
+            [
+                go.Scatter(x=[row.k for row in rows], y=y, name=name, yaxis=axis, line={"color": colour})
+                for name, y, colour, axis in curves
+            ]
+        )
+        log = {"type": "log", "gridcolor": "#DDDDDD"}
+        figure.update_layout(
+            xaxis={"title": "k", "tickvals": [row.k for row in rows], **log}, yaxis={"title": curves[0][0], **log},
+            yaxis2={"title": curves[1][0], "overlaying": "y", "side": "right", "range": [0, 1.05],
+                    "tickvals": [0, 0.25, 0.5, 0.75, 1]},
+            plot_bgcolor="#FFFFFF", font={"size": 14}, width=760, height=420,
+            legend={"orientation": "h", "y": 1.15},
+        )  # fmt: skip
+        return figure
 
 
 def _texts(row: FrontierRow) -> tuple[str, ...]:

@@ -52,9 +52,12 @@ def test_an_advantage_and_mistakes(holder, capsys):
     assert main(["plan", *declared, "--total", "2", "--test", "release", "--omega", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert 1.99 < document["ledger"]["epsilon"] <= 2  # the test's own 1 included
-    assert 0.9 < document["epsilon"] < 1.1
+    assert document["epsilon"] == 2
+    assert "epsilon0 1;" in next(
+        e["mechanism"] for e in document["ledger"]["entries"] if e["name"] == "seeds"
+    )
     for more, words in (
-        ([*declared, "--total", "2", "--max-advantage", "0.05"], "does not go with max_advantage"),
+        ([*declared, "--total", "2", "--epsilon", "1"], "total (2.0) is the epsilon of the whole release"),
         ([], "no column is declared"),
         ([*declared, "--budget", "b", "1", "1e-8"], "draws from no budget"),
         ([*declared, "--k", "0"], "k (0)"),

@@ -188,3 +188,26 @@ class PrivacyTest(ABC):
         if self.neighbours.of_people:
             return f"k ({self.k}) people have up to {self.least_seeds} rows, above"
         return f"k ({self.k}) is above"
+
+
+@dataclass(frozen=True)
+class WithinEpsilon:
+    """A privacy test that the synthesizer's epsilon pays for, which is then the total of the release.
+
+    ``within`` of a test makes it. It is not fitted yet: the test is found from epsilon, delta and these
+    options, never from rows.
+
+    Attributes
+    ----------
+    kind : type
+        ReleaseTest or RandomizedTest.
+    options : dict
+        Arguments of its ``within``.
+    """
+
+    kind: type[PrivacyTest]
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.kind.__name__}.within({options})"
