@@ -86,7 +86,8 @@ class Frontier(tuple[FrontierRow, ...]):
         )
         log = {"type": "log", "gridcolor": "#DDDDDD"}
         figure.update_layout(
-            xaxis={"title": "k", "tickvals": [row.k for row in rows], **log}, yaxis={"title": curves[0][0], **log},
+            xaxis={"title": "k", "tickvals": [row.k for row in rows], **log},
+            yaxis={"title": curves[0][0], **log},
             yaxis2={"title": curves[1][0], "overlaying": "y", "side": "right", "range": [0, 1.05],
                     "tickvals": [0, 0.25, 0.5, 0.75, 1]},
             plot_bgcolor="#FFFFFF", font={"size": 14}, width=760, height=420,
