@@ -23,6 +23,7 @@ _OPTIONS = {
     "in RandomizedTest(row_cap=1_000). RandomizedTest.within(rows=1_000, least_rows=20_000) keeps": (
         "in --row-cap 1000. --total 1 --row-cap 1000 --least-rows 20000 keeps"
     ),
+    "; RandomizedTest.within makes a test that costs less": "",
     "RandomizedTest.within": "--total",
     "test='release'": "--test release",
     "print(plan())": "sdv-plausible plan",

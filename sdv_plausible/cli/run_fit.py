@@ -69,9 +69,8 @@ def make_synthesizer(
     """Return the synthesizer with the given options and the constructor's defaults."""
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-    defaults = {"domain": options.domain, "rules": options.rules or (), **defaults}
-    if options.total is not None:
-        defaults["total"] = options.total
+    total = {} if options.total is None else {"total": options.total}
+    defaults = {"domain": options.domain, "rules": options.rules or (), **total, **defaults}
     return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
 

@@ -150,9 +150,8 @@ class Fit:
         total = self.settings.total
         if total is None:
             return self
-        fit = replace(
-            self, settings=replace(self.settings, total=None), extra_entries=()
-        )  # these cost nothing
+        # The extra entries cost nothing; with a random state they end the claim.
+        fit = replace(self, settings=replace(self.settings, total=None), extra_entries=())
         epsilon = epsilon_within(total, lambda epsilon: fit.plan(epsilon).ledger)
         return replace(self, settings=replace(self.settings, epsilon=epsilon))
 
@@ -533,14 +532,8 @@ def fit_release(
     budget = settings.model_budget(ledger)
     charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
     transcript = transcript or Transcript()
-    seeds = Queryable(
-        parts["seeds"],
-        ledger,
-        charge,
-        rng.spawn("release"),
-        transcript=transcript,
-        name=_name(parts, "seeds"),
-    )
+    name, stream = _name(parts, "seeds"), rng.spawn("release")
+    seeds = Queryable(parts["seeds"], ledger, charge, stream, transcript=transcript, name=name)
     test.confirm(seeds)  # before anything else is spent
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split

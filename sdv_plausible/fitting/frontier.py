@@ -61,9 +61,7 @@ class Frontier(tuple[FrontierRow, ...]):
     __repr__ = __str__
 
     def figure(self) -> Any:
-        """Draw the total epsilon and the expected share that passes against k.
-
-        Tests out of reach are left out. Models without an expected share are drawn with the lower bound.
+        """Draw total epsilon and expected share that passes (else its lower bound) against k in reach.
 
         Returns
         -------
@@ -73,25 +71,17 @@ class Frontier(tuple[FrontierRow, ...]):
         import plotly.graph_objects as go
 
         rows = [row for row in self if math.isfinite(row.total)]
+        ks = [row.k for row in rows]
         shares = [row.least_share if row.expected_share is None else row.expected_share for row in rows]
-        curves = (
-            ("total epsilon", [row.total for row in rows], "#0072B2", "y"),
-            ("share of candidates that pass", shares, "#D55E00", "y2"),
-        )
-        figure = go.Figure(
-            [
-                go.Scatter(x=[row.k for row in rows], y=y, name=name, yaxis=axis, line={"color": colour})
-                for name, y, colour, axis in curves
-            ]
-        )
-        log = {"type": "log", "gridcolor": "#DDDDDD"}
+        figure = go.Figure(layout={"template": "plotly_white", "width": 760, "height": 420})
+        figure.add_scatter(x=ks, y=[row.total for row in rows], name="total epsilon", line_color="#0072B2")
+        figure.add_scatter(x=ks, y=shares, name="share that passes", line_color="#D55E00", yaxis="y2")
         figure.update_layout(
-            xaxis={"title": "k", "tickvals": [row.k for row in rows], **log},
-            yaxis={"title": curves[0][0], **log},
-            yaxis2={"title": curves[1][0], "overlaying": "y", "side": "right", "range": [0, 1.05],
-                    "tickvals": [0, 0.25, 0.5, 0.75, 1]},
-            plot_bgcolor="#FFFFFF", font={"size": 14}, width=760, height=420,
-            legend={"orientation": "h", "y": 1.15},
+            xaxis={"title": "k", "type": "log", "tickvals": ks},
+            yaxis={"title": "total epsilon", "type": "log"},
+            yaxis2={"title": "share of candidates that pass", "overlaying": "y", "side": "right",
+                    "range": [0, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showgrid": False},
+            legend={"orientation": "h", "y": 1.15}, font_size=14,
         )  # fmt: skip
         return figure
 

@@ -210,10 +210,10 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
         (arguments if _argument(name) == name else by_argument[_argument(name)])[name] = value
     model_parameters = arguments.pop("model_parameters", None)
     if "total" in arguments:
-        total = arguments.pop("total")
+        total, test = arguments.pop("total"), arguments.get("test", default_of("test"))
         if "epsilon" in arguments:
             raise Refused("total", total, "is the epsilon of the whole release", "leave epsilon out")
-        arguments |= {"epsilon": total, "test": _within_epsilon(arguments.get("test"), by_argument["test"])}
+        arguments |= {"epsilon": total, "test": _within_epsilon(test, by_argument["test"])}
     elif by_argument["test"]:
         arguments["test"] = TESTS_BY_NAME[arguments.get("test", default_of("test"))](**by_argument["test"])
     if by_argument["model"] or model_parameters is not None:
@@ -230,33 +230,25 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _within_epsilon(name: str | None, options: Mapping[str, Any]) -> Any:
+def _within_epsilon(name: str, options: Mapping[str, Any]) -> Any:
     """The test of a total, from its flat options."""
-    from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-    from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
+    from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.privacy.parameter_checks import Refused
 
-    name = name or default_of("test")
-    if name == "deterministic":
+    of_test = {"release": (), "randomized": ("row_cap", "least_rows", "seed_free_share")}
+    if name not in of_test:
         raise Refused("test", name, "has no epsilon, and no total", "leave total out, or take another test")
-    known = {
-        "release": ("k", "omega"),
-        "randomized": ("k", "omega", "row_cap", "least_rows", "seed_free_share"),
-    }
-    if unused := [option for option in options if option not in known[name]]:
-        raise Refused(unused[0], options[unused[0]], "plays no part within a total", "leave it or total out")
-    if name == "release":
-        return ReleaseTest.within(**options)
-    for option, what in (
-        ("row_cap", "the number of rows that you will release"),
-        ("least_rows", "a public number of rows that the table has for sure"),
-    ):
-        if option not in options:
-            raise Refused.saying(
-                option, f"{option} is missing: within a total, the randomized test needs {what}"
-            )
-    named = {("rows" if option == "row_cap" else option): value for option, value in options.items()}
-    return RandomizedTest.within(**named)
+    for option, value in options.items():
+        if option not in ("k", "omega", *of_test[name]):
+            raise Refused(option, value, "plays no part within a total", "leave it or total out")
+    if missing := [option for option in of_test[name][:2] if option not in options]:
+        raise Refused.saying(
+            missing[0],
+            f"{missing[0]} is missing: within a total, the randomized test needs row_cap, the number of rows "
+            "to release, and least_rows, a public number of rows that the table has for sure",
+        )
+    test: Any = TESTS_BY_NAME[name]
+    return test.within(**{"rows" if option == "row_cap" else option: v for option, v in options.items()})
 
 
 def _argument(name: str) -> str:

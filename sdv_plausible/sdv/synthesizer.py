@@ -429,10 +429,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
                 f"total ({total}) does not go with max_advantage ({max_advantage}): leave one out"
             )
         if self._fit_template.settings.total is not None:
-            name, value = ("total", total) if max_advantage is None else ("max_advantage", max_advantage)
             raise ValueError(
-                f"{name} ({value}) plays no part with test={self.test!r}, under which epsilon is the total: "
-                "leave it out, and give the synthesizer another epsilon"
+                f"test={self.test!r} makes epsilon the total: leave out total ({total}) and max_advantage "
+                f"({max_advantage}), and give the synthesizer another epsilon"
             )
 
         def ledger_at(epsilon: float) -> PrivacyLedger:

@@ -192,18 +192,7 @@ class PrivacyTest(ABC):
 
 @dataclass(frozen=True)
 class WithinEpsilon:
-    """A privacy test that the synthesizer's epsilon pays for, which is then the total of the release.
-
-    ``within`` of a test makes it. It is not fitted yet: the test is found from epsilon, delta and these
-    options, never from rows.
-
-    Attributes
-    ----------
-    kind : type
-        ReleaseTest or RandomizedTest.
-    options : dict
-        Arguments of its ``within``.
-    """
+    """A privacy test that epsilon, then the total, pays for: ``within`` of a test makes it, with options."""
 
     kind: type[PrivacyTest]
     options: dict[str, Any]

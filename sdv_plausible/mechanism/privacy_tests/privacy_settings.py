@@ -41,14 +41,11 @@ def _found_test(within: WithinEpsilon, epsilon: Any, delta: Any, neighbours: Nei
     """The test that a share of epsilon pays for."""
     check_total(epsilon, delta)
     if epsilon == math.inf:
-        raise check.Refused(
-            "epsilon", epsilon, f"must be finite with test={within!r}, which shares it", "try 1.0"
-        )
+        raise check.Refused("epsilon", epsilon, f"must be finite with test={within!r}, which shares it")
     if within.kind is RandomizedTest and neighbours != ONE_ROW:
+        words = "holds for single rows added or removed: leave out person and neighbours, or give "
         raise check.Refused.saying(
-            "test",
-            f"test ({within!r}) is found for single rows added or removed: leave out person and "
-            "neighbours, or give RandomizedTest(k=..., epsilon0=..., row_cap=...)",
+            "test", f"test ({within!r}) {words}RandomizedTest(k=..., epsilon0=..., row_cap=...)"
         )
     share, options = TEST_SHARE * epsilon, within.options
     if within.kind is RandomizedTest:

@@ -359,10 +359,10 @@ class RandomizedTest(RowByRowTest):
         if epsilon is None:
             if delta is not None:
                 raise check.Refused("delta", delta, "is the synthesizer's without epsilon", "leave it out")
-            given = {"k": k, "seed_free_share": seed_free_share}
-            replace(made, **{name: value for name, value in given.items() if value is not None})
-            options = {"rows": rows, "least_rows": least_rows, **given, "omega": omega}
-            return WithinEpsilon(cls, {name: value for name, value in options.items() if value is not None})
+            options: dict[str, Any] = {"k": k, "seed_free_share": seed_free_share, "omega": omega}
+            options = {name: value for name, value in options.items() if value is not None}
+            replace(made, **options)  # raises for invalid options
+            return WithinEpsilon(cls, {"rows": rows, "least_rows": least_rows, **options})
         test: RandomizedTest = within(epsilon, made, k, seed_free_share, 1e-9 if delta is None else delta)
         return test
 

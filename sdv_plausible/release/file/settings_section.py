@@ -60,12 +60,8 @@ def release_settings(settings: Settings, model: Any, voted: Sequence[str], **oth
     unit = ("replace_one" if neighbours.replace else "add_remove", neighbours.person, neighbours.rows)
     parameters = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
     parameters |= {name: getattr(test, name) for name in option_names(type(test))}
-    parameters |= {
-        "row_cap": test.row_limit or DEFAULT_ROW_CAP,
-        "epsilon": settings.epsilon,
-        "delta": settings.delta,
-        "privacy_test": test.name,
-    }
+    parameters |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
+    parameters["row_cap"] = test.row_limit or DEFAULT_ROW_CAP
     parameters |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
     values = {name: as_json(value) for name, value in {**learner_config(model), **parameters}.items()}
     values = {name: value for name, value in values.items() if is_plain(value)}
