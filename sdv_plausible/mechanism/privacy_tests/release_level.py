@@ -57,8 +57,7 @@ class ReleaseTest(PrivacyTest):
     def within(cls, *, k: int = 50, omega: Any = None) -> WithinEpsilon:
         """A test for which the synthesizer's epsilon is the total of the release, this test included.
 
-        If values of seeds are kept (``omega``), half of epsilon is ``epsilon0``. The model gets the largest
-        epsilon that keeps the total. By default no value is kept, and the model gets all of it.
+        If values are kept (``omega``), ``epsilon0`` is half of epsilon, and the model gets what is left.
 
         Parameters
         ----------

@@ -319,7 +319,7 @@ class RandomizedTest(RowByRowTest):
         """Find a test whose rows cost at most ``epsilon``, from public numbers alone.
 
         Without ``epsilon``, the synthesizer's epsilon is the total of the release, this test included. Half
-        of it buys the smallest k. The model gets the largest epsilon that keeps the total.
+        of it buys the smallest k, and the model gets what is left.
 
         It holds for models with prefix groups (such as the default and the paper's), single rows as privacy
         unit, and one known omega. For others the ledger states the cost.
