@@ -338,16 +338,14 @@ class RandomizedTest(RowByRowTest):
             Share of candidates without a seed, in (0, 1]. By default 0.5, or with a given k the smallest
             feasible of 0.5, 0.6, ..., 0.9 and 0.95.
         delta : float, optional
-            Delta of the whole release, in (0, 1), by default 1e-9; half of it is for the seeds. Without
-            ``epsilon``, it is the synthesizer's.
+            Delta of the whole release, in (0, 1), by default 1e-9 or the synthesizer's; half is for the seeds.
         omega : int, optional
             Number of columns that are resampled.
 
         Returns
         -------
         RandomizedTest or WithinEpsilon
-            The test, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4). Without
-            ``epsilon``, a value for ``test=`` that finds it.
+            A value for ``test=``, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
 
         Raises
         ------
