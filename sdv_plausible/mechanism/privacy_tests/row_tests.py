@@ -338,14 +338,14 @@ class RandomizedTest(RowByRowTest):
             Share of candidates without a seed, in (0, 1]. By default 0.5, or with a given k the smallest
             feasible of 0.5, 0.6, ..., 0.9 and 0.95.
         delta : float, optional
-            Delta of the whole release, in (0, 1), by default 1e-9 or the synthesizer's; half is for the seeds.
+            Delta of the release, in (0, 1), by default 1e-9 or the synthesizer's; half is for the seeds.
         omega : int, optional
             Number of columns that are resampled.
 
         Returns
         -------
         RandomizedTest or WithinEpsilon
-            A value for ``test=``, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
+            For ``test=``, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
 
         Raises
         ------
