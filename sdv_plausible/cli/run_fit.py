@@ -69,7 +69,7 @@ def make_synthesizer(
     """Return the synthesizer with the given options and the constructor's defaults."""
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-    total = {} if options.total is None else {"total": options.total}
+    total = {} if getattr(options, "total", None) is None else {"total": options.total}
     defaults = {"domain": options.domain, "rules": options.rules or (), **total, **defaults}
     return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
