@@ -98,7 +98,7 @@ def test_the_figure_shows_the_rows_that_are_in_reach() -> None:
     assert list(total.x) == list(share.x) == [120, 240]
     assert list(total.y) == [row.total for row in table[:2]]
     assert list(share.y) == [row.expected_share for row in table[:2]]
-    assert (total.yaxis, share.yaxis) == ("y", "y2")
+    assert (total.yaxis, share.yaxis) == (None, "y2")
 
 
 @pytest.mark.parametrize("test", ["release", "deterministic"])
