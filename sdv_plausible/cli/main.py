@@ -33,7 +33,7 @@ REFUSED, INTERRUPTED = 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 on success, 1 if a claim is refuted, 2 on errors, 130 if interrupted."""
     from sdv_plausible.cli.files import check_distinct_outputs, check_spelling
-    from sdv_plausible.cli.output import one_line_warnings, print_to_stderr
+    from sdv_plausible.cli.output import in_options, one_line_warnings, print_to_stderr
     from sdv_plausible.utils.atomic_files import exits_on_signals
 
     if not os.environ.get("PYTHONSAFEPATH"):
@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if options.debug:
             traceback.print_exception(error)
-        print_to_stderr(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
+        text = one_line(error, options.rows_were_read, ", --debug shows it")
+        print_to_stderr(f"error: {in_options(text)}")
         return REFUSED
     return status
 

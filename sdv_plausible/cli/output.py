@@ -20,8 +20,22 @@ _OPTIONS = {
     "domain=...": "--domain FILE",
     "domain={": "--domain FILE with {",
     'types="voted"': "--types voted",
+    "in RandomizedTest(row_cap=1_000). RandomizedTest.within(rows=1_000, least_rows=20_000) keeps": (
+        "in --row-cap 1000. --total 1 --row-cap 1000 --least-rows 20000 keeps"
+    ),
+    "; RandomizedTest.within makes a test that costs less": "",
+    "RandomizedTest.within": "--total",
+    "test='release'": "--test release",
+    "print(plan())": "sdv-plausible plan",
 }
-"""Python arguments in warnings, and the corresponding command-line options."""
+"""Python in messages, and the corresponding command-line options."""
+
+
+def in_options(text: str) -> str:
+    """A message with command-line options in the place of Python arguments."""
+    for argument, option in _OPTIONS.items():
+        text = text.replace(argument, option)
+    return text
 
 
 def print_result(
@@ -58,9 +72,7 @@ def one_line_warnings() -> Iterator[None]:
     printed: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:
-        text = " ".join(str(message).split())
-        for argument, option in _OPTIONS.items():
-            text = text.replace(argument, option)
+        text = in_options(" ".join(str(message).split()))
         if text not in printed and _PACKAGE in Path(filename).parents:
             printed.add(text)
             print_to_stderr(f"warning: {text}")

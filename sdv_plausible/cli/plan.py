@@ -32,11 +32,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=float,
         help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
     )
-    add(
-        "--total",
-        type=float,
-        help="largest total epsilon, the privacy test included: plans the largest epsilon that keeps it",
-    )
     add_parameters(command)
     command.set_defaults(only_declared=False)
 
@@ -59,9 +54,7 @@ def run(options: argparse.Namespace) -> None:
         synth = make_synthesizer(
             options, inferred.metadata, **row_cap(options, options.rows), **inferred.arguments
         )
-    plan = synth.plan(
-        options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage, total=options.total
-    )
+    plan = synth.plan(options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage)
     print_result(options, str(plan), document(plan))
 
 

@@ -69,7 +69,8 @@ def make_synthesizer(
     """Return the synthesizer with the given options and the constructor's defaults."""
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-    defaults = {"domain": options.domain, "rules": options.rules or (), **defaults}
+    total = {} if getattr(options, "total", None) is None else {"total": options.total}
+    defaults = {"domain": options.domain, "rules": options.rules or (), **total, **defaults}
     return PlausibleDeniabilitySynthesizer(metadata, **constructor_arguments(options, **defaults))
 
 
@@ -229,6 +230,12 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
     add = group.add_argument
     for option in OPTIONS.values():
         add_option(group, option)
+    add(
+        "--total",
+        type=float,
+        help="epsilon of the whole release, the privacy test included, in the place of --epsilon: finds k, "
+        "epsilon0 and the model's share where they are not given",
+    )
     add(
         "--model-parameters",
         metavar="JSON",

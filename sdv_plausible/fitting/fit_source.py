@@ -139,12 +139,13 @@ def fit_source(
         metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
         neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
-    settings, learner = arguments.settings, arguments.learner
-    check_partitionable(settings.test, learner)
+    learner = arguments.learner
+    check_partitionable(arguments.settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
-    )  # fmt: skip
+    ).within_total()  # fmt: skip
+    settings = fit.settings
     columns = fit.column_specs.types
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
