@@ -71,6 +71,7 @@ def run(options: argparse.Namespace) -> None:
         compared = {options.synthetic: synthetic} | ({} if options.publishable else {options.data: real})
         if empty_paths := [path for path, rows in compared.items() if rows.empty]:
             raise files.UsageError(f"{empty_paths[0]} has no rows: there is nothing to compare")
+        begin.note(f"{len(real):,} real and {len(synthetic):,} synthetic rows")
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )

@@ -214,11 +214,14 @@ def fit_synthesizer(
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)
-    synth.record, synth.watch_passes = access_recorder(domain_file), begin.note
+    synth.record = access_recorder(domain_file)
     options.rows_were_read = True
     in_parts = is_partitioned(options)
     rows = files.files_of(options) if in_parts else files.read_table(options, columns.types)
     begin()
+    size = "" if in_parts else f"{len(rows):,} rows, "
+    synth.watch_progress = lambda words: begin.note(size + words)
+    synth.watch_progress("planning the cost")
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.inferred_types(synth)
 

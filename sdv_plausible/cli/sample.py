@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_plausible.cli.files import UsageError, check_output, write_output
-from sdv_plausible.cli.output import print_result, print_to_stderr, rows_bar
+from sdv_plausible.cli.output import ProgressSteps, print_result, print_to_stderr, progress_steps
 from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
@@ -72,9 +72,14 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"
         )
-    release = Release.load(options.release, options.expect_sha256)
-    rows = draw_rows(options, release)
-    write_output(options, options.output, lambda path: write_table(rows, path))
+    with progress_steps("reading", "drawing rows", "writing") as begin:
+        begin()
+        release = Release.load(options.release, options.expect_sha256)
+        begin()
+        rows = draw_rows(options, release, begin)
+        begin()
+        begin.note(f"{len(rows):,} rows")
+        write_output(options, options.output, lambda path: write_table(rows, path))
     print_result(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
@@ -82,8 +87,8 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def draw_rows(options: argparse.Namespace, release: Release) -> pd.DataFrame:
-    """Draw the requested rows; many rows in parts, with a progress bar."""
+def draw_rows(options: argparse.Namespace, release: Release, begin: ProgressSteps) -> pd.DataFrame:
+    """Draw the requested rows; many rows in parts, with their progress."""
     arguments: dict[str, Any] = {
         "given": parse_conditions(options.where, release),
         "uniform": options.uniform,
@@ -98,10 +103,9 @@ def draw_rows(options: argparse.Namespace, release: Release) -> pd.DataFrame:
         return release.sample(num_rows, **arguments)
     release.check_memory(num_rows)
     parts = []
-    with rows_bar(num_rows) as advance:
-        for part in release.sample_parts(num_rows, rows=PART_ROWS):
-            parts.append(part)
-            advance(len(part))
+    for part in release.sample_parts(num_rows, rows=PART_ROWS):
+        parts.append(part)
+        begin.rows(min(len(parts) * PART_ROWS, num_rows), num_rows)
     return pd.concat(parts, ignore_index=True)
 
 

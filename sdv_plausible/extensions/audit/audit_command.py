@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.output import print_line, print_result
+from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.fitting.options import default_of, typed_default
 
@@ -73,30 +73,31 @@ def run(options: argparse.Namespace) -> None:
             types="detected" if detected else None, rules=options.rules or (),
         )  # fmt: skip
 
-    def progress(words: str) -> None:
-        if not options.json:
-            print_line(f"  {words}")
-
-    result = attack(
-        files.read_table(options, {**types, **detected}),
-        factory,
-        name=options.synthesizer or OURS,
-        claimed_epsilon=epsilon,
-        delta=delta,
-        ours=foreign_class is None,
-        public=options.public,
-        folder=options.output / "stages",
-        seconds=options.seconds,
-        canaries=options.canaries,
-        shadow_runs=options.shadow_runs,
-        white_box_runs=options.white_box_runs,
-        most_rows=options.most_rows,
-        anonymeter=options.anonymeter,
-        resume=options.resume,
-        progress=progress,
-    )
-    result.to_html(options.output / PAGE)
-    result.save(options.output / RESULT)
+    with progress_steps("reading", "attacking", "writing") as begin:
+        begin()
+        table = files.read_table(options, {**types, **detected})
+        begin()
+        result = attack(
+            table,
+            factory,
+            name=options.synthesizer or OURS,
+            claimed_epsilon=epsilon,
+            delta=delta,
+            ours=foreign_class is None,
+            public=options.public,
+            folder=options.output / "stages",
+            seconds=options.seconds,
+            canaries=options.canaries,
+            shadow_runs=options.shadow_runs,
+            white_box_runs=options.white_box_runs,
+            most_rows=options.most_rows,
+            anonymeter=options.anonymeter,
+            resume=options.resume,
+            progress=begin.note,
+        )
+        begin()
+        result.to_html(options.output / PAGE)
+        result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"
     print_result(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
 
