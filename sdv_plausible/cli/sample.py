@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.cli.files import UsageError, check_output, write_output
+from sdv_plausible.cli.files import TABLE_ENDINGS, UsageError, check_output, write_output
 from sdv_plausible.cli.output import ProgressSteps, print_result, print_to_stderr, progress_steps
 from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.files.excel_files import check_excel_rows
 from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.table.files.text_files import TABLE_KINDS
 from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.file_paths import read_regular_file
@@ -39,8 +41,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         required=True,
-        help="CSV or Parquet file to write; of related tables a new folder",
+        help="file to write (.csv, .parquet, .xlsx); for related tables, a new folder",
     )
+    add("--format", choices=TABLE_KINDS, help="format of the output (default: by its ending; folder: csv)")
     rows = "rows, of related tables of the first one (default: their noisy number in the release)"
     add("-n", "--rows", type=int, help=rows)
     add(
@@ -67,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     if (kind := kind_of_release(options.release)) is not None:
         extension("release", kind).sample(options)
         return
-    check_output(options, "output", (".csv", ".parquet"))
+    check_output(options, "output", TABLE_ENDINGS)
     if (options.recipient is None) != (options.secret is None):
         raise UsageError(
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"
@@ -79,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
         rows = draw_rows(options, release, begin)
         begin()
         begin.note(f"{len(rows):,} rows")
-        write_output(options, options.output, lambda path: write_table(rows, path))
+        write_output(options, options.output, lambda path: write_table(rows, path, options.format))
     print_result(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
@@ -99,6 +102,8 @@ def draw_rows(options: argparse.Namespace, release: Release, begin: ProgressStep
     num_rows = options.rows
     if num_rows is None:
         num_rows = release.answers.number_of_rows()
+    if "xlsx" in (options.format, options.output.suffix.lower()[1:]):
+        check_excel_rows(num_rows)
     if num_rows <= PART_ROWS or any(value not in (None, [], {}) for value in arguments.values()):
         return release.sample(num_rows, **arguments)
     release.check_memory(num_rows)

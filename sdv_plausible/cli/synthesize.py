@@ -8,7 +8,9 @@ from pathlib import Path
 from sdv_plausible.cli.files import UsageError, check_outputs, write_output
 from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fit_synthesizer, row_cap, save_on_failure
+from sdv_plausible.table.files.excel_files import check_excel_rows
 from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.table.files.text_files import is_excel
 
 PURPOSE = "make a synthetic copy of a CSV or Parquet table"
 
@@ -17,7 +19,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``synthesize``."""
     add = command.add_argument
     add_fitting(command)
-    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add("-o", "--output", type=Path, required=True, help="file to write (.csv, .parquet, .xlsx)")
     add(
         "-n",
         "--rows",
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace) -> None:
     if options.processes > 1 and getattr(options, "test", None) not in ROW_BY_ROW:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
+    if is_excel(options.output):
+        check_excel_rows(options.rows)
     with progress_steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, inferred = fit_synthesizer(options, begin, defaults=row_cap(options, options.rows))
         begin()

@@ -228,8 +228,8 @@ def check_new_folder(options: argparse.Namespace, name: str) -> None:
         raise UsageError(f"{option_name(name)}: {folder} must be a new folder, in one that is there")
 
 
-def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
-    """Write all tables as CSV files to a new folder, atomically."""
+def write_tables(tables: dict[str, pd.DataFrame], folder: Path, kind: str = "csv") -> None:
+    """Write all tables as files of a kind to a new folder, atomically."""
     from sdv_plausible.table.files.table_file import write_table
     from sdv_plausible.utils.atomic_files import part_folder
     from sdv_plausible.utils.file_paths import path_in_folder
@@ -238,7 +238,7 @@ def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
         complete = temporary / "tables"
         complete.mkdir()
         for name, table in tables.items():
-            write_table(table, path_in_folder(complete, name, ".csv"))
+            write_table(table, path_in_folder(complete, name, f".{kind}"))
         # The folder may have been created meanwhile, and a rename would replace an empty one.
         if folder.exists() or folder.is_symlink():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
