@@ -26,10 +26,7 @@ from glob import has_magic
 Kind = TypeVar("Kind")
 CSV_OPTIONS = ("encoding", "separator", "quote")  # format of the CSV file
 TABLE_ENDINGS = (".csv", ".parquet", ".xlsx")
-_NEEDED = {
-    ".parquet": ("pyarrow", "parquet", "Parquet needs"),
-    ".xlsx": ("openpyxl", "excel", "Excel files need"),
-}
+_NEEDED = {".parquet": ("pyarrow", "Parquet needs", "parquet"), ".xlsx": ("openpyxl", "Excel needs", "excel")}
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # format of its cells
 ALIKE = (
     "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
@@ -87,9 +84,7 @@ def check_spelling(options: argparse.Namespace) -> None:
         others = "Excel files" if ".xlsx" in kinds else "Parquet"
         raise UsageError(f"--{name} ({value!r}) is of CSV files, and plays no part in {others}: leave it out")
     if getattr(options, "sheet", None) is not None and ".xlsx" not in kinds:
-        raise UsageError(
-            f"--sheet ({options.sheet!r}) names a sheet, and no table is an Excel file: leave it out"
-        )
+        raise UsageError(f"--sheet ({options.sheet!r}) is of Excel files, and no table is one: leave it out")
 
 
 def option_name(name: str) -> str:
@@ -195,7 +190,7 @@ def check_output(
     if ending not in endings:
         raise UsageError(f"{option}: {path} must end in {' or '.join(endings)}")
     if ending in _NEEDED and find_spec(_NEEDED[ending][0]) is None:
-        library, extra, need = _NEEDED[ending]
+        library, need, extra = _NEEDED[ending]
         raise UsageError(
             f"{option}: {need} {library}: pip install 'sdv-plausible[{extra}]', or name a .csv file"
         )

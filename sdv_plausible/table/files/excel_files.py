@@ -194,10 +194,10 @@ def _values(column: pd.Series[Any]) -> list[Any]:
     """Cells as Excel stores them: missing ones are empty, and dates that it lacks are texts."""
     cells = [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
     moments = [pd.Timestamp(cell) for cell in cells if isinstance(cell, dt.date)]
+    if all(moment.tzinfo is None and moment == moment.normalize() for moment in moments):
+        cells = [cell.date() if isinstance(cell, dt.datetime) else cell for cell in cells]
     if any(moment.tzinfo is not None or moment < _FIRST_DAY for moment in moments):
-        return [str(cell) if isinstance(cell, dt.date) else cell for cell in cells]
-    if all(moment == moment.normalize() for moment in moments):
-        return [cell.date() if isinstance(cell, dt.datetime) else cell for cell in cells]
+        cells = [str(cell) if isinstance(cell, dt.date) else cell for cell in cells]
     return cells
 
 
