@@ -29,8 +29,8 @@ TABLE_ENDINGS = (".csv", ".parquet", ".xlsx")
 _NEEDED = {".parquet": ("pyarrow", "Parquet needs", "parquet"), ".xlsx": ("openpyxl", "Excel needs", "excel")}
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # format of its cells
 ALIKE = (
-    "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
-    "between cells what its header line tells)"
+    "the synthetic file has the format of the real one (default: the format that this package writes: UTF-8, "
+    "decimal points, the separator of its header line)"
 )
 
 
@@ -50,23 +50,23 @@ def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool =
 def add_declarations(command: argparse.ArgumentParser) -> None:
     """Add the options that declare columns and rules."""
     add = command.add_argument
-    add("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
-    add("--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata')
-    add("--rules", type=Path, help="rules JSON: what holds in every row")
+    add("--metadata", type=Path, help="SDV metadata (JSON) that you wrote, with the types of the columns")
+    add("--domain", help='domain file (JSON); or "written" if you wrote the ranges in --metadata')
+    add("--rules", type=Path, help="rules file (JSON): conditions that hold in every row")
 
 
 def add_format_options(command: argparse.ArgumentParser, *tables: str) -> None:
     """Add the format options of the files named by ``tables``."""
     add = command.add_argument
-    add("--encoding", help="of a CSV file (default: utf-8)")
-    header_rule = 'which of "," ";" "|" and tab the header line has most'
-    add("--separator", type=separator_of, help=f'between cells (default: {header_rule}); "tab" for tabs')
-    add("--quote", help="around cells that hold a separator (default: '\"')")
-    add("--decimal", help='decimal point of numbers (default: ".")')
-    add("--thousands", help="mark between groups of three digits (default: none)")
-    add("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
-    add("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
-    add("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+    add("--encoding", help="character encoding of CSV files (default: utf-8)")
+    header_rule = 'the most frequent of "," ";" "|" and tab in the header line'
+    add("--separator", type=separator_of, help=f'of CSV files (default: {header_rule}); "tab" for tabs')
+    add("--quote", help="quotation mark in CSV files (default: '\"')")
+    add("--decimal", help='decimal mark of numbers in text (default: ".")')
+    add("--thousands", help="separator between groups of three digits (default: none)")
+    add("--na-values", nargs="+", metavar="TEXT", help="texts that mean missing (default: the empty text)")
+    add("--true-values", nargs="+", metavar="TEXT", help="texts that mean true (default: true t yes y 1)")
+    add("--false-values", nargs="+", metavar="TEXT", help="texts that mean false (default: false f no n 0)")
     add("--sheet", metavar="NAME", help="sheet of an Excel file (default: the only one)")
     if "synthetic" in tables:
         add("--alike", action="store_true", help=ALIKE)

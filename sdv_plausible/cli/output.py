@@ -45,7 +45,7 @@ def print_result(
     try:
         answer = escape_controls(answer)
         for pattern, style in () if options.json else _EMPHASIS:
-            answer = pattern.sub(lambda found, style=style: _emphasized(found[0], style, sys.stdout), answer)
+            answer = pattern.sub(_emphasized(r"\g<0>", style, sys.stdout), answer)
         encoded = answer.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         print(encoded.decode(sys.stdout.encoding or "utf-8"), flush=True)
     except BrokenPipeError:

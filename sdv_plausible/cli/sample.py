@@ -27,7 +27,8 @@ from sdv_plausible.utils.file_paths import read_regular_file
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute
 
-PURPOSE = "draw rows from a release file"
+PURPOSE = "sample rows from a release file"
+EXAMPLE = "people.release -o rows.csv --rows 1000 --where sex=Female"
 
 PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 
@@ -35,7 +36,7 @@ PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``sample``."""
     add = command.add_argument
-    add("release", type=Path, help="what fit or describe wrote, or any release file")
+    add("release", type=Path, help="release file, as written by fit, describe or families")
     add(
         "-o",
         "--output",
@@ -43,24 +44,28 @@ def add_options(command: argparse.ArgumentParser) -> None:
         required=True,
         help="file to write (.csv, .parquet, .xlsx); for related tables, a new folder",
     )
-    add("--format", choices=TABLE_KINDS, help="format of the output (default: by its ending; folder: csv)")
-    rows = "rows, of related tables of the first one (default: their noisy number in the release)"
+    add("--format", choices=TABLE_KINDS, help="format of the output (default: by its ending)")
+    rows = "number of rows; for related tables, of the first one (default: the noisy number in the release)"
     add("-n", "--rows", type=int, help=rows)
     add(
         "--where",
         nargs="+",
         default=[],
         metavar="COLUMN=VALUE",
-        help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
+        help='values that every row must have, such as sex=f age=34; "income=" means missing',
     )
     add(
-        "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
+        "--uniform",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns drawn uniformly from their domains",
     )
-    add("--random-state", type=int, help="the same rows again for the same options")
-    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    add("--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret")
-    add("--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--random-state", type=int, help="seed: the same options give the same rows again")
+    add("--expect-sha256", metavar="DIGEST", help="SHA-256 digest that the release file must have")
+    add("--recipient", help="who receives the rows: the same name always gets the same rows; needs --secret")
+    add("--secret", type=Path, help="the data owner's secret file, created if it is missing; never share it")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -12,7 +12,8 @@ from sdv_plausible.table.files.excel_files import check_excel_rows
 from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.table.files.text_files import is_excel
 
-PURPOSE = "make a synthetic copy of a CSV or Parquet table"
+PURPOSE = "fit a table and write synthetic rows"
+EXAMPLE = "people.csv -o synthetic.csv --domain domain.json --rows 1000"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -25,9 +26,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--rows",
         type=int,
         default=10_000,
-        help="synthetic rows (default: 10000; the table's own number is private)",
+        help="number of synthetic rows (default: 10000; the size of the table is private)",
     )
-    add("--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most")
+    add("--processes", type=int, default=1, help="processes for a row-by-row test, at most 61")
 
 
 def run(options: argparse.Namespace) -> None:

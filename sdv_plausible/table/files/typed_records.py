@@ -78,7 +78,7 @@ def read_sql(
     types = column_types(domain, metadata)
     check_declared(types)
     is_engine = hasattr(connection, "raw_connection")  # of SQLAlchemy, whose connections hold the driver's
-    opened = connection.raw_connection() if is_engine else connection
+    opened: Any = connection.raw_connection() if is_engine else connection
     opened = opened if hasattr(opened, "cursor") else getattr(opened, "connection", None)
     if not hasattr(opened, "cursor"):
         raise TypeError(
