@@ -16,6 +16,7 @@ from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible.cli import check, main, output
 from sdv_plausible.cli.output import aligned, one_line_warnings, print_result, print_to_stderr, progress_steps
+from sdv_plausible.utils.entry_points import extension
 
 OURS = str(Path(output.__file__))
 
@@ -158,9 +159,29 @@ def test_help_says_the_exit_codes(capsys):
         with pytest.raises(SystemExit, match="0"):
             main.main(arguments)
         said = " ".join(capsys.readouterr().out.split())
-        for code in ("0 done", "2 refused or failed", "130 interrupted", "129 or 143 ended"):
+        for code in ("0 done", "2 refused or failed", "130 interrupted", "129, 143 ended by SIGHUP"):
             assert code in said
     assert "sdv-plausible synthesize DATA -o OUTPUT [options]" in said
+
+
+def test_help_lists_every_command_by_task_in_short_lines(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main.main(["--help"])
+    said = capsys.readouterr().out
+    assert [f"\n  {name} " in said for name in main.COMMANDS] == [True] * len(main.COMMANDS)
+    assert all(f"\n{task}:\n" in said for task in main.GROUPS)
+    assert max(map(len, said.splitlines())) <= 80
+    assert set(main.ORDER) == set(main.COMMANDS)
+
+
+@pytest.mark.parametrize("name", main.ORDER)
+def test_the_example_of_each_command_is_one(name):
+    """Its options are the command's. Control: another option is none."""
+    parser = main.parser([name])
+    example = extension("command", name).EXAMPLE
+    assert parser.parse_args([name, *example.split()]).run
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args([name, *example.split(), "--no-such-option"])
 
 
 ANSWERS = {  # what each command is told, in the folder of the fixture holder, and a key of its answer

@@ -177,11 +177,11 @@ def write_excel(table: pd.DataFrame, path: Path) -> None:
     check_excel_rows(len(table))
     if table.shape[1] > MOST_COLUMNS:
         raise ValueError(f"{table.shape[1]} columns are more than an Excel file has: write CSV or Parquet")
+    columns = [_values([str(name), *table.iloc[:, i]], str(name)) for i, name in enumerate(table)]
     workbook, content = openpyxl_or_error().Workbook(write_only=True), BytesIO()
     page = workbook.create_sheet("Sheet1")
-    page.append([_cell(page, str(name), name) for name in table])
-    for record in zip(*(_values(table.iloc[:, i]) for i in range(table.shape[1])), strict=True):
-        page.append([_cell(page, value, name) for name, value in zip(table, record, strict=True)])
+    for record in zip(*columns, strict=True):
+        page.append([_cell(page, value) for value in record])
     workbook.save(content)
     with ZipFile(content) as dated, ZipFile(path, "w") as archive:
         for name in dated.namelist():  # without the time of writing
@@ -190,29 +190,33 @@ def write_excel(table: pd.DataFrame, path: Path) -> None:
             archive.writestr(ZipInfo(name), part, ZIP_DEFLATED)
 
 
-def _values(column: pd.Series[Any]) -> list[Any]:
+def _values(column: Sequence[Any], name: str) -> list[Any]:
     """Cells as Excel stores them: missing ones are empty, and dates that it lacks are texts."""
-    cells = [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    cells = [
+        None if missing else cell for cell, missing in zip(column, pd.isna(pd.Series(column)), strict=True)
+    ]
     moments = [pd.Timestamp(cell) for cell in cells if isinstance(cell, dt.date)]
     if all(moment.tzinfo is None and moment == moment.normalize() for moment in moments):
         cells = [cell.date() if isinstance(cell, dt.datetime) else cell for cell in cells]
     if any(moment.tzinfo is not None or moment < _FIRST_DAY for moment in moments):
         cells = [str(cell) if isinstance(cell, dt.date) else cell for cell in cells]
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    if any(len(text) > LONGEST_CELL or ILLEGAL_CHARACTERS_RE.search(text) for text in texts):
+        raise ValueError(
+            f"column {name!r} has texts that an Excel file cannot hold (control characters, or more than "
+            f"{LONGEST_CELL:,} characters): write CSV or Parquet"
+        )
     return cells
 
 
-def _cell(page: Any, value: Any, name: Any) -> Any:
+def _cell(page: Any, value: Any) -> Any:
     """A cell for the sheet; a text is never a formula."""
     from openpyxl.cell import WriteOnlyCell
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     if not isinstance(value, str):
         return value
-    if len(value) > LONGEST_CELL or ILLEGAL_CHARACTERS_RE.search(value):
-        raise ValueError(
-            f"column {str(name)!r} has texts that an Excel file cannot hold (control characters, or more "
-            f"than {LONGEST_CELL:,} characters): write CSV or Parquet"
-        )
     cell = WriteOnlyCell(page, value)
     cell.data_type, cell.quotePrefix = "s", value[:1] in ("=", "+", "-", "@")
     return cell
