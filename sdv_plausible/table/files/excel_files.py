@@ -100,7 +100,7 @@ def openpyxl_or_error() -> Any:
         import openpyxl
     except ImportError as error:
         raise ValueError(
-            "Excel files need openpyxl: pip install 'sdv-plausible[excel]', or save the sheet as CSV (UTF-8)"
+            "Excel files need openpyxl: pip install 'sdv-plausible[excel]', or save the table as CSV (UTF-8)"
         ) from error
     return openpyxl
 
@@ -150,7 +150,9 @@ def _open(path: PathLike) -> Any:
     except FileNotFoundError:
         raise
     except Exception as error:  # of zip files, XML and others
-        raise ValueError(f"{path} cannot be read as .xlsx: it is damaged, encrypted, or none") from error
+        raise ValueError(
+            f"{path} cannot be read as .xlsx (damaged, encrypted, or none): save the table as CSV"
+        ) from error
 
 
 def _readable(rows: Iterator[Any], path: PathLike) -> Iterator[Any]:
