@@ -17,7 +17,6 @@ from sdv_plausible.cli.output import ProgressSteps, print_result, print_to_stder
 from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.table.files.excel_files import check_excel_rows
 from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.table.files.text_files import TABLE_KINDS
 from sdv_plausible.utils.atomic_files import locked, write_atomically
@@ -108,6 +107,8 @@ def draw_rows(options: argparse.Namespace, release: Release, begin: ProgressStep
     if num_rows is None:
         num_rows = release.answers.number_of_rows()
     if "xlsx" in (options.format, options.output.suffix.lower()[1:]):
+        from sdv_plausible.table.files.excel_files import check_excel_rows
+
         check_excel_rows(num_rows)
     if num_rows <= PART_ROWS or any(value not in (None, [], {}) for value in arguments.values()):
         return release.sample(num_rows, **arguments)

@@ -8,7 +8,6 @@ from pathlib import Path
 from sdv_plausible.cli.files import UsageError, check_outputs, write_output
 from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fit_synthesizer, row_cap, save_on_failure
-from sdv_plausible.table.files.excel_files import check_excel_rows
 from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.table.files.text_files import is_excel
 
@@ -41,6 +40,8 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
     if is_excel(options.output):
+        from sdv_plausible.table.files.excel_files import check_excel_rows
+
         check_excel_rows(options.rows)
     with progress_steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, inferred = fit_synthesizer(options, begin, defaults=row_cap(options, options.rows))

@@ -25,7 +25,6 @@ from sdv_plausible.privacy.parameter_checks import listed, require_columns
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.rules_and_declarations import check_rows
-from sdv_plausible.sources.progress import NO_PROGRESS, Progress
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.data_checks import (
     Check,
@@ -77,7 +76,7 @@ class HolderDiagnostics:
 
     note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
     issued: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
-    progress: Progress = NO_PROGRESS
+    tell: Callable[[str], object] | None = None  # receives the stages of the fit
 
     def warn(self) -> None:
         """Issue all warnings, two stack frames up. Call it when the result can be returned."""

@@ -356,7 +356,7 @@ class Fit:
             If noise would hide most undeclared columns, by a noisy row count.
         """
         fit, ledger, table, transcript = (
-            self.with_row_count(), paid.ledger, rows, Transcript(diagnostics.progress.stage),
+            self.with_row_count(), paid.ledger, rows, Transcript(diagnostics.tell),
         )  # fmt: skip
 
         # Bound contributions: at most as many rows of each person as the privacy unit has.

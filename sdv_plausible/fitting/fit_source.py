@@ -26,7 +26,7 @@ from sdv_plausible.release.file.answers_section import AnswersSection
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema_section import SchemaColumn, TableSchema
 from sdv_plausible.release.file.settings_section import release_settings, versions_of
-from sdv_plausible.sources.progress import Progress, on_terminal
+from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.sources.source_types import open_source
 from sdv_plausible.sources.worker_pool import WorkerPool
@@ -163,13 +163,13 @@ def fit_source(
         on_terminal() if progress else nullcontext() as tell,
         open_in_parts(
             source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
-            progress=Progress(tell), workers=workers,
+            tell=tell, workers=workers,
         ) as parts,
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
         paid = fit.pay(budget)  # before the first row
         record = partial(log_access_of_domain, domain)
-        diagnostics = HolderDiagnostics(record, progress=parts.source.progress)
+        diagnostics = HolderDiagnostics(record, tell=parts.source.progress.stage)
         result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(

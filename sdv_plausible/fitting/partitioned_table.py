@@ -15,7 +15,7 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded_rows import check_person
-from sdv_plausible.sources.progress import NO_PROGRESS, Progress
+from sdv_plausible.sources.progress import Progress, ReportProgress
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_counts import check_row_order
 from sdv_plausible.sources.source_rows import SourceRows
@@ -52,7 +52,7 @@ def open_in_parts(
     infers: bool = False,
     sdv_sees_rows: bool = False,
     rows: int = PART_ROWS,
-    progress: Progress = NO_PROGRESS,
+    tell: ReportProgress | None = None,
     workers: int | None = None,
 ) -> Iterator[PartitionedTable]:
     """Open a table in parts for one fit; if it is paid for, the form of text files is checked, too."""
@@ -69,7 +69,7 @@ def open_in_parts(
         )
     check_partitionable(settings.test, learner)
     table = open_source(source, types, rows)
-    table.worker_pool, table.progress = WorkerPool.of(workers), progress
+    table.worker_pool, table.progress = WorkerPool.of(workers), Progress(tell)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)

@@ -94,7 +94,6 @@ from sdv_plausible.sdv.sdv_parameters import GivenMetadata, learner_of
 from sdv_plausible.sdv.sdv_state import SDVState
 from sdv_plausible.sdv.sdv_versions import from_native, to_native
 from sdv_plausible.sdv.transient_state import RowCall, call_of, reads_rows, rolled_back_on_error, sdv_silenced
-from sdv_plausible.sources.progress import Progress
 from sdv_plausible.table.cells.cell_series import mask_invalid
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
@@ -565,7 +564,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             with open_in_parts(
                 data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
-                progress=Progress(self.watch_progress),
+                tell=self.watch_progress,
             ) as call.parts:  # fmt: skip
                 self._fit_frame(call.parts.source.empty(list(self._column_types)))
                 self._keep_storage(call.parts.source.storage)
@@ -701,12 +700,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, paid: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
-        call, progress = self._call, Progress(self.watch_progress)
+        call, tell = self._call, self.watch_progress
         rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
-            progress = call.parts.source.progress
+            tell = call.parts.source.progress.stage
             rows = call.parts.rows(self._fit_template.rules, list(table.columns))
-        diagnostics = HolderDiagnostics(self._record_comparison, progress=progress)
+        diagnostics = HolderDiagnostics(self._record_comparison, tell=tell)
         result = fit.run(rows, paid, self._fit_rng(), diagnostics)
         call.warnings += diagnostics.issued
         return result

@@ -103,6 +103,7 @@ def run(options: argparse.Namespace) -> None:
         begin()
         tables = read_tables(options, files)
         begin()
+        synth.watch_progress = begin.note
         synth.fit(tables)
         begin()
         release = synth.release()
