@@ -374,7 +374,9 @@ class Fit:
         TooFewRowsError
             If noise would hide most undeclared columns, by a noisy row count.
         """
-        fit, ledger, table, transcript = self.with_row_count(), paid.ledger, rows, Transcript()
+        fit, ledger, table, transcript = (
+            self.with_row_count(), paid.ledger, rows, Transcript(diagnostics.tell),
+        )  # fmt: skip
 
         # Bound contributions: at most as many rows of each person as the privacy unit has.
         rows = rows.of_persons(fit.settings.neighbours, rng.spawn("persons"))
@@ -392,7 +394,7 @@ class Fit:
         # Infer the types that nobody declared.
         types, type_notes, other_types = dict[str, dict[str, Any]](), list[str](), dict[str, float]()
         if fit.column_specs.open:
-            types, votes = fit._infer_types(rows, paid, rng.spawn("types"))
+            types, votes = fit._infer_types(rows, paid, rng.spawn("types"), Transcript(transcript.report))
             type_notes = inferred_type_notes(types, votes, fit.column_specs.spelling)
             other_types = other_type_shares(types, votes, fit.column_specs.spelling)
             fit = fit.with_types(types)
@@ -455,10 +457,11 @@ class Fit:
         )
 
     def _infer_types(
-        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG
+        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG, transcript: Transcript
     ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
         """Infer undeclared types under differential privacy; return them, and the noisy answers."""
-        specs, transcript = self.column_specs, Transcript()
+        specs = self.column_specs
+        transcript.report("inferring types")
         as_text = column_types(dict.fromkeys(specs.open, CATEGORY))
         columns = rows.read_again(as_text, specs.spelling, RuleSet()).columns(specs.open)
         entries = specs.entries(self.settings)
@@ -470,6 +473,7 @@ class Fit:
     ) -> tuple[Domain, FittedRules]:
         """Learn undeclared domains, fit the rules to them, and charge the entries of both."""
         names = list(self.specs)
+        transcript.report("learning values" if private.columns else "encoding rows")
         domain = build_domain(
             rows.folded(names), self.declared, self.specs, self.column_specs.max_bins, private, ledger, rng,
             transcript, rows.columns(names),
@@ -561,6 +565,7 @@ def learn_model(
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
         name=_name(parts, "learning"),
     )  # fmt: skip
+    rows.report("learning the model")
     model, made = learner.fit(rows, domain, budget, rng), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(

@@ -160,7 +160,6 @@ def fit_source(
     side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, stored_settings=words, extra_entries=(*person_entry(settings.neighbours), *side))
     rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
         open_in_parts(
@@ -170,6 +169,8 @@ def fit_source(
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
         paid = fit.pay(budget)  # before the first row
+        record = partial(log_access_of_domain, domain)
+        diagnostics = HolderDiagnostics(record, tell=parts.source.progress.stage)
         result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(

@@ -213,8 +213,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     watch: Callable[[PrivacyLedger], object] | None = None
     """Called with the ledger after each charge of a fit, before the rows are queried; never saved."""
-    watch_passes: Callable[[str], object] | None = None
-    """Called with the progress of a fit of a partitioned table; never saved."""
+    watch_progress: Callable[[str], object] | None = None
+    """Called with the progress of a fit, in words for the data owner; never saved."""
     spelling = Spelling()
     """How text cells are written, where types are inferred."""
     record: LookRecorder | None = None
@@ -571,7 +571,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             with open_in_parts(
                 data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
-                tell=self.watch_passes,
+                tell=self.watch_progress,
             ) as call.parts:  # fmt: skip
                 self._fit_frame(call.parts.source.empty(list(self._column_types)))
                 self._keep_storage(call.parts.source.storage)
@@ -707,10 +707,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, paid: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
-        call, diagnostics = self._call, HolderDiagnostics(self._record_comparison)
+        call, tell = self._call, self.watch_progress
         rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
+            tell = call.parts.source.progress.stage
             rows = call.parts.rows(self._fit_template.rules, list(table.columns))
+        diagnostics = HolderDiagnostics(self._record_comparison, tell=tell)
         result = fit.run(rows, paid, self._fit_rng(), diagnostics)
         call.warnings += diagnostics.issued
         return result
