@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
+from sdv_plausible.evaluation import DEFAULT_MAX_ROWS, DISTINGUISHERS
 from sdv_plausible.evaluation.table_codes import (
     Codes,
     FeatureEncoder,
@@ -29,7 +30,7 @@ from sdv_plausible.evaluation.table_codes import (
     split_sizes,
     stack_rows,
 )
-from sdv_plausible.evaluation.table_pair import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair, to_numbers
+from sdv_plausible.evaluation.table_pair import TablePair, to_numbers
 
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")

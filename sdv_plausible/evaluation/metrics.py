@@ -23,16 +23,11 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation.table_pair import (
-    DEFAULT_MAX_ROWS,
-    DEFAULT_NUM_BINS,
-    TablePair,
-    prepare_holdout,
-    prepare_pair,
-)
+from sdv_plausible.evaluation import DEFAULT_MAX_ROWS, DEFAULT_NUM_BINS
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate, GameResult
+    from sdv_plausible.evaluation.table_pair import TablePair
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -65,6 +60,8 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         **options: Any,
     ) -> dict[str, Any]:
         """Return the score, its parts, and the numbers of rows used."""
+        from sdv_plausible.evaluation.table_pair import prepare_holdout, prepare_pair
+
         pair = prepare_pair(real_data, synthetic_data, metadata, table_name)
         if "holdout" in options:
             options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)

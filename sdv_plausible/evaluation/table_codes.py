@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, Floats, Kind, TablePair, to_numbers
+from sdv_plausible.evaluation import DEFAULT_NUM_BINS
+from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, to_numbers
 
 Codes = npt.NDArray[np.int32]
 

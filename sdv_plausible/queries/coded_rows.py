@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
 from sdv_plausible.utils.counting import Covering, is_worthwhile, joint_counts, pair_counts
 
@@ -72,6 +71,8 @@ class CodeArray(UnpicklableRows):
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
         """Combinations of codes with at least ``least`` rows, and their sizes."""
+        from sdv_plausible.privacy.plausible_seeds import PrefixGroups
+
         ordered = np.asfortranarray(self._codes[:, list(columns)])
         prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(
             len(columns)

@@ -12,15 +12,10 @@ ReportProgress = Callable[[str], object]
 
 
 class Progress:
-    """Reports the pass, the number of rows read, and the peak memory of this process.
-
-    Parameters
-    ----------
-    tell : callable, optional
-        Receives each line; none by default.
-    """
+    """Reports the pass, the number of rows read, and the peak memory of this process."""
 
     def __init__(self, tell: ReportProgress | None = None) -> None:
+        # ``tell``: receives each line; none by default.
         self._tell, self._passes, self._rows, self._next = tell, 0, 0, 0.0
 
     def begin(self) -> None:

@@ -20,14 +20,10 @@ class StepLookup:
     The cell of a query and of a start are the same rounded expression, which is monotone. Starts in lower
     cells are at most the query, starts in higher cells are above it, and only starts in the same cell are
     compared. The result equals that of a binary search exactly.
-
-    Parameters
-    ----------
-    starts : ndarray of int64 or float64, shape (k,)
-        Increasing, finite.
     """
 
     def __init__(self, starts: npt.NDArray[Any]) -> None:
+        # ``starts``: (k,) increasing, finite.
         self._starts = starts
         self._steps = MOST_STEPS + 1
         span = float(starts[-1]) - float(starts[0]) if len(starts) > 1 else 0.0

@@ -108,7 +108,7 @@ def test_whatever_sees_rows_refuses_to_be_pickled(monkeypatch):
 
 def test_a_cap_that_is_ignored_would_be_seen(monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "sdv_plausible.fitting.fit_rows.choose_rows", lambda persons, *_: np.arange(len(persons))
+        "sdv_plausible.table.contribution_bounding.choose_rows", lambda persons, *_: np.arange(len(persons))
     )
     monkeypatch.setattr("sdv_plausible.sources.source_rows.of_persons", lambda source, *_: (source, False))
     with pytest.raises(AssertionError):

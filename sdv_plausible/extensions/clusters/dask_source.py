@@ -31,15 +31,10 @@ RETRIES = 3
 
 
 class DaskSource(ClusterSource):
-    """Partitions of a Dask DataFrame.
-
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        The table; its partitions should fit into a worker's memory.
-    """
+    """Partitions of a Dask DataFrame."""
 
     def __init__(self, table: Any) -> None:
+        # ``table``: the table; its partitions should fit into a worker's memory.
         self._table, self._files = table.rename(columns=str), None
         # Versions of Dask with other internals read the files themselves.
         with suppress(ImportError, AttributeError, LookupError, TypeError, ValueError):
@@ -104,20 +99,7 @@ class DaskSource(ClusterSource):
 
 
 class DaskParts(ClusterSource):
-    """Parts kept by workers, made at once.
-
-    Parameters
-    ----------
-    made : list of Delayed
-        The parts.
-    empty : DataFrame
-        Their columns without rows.
-    by : PartTask, optional
-        The task that made and merges them; one worker task then counts several small parts. Otherwise one
-        each.
-    source_digests : sequence of Delayed
-        Fingerprints of the parts that they were made of.
-    """
+    """Parts kept by workers, made at once."""
 
     in_order = True
 
@@ -128,6 +110,10 @@ class DaskParts(ClusterSource):
         by: PartTask[TracedPart] | None = None,
         source_digests: Sequence[Any] = (),
     ) -> None:
+        # ``empty``: their columns without rows.
+        # ``by``: the task that made and merges them; one worker task then counts several small parts.
+        # Otherwise one each.
+        # ``source_digests``: fingerprints of the parts that they were made of.
         import dask
 
         self._empty, self._by, self._kept = empty, by, list[DaskParts]()
@@ -159,13 +145,8 @@ class DaskParts(ClusterSource):
         return self._empty[list(names)]
 
     def total(self, task: PartTask[T], names: Sequence[str]) -> T:
-        """Merge the counts of all parts.
-
-        Raises
-        ------
-        RuntimeError
-            If a part was made again and differs.
-        """
+        """Merge the counts of all parts."""
+        # Raises RuntimeError if a part was made again and differs.
         found: T
         found, fingerprint = _compute(
             FingerprintedTask(task, tuple(names)), self._delayed_counts(self._tasks)
@@ -174,13 +155,8 @@ class DaskParts(ClusterSource):
         return found
 
     def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
-        """Keep the task's results for every part.
-
-        Raises
-        ------
-        RuntimeError
-            If a part was made again and differs.
-        """
+        """Keep the task's results for every part."""
+        # Raises RuntimeError if a part was made again and differs.
         with _with_retries():
             single = [[number] for number in range(len(self._numbers))]
             results = self._delayed_counts(single)(_delay(FingerprintedTask(task, tuple(names))))

@@ -30,24 +30,15 @@ from sdv_plausible.table.columns.domain import Domain
 
 @dataclass(frozen=True, kw_only=True)
 class ChildNetwork(AdaptiveNetwork):
-    """Learn a child's columns given those of its parent and of one sibling.
+    """Learn a child's columns given those of its parent and of one sibling."""
 
-    Parameters
-    ----------
-    parents : mapping of str to ndarray of int
-        Simulated codes of each of the parent's columns, one entry per child, by their names in the child's
-        table. They are drawn from models that are already paid for and contain no protected rows.
-    siblings : mapping of str to str
-        Column of a sibling -> the child's own column that it is a copy of.
-    early : tuple of str
-        The child's columns that come first in the network.
-    alone : ndarray of bool
-        Whether the child of each row of ``parents`` has no sibling.
-    """
-
+    # Simulated codes of each of the parent's columns, one entry per child, by their names in the child's
+    # table. They are drawn from models that are already paid for and contain no protected rows.
     parents: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    # Column of a sibling -> the child's own column that it is a copy of.
     siblings: Mapping[str, str] = field(default_factory=dict)
-    early: tuple[str, ...] = ()
+    early: tuple[str, ...] = ()  # the child's columns that come first in the network
+    # Whether the child of each row of ``parents`` has no sibling.
     alone: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False, compare=False)
 
     def first(self, domain: Domain) -> list[int]:
