@@ -9,8 +9,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts, UnpicklableRows
+from sdv_plausible.queries.count_queries import CodeArray, ExactCounts, UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns

@@ -54,15 +54,19 @@ from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rule_entries
 from sdv_plausible.sdv.fit_input import (
+    FrameKind,
+    Rows,
     check_no_person,
     check_stored,
     check_types_declared,
     check_unchanged,
+    frame_kind,
+    in_kind,
     schema_only,
+    split_input,
     with_unsplit_dates,
     without_special_texts,
 )
-from sdv_plausible.sdv.frame_conversion import FrameKind, Rows, frame_kind, in_kind, split_input
 from sdv_plausible.sdv.metadata import (
     check_assigned,
     check_columns,

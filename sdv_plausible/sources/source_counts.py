@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
+from sdv_plausible.queries.count_queries import Axes, Axis, CodeArray, UnpicklableRows, number_axes, shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, fingerprint
 from sdv_plausible.sources.source import Source, categories_to_objects

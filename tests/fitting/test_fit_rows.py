@@ -16,8 +16,7 @@ import sdv_plausible
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts
+from sdv_plausible.queries.count_queries import CodeArray, ExactCounts
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import FrameSource, Source
 from sdv_plausible.sources.source_columns import SourceColumns

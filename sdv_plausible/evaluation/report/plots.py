@@ -10,8 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.charts import network_graph
-from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
+from sdv_plausible.evaluation.page.charts import OTHER, REAL, REFERENCE, SYNTHETIC, network_graph
 
 
 def _figure(title: str, **layout: Any) -> Any:

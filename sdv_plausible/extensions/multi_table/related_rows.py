@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
