@@ -13,7 +13,7 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry
 from sdv_plausible.fitting.options import check_no_moved
 from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
@@ -33,7 +33,6 @@ from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
-from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, uses_metadata_values

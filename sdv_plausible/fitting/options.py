@@ -51,26 +51,17 @@ _BY_ROW = _TESTS[1:]
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    Attributes
-    ----------
-    name, kind, default, help
-        Flat name, type, default and help text.
-    of : tuple of str
-        Value classes that hold it; empty for options of the constructor.
-    choices : mapping or tuple
-        Allowed values, with labels for a form.
-    within, written : str
-        Name in the value class, and placeholder on the command line, if they differ.
-    """
+    # ``name``, ``kind``, ``default``, ``help``: flat name, type, default and help text.
+    # ``within``, ``written``: name in the value class, and placeholder on the command line, if they differ.
 
     name: str
     kind: type
     default: Any
     help: str
-    of: tuple[str, ...] = ()
-    choices: Mapping[str, str] | tuple[str, ...] = ()
+    of: tuple[str, ...] = ()  # value classes that hold it; empty for options of the constructor
+    choices: Mapping[str, str] | tuple[str, ...] = ()  # allowed values, with labels for a form
     within: str = ""
     written: str = ""
 

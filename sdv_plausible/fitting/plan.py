@@ -30,7 +30,6 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ class Plan:
         return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.utils.html_templates import fragment
+
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
         return fragment(_TITLE) + self.ledger.to_html() + fragment(notes=notes)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
@@ -31,6 +30,8 @@ def worst_case_entry(
     parts: tuple[Part, ...],
 ) -> LedgerEntry:
     """Entry that covers domain and model for all ``domains``, next to earlier losses (Lemma 3)."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     spent = (*earlier, *vote)
     if spent and math.isinf(compose(spent, s.model_delta)):
         raise delta_too_small(s)
@@ -148,6 +149,8 @@ def delta_too_small(s: Settings) -> Refused:
 
 def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
     """Epsilon and delta left by basic composition; half of delta after a domain learned earlier."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     if not earlier:  # the complement of the share for type inference
         return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
     share = 1 - EARLIER_SHARE

@@ -154,7 +154,7 @@ class Queryable(QuerySession):
     Parameters
     ----------
     rows : object
-        An engine for exact answers, such as :class:`~sdv_plausible.queries.coded_rows.CodeArray`.
+        An engine for exact answers, such as :class:`~sdv_plausible.queries.count_queries.CodeArray`.
     ledger : PrivacyLedger
         Charged with ``entries`` at construction. Its neighbour relation applies to every answer.
     entries : iterable of LedgerEntry

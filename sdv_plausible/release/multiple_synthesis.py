@@ -20,8 +20,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ScoreProducts
+from sdv_plausible.queries.count_queries import CodeArray, ScoreProducts
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain

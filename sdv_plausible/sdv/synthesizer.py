@@ -27,7 +27,7 @@ from sdv_plausible.fitting.arguments import VOTED, FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, LookRecorder, compare_with_declarations
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry, unknown_persons_entry
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -37,7 +37,6 @@ from sdv_plausible.fitting.object_state import (
 )
 from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
 from sdv_plausible.fitting.public_table import PublicTable, check_public_given, public_entries
-from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, WithinEpsilon
@@ -54,17 +53,20 @@ from sdv_plausible.release.file.release_sampling import check_memory, decode_row
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.sdv import repr_html
 from sdv_plausible.sdv.fit_input import (
+    FrameKind,
+    Rows,
     check_no_person,
     check_stored,
     check_types_declared,
     check_unchanged,
+    frame_kind,
+    in_kind,
     schema_only,
+    split_input,
     with_unsplit_dates,
     without_special_texts,
 )
-from sdv_plausible.sdv.frame_conversion import FrameKind, Rows, frame_kind, in_kind, split_input
 from sdv_plausible.sdv.metadata import (
     check_assigned,
     check_columns,
@@ -100,9 +102,7 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import recorded_storage, to_pandas_types
-from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons_entry
 from sdv_plausible.table.data_checks import Check
-from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_columns
 from sdv_plausible.table.declared.declarations import Specs, Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -112,6 +112,7 @@ from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
     from sdv_plausible.release.multiple_synthesis import About
 
 BAR_ROWS = 100_000  # batch size of long row-by-row sampling, so that SDV shows a progress bar
@@ -278,6 +279,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         anyway: bool = False,
         **moved: Any,
     ) -> None:
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         if moved:
             from sdv_plausible.fitting.options import check_no_moved  # which knows all options
 
@@ -387,9 +390,13 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return metadata
 
     def __repr__(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_text(self)
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_html(self)
 
     # --- before the fit ---------------------------------------------------------------------------
@@ -803,7 +810,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             alone=not self._sdv.sees_rows,
         )
         check_budget_there(self)
-        check_budget(self.budget)
+        if self.budget is not None:
+            from sdv_plausible.fitting.release_budget import check_budget
+
+            check_budget(self.budget)
         check_assigned(specs, keys, self._sdv.transformers)
         if self._sdv.sees_rows:
             if self.budget is not None:
@@ -847,6 +857,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _record_comparison(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Record here and in the domain file that columns were compared with rows; return the messages."""
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         self._looked = self._looked.looked_at(names, rules)
         return (self.record or partial(log_access_of_domain, self.domain))(names, rules)
 

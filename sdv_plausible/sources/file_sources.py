@@ -27,19 +27,7 @@ Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
 class ArrowSource(LocalSource):
-    """A table of Arrow batches; cells are parsed as those of a Parquet file.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Columns and their types.
-    batches : callable
-        Names, number of rows -> Arrow tables of these columns, with about this number of rows.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    in_order : bool
-        Whether every pass gives the same batches.
-    """
+    """A table of Arrow batches; cells are parsed as those of a Parquet file."""
 
     def __init__(
         self,
@@ -51,6 +39,10 @@ class ArrowSource(LocalSource):
         in_order: bool = True,
         spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
+        # ``schema``: columns and their types.
+        # ``batches``: names, number of rows -> Arrow tables of these columns, with about this number of rows.
+        # ``types``: types of the columns.
+        # ``in_order``: whether every pass gives the same batches.
         super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
@@ -336,12 +328,8 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
 
     The function is called for the schema, once per pass, and twice before the first pass: the test that it
     returns the rows again must come before the budget is charged.
-
-    Raises
-    ------
-    ValueError
-        If it returns anything else, no batch, or other rows the second time.
     """
+    # Raises ValueError if it returns anything else, no batch, or other rows the second time.
     stream = raise_source_errors(opened)
     first = raise_source_errors(lambda: next(_tables(stream), None))
     if first is None:

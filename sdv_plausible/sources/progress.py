@@ -12,15 +12,10 @@ ReportProgress = Callable[[str], object]
 
 
 class Progress:
-    """Reports the stage of a fit. For a table in parts, also the pass, the rows read, and the peak memory.
-
-    Parameters
-    ----------
-    tell : callable, optional
-        Receives each line; none by default.
-    """
+    """Reports the stage of a fit. For a table in parts, also the pass, the rows read, and the peak memory."""
 
     def __init__(self, tell: ReportProgress | None = None) -> None:
+        # ``tell``: receives each line; none by default.
         self._tell, self._stage, self._next = tell, "", 0.0
         self._passes, self._rows, self._total = 0, 0, 0
 

@@ -38,23 +38,11 @@ KNOWN = (
 
 
 def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> Source:
-    """Return a table in parts, without reading its rows.
-
-    Parameters
-    ----------
-    data : path, frame, relation or table
-        See :func:`sdv_plausible.fit_source`.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    rows : int
-        Rows per part; fewer if there are many columns, since a part is held in memory.
-
-    Raises
-    ------
-    ValueError
-        If the table is of no supported kind, lacks a column, or stores a column in a type that does not go
-        with its declaration.
-    """
+    """Return a table in parts, without reading its rows."""
+    # ``types``: types of the columns.
+    # ``rows``: rows per part; fewer if there are many columns, since a part is held in memory.
+    # Raises ValueError if the table is of no supported kind, lacks a column, or stores a column in a type
+    # that does not go with its declaration.
     engine, data = engine_of(data)
     rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
     source = engine.opened(data, types, rows)
@@ -72,13 +60,8 @@ def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROW
 
 
 def engine_of(data: Any) -> tuple[SourceType, Any]:
-    """Return the engine that opens ``data``, and the data to open; paths are resolved to files.
-
-    Raises
-    ------
-    ValueError
-        If there is no such engine, or the data can be read only once.
-    """
+    """Return the engine that opens ``data``, and the data to open; paths are resolved to files."""
+    # Raises ValueError if there is no such engine, or the data can be read only once.
     data, name = _resolve_paths(data), type(data).__name__
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         raise ValueError(READ_ONCE.format(name=name))
@@ -188,13 +171,9 @@ def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 
     Names below a folder, or matched by a wildcard, that begin with "." or "_" are internal or temporary files
     of other programs and are ignored, except partitions such as ``_year=2020``.
-
-    Raises
-    ------
-    ValueError
-        If there is no file, or two paths are the same file, whose rows would count twice. Also if rows would
-        be lost silently: a folder cannot be read or is a link, or a link is broken.
     """
+    # Raises ValueError if there is no file, or two paths are the same file, whose rows would count twice.
+    # Also if rows would be lost silently: a folder cannot be read or is a link, or a link is broken.
     if not isinstance(path, (str, os.PathLike)):
         files = [one for each in path for one in files_of(each)]
         return _sorted_unique(", ".join(str(os.fspath(one)) for one in path), files)

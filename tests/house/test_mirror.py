@@ -30,7 +30,6 @@ ELSEWHERE = {
         f"release/file/{name}.py": "release/file/test_release.py"
         for name in ("all_sections", "fake_columns", "schema_section", "settings_section")
     },
-    "sdv/fit_input.py": "integration/test_sdv_citizen.py",
     "sdv/release_conversion.py": "release/file/test_rebuilding.py",
     "sdv/type_detection.py": "integration/test_cli.py",
     "table/cells/cell_documents.py": "table/columns/test_domain.py",

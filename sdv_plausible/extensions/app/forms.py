@@ -26,7 +26,6 @@ from sdv_plausible.table.declared.specifications import (
     implied_sdtype,
     partial_declaration_of,
 )
-from sdv_plausible.table.learned.declared_ranges import is_wide
 from sdv_plausible.utils.json_schema import strict_json
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # generated, not modelled
@@ -233,7 +232,7 @@ def meaning(name: str, words: Any) -> str:
         return "its values are learned within the budget of a fit, and keep to what is declared"
     attribute = declare(name, words, None, MAX_BINS)
     missing = ", and missing" if attribute.nullable else ""
-    if is_wide(attribute) and words.get("bins") is None:
+    if attribute.is_wide and words.get("bins") is None:
         return f"a wide range: its bins are learned inside it{missing}"
     count = attribute.cardinality - attribute.nullable
     return f"{count:,} {'values' if attribute.lower == attribute.upper else 'values and bins'}{missing}"

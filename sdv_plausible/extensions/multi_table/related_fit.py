@@ -31,11 +31,10 @@ from sdv_plausible.extensions.multi_table.simulation import child_learner, simul
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
 from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
-from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.fit import Fit, only_planned
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.fit_source import make_release
 from sdv_plausible.fitting.ledger_notes import entries_without_cost
-from sdv_plausible.fitting.release_budget import only_planned
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -97,13 +96,8 @@ class OwnColumns:
 def own_columns(
     tree: TableTree, columns: Mapping[str, Specs], domain: Mapping[str, DomainFile], max_bins: int
 ) -> dict[str, OwnColumns]:
-    """Read the columns of every table from metadata and declarations alone.
-
-    Raises
-    ------
-    ValueError
-        If a declaration is for an unknown column, or a table has no column to model.
-    """
+    """Read the columns of every table from metadata and declarations alone."""
+    # Raises ValueError if a declaration is for an unknown column, or a table has no column to model.
     foreign_keys, own = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
     for name, specs in columns.items():
         file = domain.get(name, DomainFile(columns={}))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest, WithinEpsilon
@@ -120,6 +119,8 @@ class RowByRowTest(PrivacyTest):
         gives_up: bool = False,
     ) -> Sampler:
         """A sampler by Mechanism 1, with the seed records attached."""
+        from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
         mechanism = PlausibleDeniabilityMechanism(

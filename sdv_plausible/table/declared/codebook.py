@@ -250,13 +250,9 @@ CODEBOOK_FORMATS = extension_names("codebook")
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read the declarations of a code book, citing the file's name as source.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or has another format. One line with the file, the place and the way out.
-    """
+    """Read the declarations of a code book, citing the file's name as source."""
+    # Raises ValueError if the file is damaged or has another format. One line with the file, the place and
+    # the way out.
     path = Path(path)
     if form is not None and form not in CODEBOOK_FORMATS:
         raise ValueError(f"format ({form!r}) must be one of {', '.join(CODEBOOK_FORMATS)}")

@@ -11,8 +11,7 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable
+from sdv_plausible.queries.count_queries import Axis, CodeArray, CountTable
 from sdv_plausible.queries.queryable import Queryable
 
 
