@@ -26,7 +26,15 @@ from sdv_plausible.extensions.app.forms import field_of_error
 from sdv_plausible.extensions.app.pages import release_request
 from sdv_plausible.extensions.app.pages.app_steps import by_column, steps, templates
 from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, RunningFit, card_of, named_files
-from sdv_plausible.extensions.app.pages.browser_access import SENT, SESSION, UPLOAD, posted, shown, static
+from sdv_plausible.extensions.app.pages.browser_access import (
+    CODEBOOK,
+    SENT,
+    SESSION,
+    UPLOAD,
+    posted,
+    shown,
+    static,
+)
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
 from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
 from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_upload
@@ -124,6 +132,7 @@ class AppPages:
                 Route(f"{self.home}/{UPLOAD}", self.open, methods=["POST"]),
                 Route(f"{self.home}/files/{{key}}", self.file),
                 Route(f"{self.home}/columns/", self.columns),
+                Route(f"{self.home}/{CODEBOOK}", self.codebook, methods=["POST"]),
                 Route(f"{self.home}/columns/{{what}}", self.columns_posted, methods=["POST"]),
             ]
         )
@@ -185,12 +194,32 @@ class AppPages:
         if session.columns is None:
             return self._to_start()
         page = session.columns
-        handlers = {"save": page.save, "next": page.next, "compare": page.compare}
-        handler = handlers.get(request.path_params["what"])
+        handler = page.handlers.get(request.path_params["what"])
         if handler is None:
             return PlainTextResponse("Not found.", 404)
         response: Response = await page.posted(handler)(request)
         return response
+
+    async def codebook(self, request: Request) -> Response:
+        """Fill in columns from an uploaded code book."""
+        session: Session = request.scope[SESSION]
+        upload: Upload | None = request.scope.get(SENT)
+        if upload is None:
+            return PlainTextResponse("Send the form with its file.", 415)
+        try:
+            return await run_in_threadpool(self._codebook, session, upload)
+        finally:
+            await upload.form.close()
+
+    def _codebook(self, session: Session, upload: Upload) -> Response:
+        with session.lock:
+            if session.columns is None or session.work is None:
+                return self._to_start()
+            work = Path(tempfile.mkdtemp(dir=session.work))
+            try:
+                return session.columns.codebook(upload, work)
+            finally:
+                shutil.rmtree(work)
 
     def rules(self, session: Session, _: Mapping[str, str]) -> Response:
         """Show the form for rules and the privacy unit."""
