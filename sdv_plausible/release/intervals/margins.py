@@ -57,7 +57,7 @@ def margins(
         )
     if not indices:
         return _rows_frame(tables, len(domain), 1 - level)
-    measured = _measured_over(tables, indices)
+    measured = measured_over(tables, indices)
     if measured:
         frame = _frame(
             _cell_intervals(measured, tables, len(domain), 1 - level), measured.axes, domain, "measured"
@@ -79,7 +79,7 @@ def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     return tuple(domain.names.index(name) for name in names)
 
 
-def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
+def measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
     """Measured table over exactly these columns; repeated queries give the inverse-variance mean."""
     candidates = [_in_order(t, indices) for t in tables if sorted(t.columns) == sorted(indices)]
     if not candidates:
@@ -157,7 +157,7 @@ def _frechet_frame(
 ) -> pd.DataFrame:
     """Frechet bounds of cells that were not measured, from the intervals of single columns."""
     # Union bound: a cell's bounds hold if the intervals of all its columns and of the number of rows hold.
-    singles = [_measured_over(tables, (j,)) for j in indices]
+    singles = [measured_over(tables, (j,)) for j in indices]
     measured = [t for t in singles if t is not None]
     cardinalities, columns = domain.cardinalities, zip(indices, singles, strict=True)
     axes = [t.axes[0] if t else Axis.of_codes(j, cardinalities[j]) for j, t in columns]

@@ -40,7 +40,6 @@ from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
 from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_upload
 from sdv_plausible.extensions.app.review import review_pages
 from sdv_plausible.extensions.app.review.review import version
-from sdv_plausible.fitting.options import TESTS
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.release.card.privacy_card import KNOWN
 from sdv_plausible.release.file.release import Release
@@ -87,6 +86,18 @@ def write_card(session: Session, typed: Mapping[str, str]) -> None:
     details = {name: text for name, text in typed_texts.items() if text}
     card = card_of(release, fit.request, **details)  # with the declarations of the fit
     write_atomically(fit.folder / FILES["card"].name, card.to_html())
+
+
+def costs(plan: Plan | None, session: Session) -> dict[str, str]:
+    """What each part of a plan costs in epsilon."""
+    k = session.texts.get("k", "").strip()
+    titles = {
+        "seeds": f"at least {k} records behind every row", "rows": f"at least {k} records behind every row",
+        "model": "the model", "domain": "values of columns", "types": "types of columns",
+        "count": "a first count of the rows", "learning": "values of columns, and the model",
+    }  # fmt: skip
+    entries = [] if plan is None else plan.ledger.to_dict()["entries"]
+    return {titles.get(e["name"], e["name"]): e["cost"] for e in entries if e["epsilon"] is not None}
 
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -273,7 +284,7 @@ class AppPages:
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
-        context = {"plan": plan, "refusals": refusals, "texts": session.texts}
+        context = {"plan": plan, "refusals": refusals, "texts": session.texts, "costs": costs(plan, session)}
         text = templates().get_template("planned.html").render(context)
         return HTMLResponse(text)
 
@@ -306,8 +317,9 @@ class AppPages:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), few=release_request.SMALL_COUNT_CHOICES,
-            models=release_request.MODELS, tests=TESTS, open=release_request.BLANK_CHOICES,
-            reading=release_request.READING_CHOICES, spent=session.spent(),
+            models=release_request.MODELS, tests=release_request.PRIVACY_TESTS,
+            open=release_request.BLANK_CHOICES, reading=release_request.READING_CHOICES,
+            spent=session.spent(), costs=costs(plan, session),
         )  # fmt: skip
 
     # --- the fit ----------------------------------------------------------------------------------
@@ -347,6 +359,8 @@ class AppPages:
             "step": fit.step,
             "at": fit.at,
             "charged": fit.charged,
+            "elapsed": fit.elapsed,
+            "times": fit.times,
         }
         return JSONResponse({**status, "entries": fit.entries, "released": fit.is_released})
 

@@ -282,7 +282,7 @@ class ReviewPages:
         if name in file.edited:
             marks.append("edited after a comparison: no claim")
         elif name in file.looked:
-            marks.append("compared: cite a source if you edit it")
+            marks.append("compared")
         if file.detected:
             marks.append("from the rows: no claim")
         return tuple(marks)
