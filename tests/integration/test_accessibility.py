@@ -97,6 +97,12 @@ def test_the_app(tmp_path):
         for step in ("columns", "rules", "budget"):
             press(driver, MAIN)
             assert serious(driver) == {}, step
+            if step == "columns":
+                for fold in driver.find_elements("css selector", "summary"):
+                    fold.click()
+                assert serious(driver) == {}, "unfolded columns"
+                press(driver, "button[formaction$='/compare']")
+                assert serious(driver) == {}, "compared columns"
         press(driver, "#begin")
         assert serious(driver) == {}
         is_done = lambda d: d.current_url.endswith("/result") and not d.find_elements("id", "step")  # noqa: E731

@@ -38,7 +38,8 @@ from typing import Any, Literal
 ComparedColumns = tuple[Sequence[str], Sequence[str] | None]
 """Columns that were compared with the rows, and digests of the rules applied before."""
 STAGES = (
-    "Starting and reading the table", "Learning the model", "Making the rows", "Comparing with your rows", "Done",
+    "Starting and reading the table", "Learning the model", "Making the rows", "Comparing with your rows",
+    "Done",
 )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ class ReleaseRequest:
         if self.open_columns:
             names = ", ".join(self.open_columns)
             rule = (
-                f"at least k records need every type: declare {names} on the page Columns, or leave them out"
+                f"at least k records: declare the types of {names} on the page Columns, or leave them out"
             )
             raise Refused.saying("test", rule)
         columns, half = len(synth._next_fit().specs), options["epsilon"] / 2

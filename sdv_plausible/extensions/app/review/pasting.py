@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sdv_plausible.extensions.app.forms import list_text, read_scalar
+from sdv_plausible.extensions.app.forms import list_text, read_scalar, selectable_sdtypes
 from sdv_plausible.table.columns.column_document import CATEGORIES
 from sdv_plausible.table.declared.codebook import PLAIN_TYPES, WHOLE_TYPES
 from sdv_plausible.table.files.text_files import csv_reader
@@ -49,21 +49,28 @@ def read_paste(text: str, types: Mapping[str, str]) -> PastedColumns:
             problems.append(f"{shown}: the column has an earlier line; that one was used")
         elif any(line[len(CELLS) :]):
             problems.append(f"{shown}: more than {len(CELLS)} cells: {', '.join(CELLS)}")
+        elif (kind := _sdtype(line)) not in ("", types[name], *selectable_sdtypes({})):
+            known = ", ".join(selectable_sdtypes({}))
+            problems.append(f"{shown}: type {kind[:_QUOTED_CHARACTERS]!r} is unknown; use {known}")
         else:
-            columns[name] = _field_texts(line, types[name])
+            columns[name] = _field_texts(line, kind or types[name])
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS:,} more lines"]
     return PastedColumns(columns, tuple(problems))
 
 
+def _sdtype(line: list[str]) -> str:
+    """The sdtype that a line names, or an empty text."""
+    kind = line[1] if len(line) > 1 else ""
+    return PLAIN_TYPES.get(kind.casefold(), kind)
+
+
 def _field_texts(line: list[str], sdtype: str) -> dict[str, str]:
     """Texts of the fields that a line sets; an empty cell sets none."""
     _, kind, low, high, missing, source = (line + [""] * len(CELLS))[: len(CELLS)]
-    texts = {"range_is_nullable": missing.lower(), "source": source}
+    texts = {"sdtype": sdtype, "range_is_nullable": missing.lower(), "source": source}
     if kind.casefold() in WHOLE_TYPES:
         texts["decimal_places"] = "0"
-    if kind:
-        texts["sdtype"] = sdtype = PLAIN_TYPES.get(kind.casefold(), kind)
     texts = {word: text for word, text in texts.items() if text}
     if low or high:  # replace the earlier range or values
         is_list = sdtype in CATEGORIES or (not high and re.search(r"[|;]", low) is not None)

@@ -90,13 +90,18 @@ def test_from_an_upload_to_a_download(place, people):
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
     assert page.index(first) < page.index("The first rows") < page.index("Bern")
     assert "has charged" not in page
-    assert "Types by a vote" not in page
+    assert "Learned types" not in page
     browser.session.fit.types = {"<age>": "numerical", "town": "categorical"}
-    said = "Types by a vote of the cells: &lt;age&gt; numerical; town categorical."
+    said = "Learned types: &lt;age&gt; numerical; town categorical."
     assert said in browser.get("result").text
     other = replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
     browser.session.past.append(other)
     assert "Another fit to b.csv has charged total epsilon 1 " in browser.get("result").text
+    assert page.count("<figure>") == 4
+    assert "style=" not in page.split("</head>")[1]
+    assert "real" not in re.sub("real rows", "", page[page.index('<div class="plots">') :])
+    assert "NOT private" in browser.get("files/own_plots", show="").text
+    assert "NOT private" not in browser.get("files/plots", show="").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
     assert len(rows.text.splitlines()) == 51
@@ -265,7 +270,7 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people):
     begin(browser, to_the_end=False)
     left = browser.session.fit.folder / FILES["rows"].name
     left.write_text("rows of that fit")
-    assert "Fitting" in browser.get("fit").text
+    assert "The fit is running" in browser.get("fit").text
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"  # one at a time
     text = browser.post("cancel").text
     assert left.exists()  # what was released stays, until another fit begins
