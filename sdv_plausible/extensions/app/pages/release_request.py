@@ -148,9 +148,7 @@ class ReleaseRequest:
         """The synthesizer with one kept value per row, for which half of epsilon pays."""
         if self.open_columns:
             names = ", ".join(self.open_columns)
-            rule = (
-                f"at least k records: declare the types of {names} on the page Columns, or leave them out"
-            )
+            rule = f"at least k records: declare the types of {names} on the page Columns, or leave them out"
             raise Refused.saying("test", rule)
         columns, half = len(synth._next_fit().specs), options["epsilon"] / 2
         return self._synthesizer({**options, "epsilon": half, "epsilon0": half, "omega": columns - 1})

@@ -88,7 +88,7 @@ def test_from_an_upload_to_a_download(place, people):
     assert browser.get("progress").json()["state"] == "done"
     page = browser.get("result").text
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
-    assert page.index(first) < page.index("The first rows") < page.index("Bern")
+    assert page.index(first) < page.index("The first rows") < page.rindex("Bern")
     assert "has charged" not in page
     assert "Learned types" not in page
     browser.session.fit.types = {"<age>": "numerical", "town": "categorical"}
@@ -342,3 +342,11 @@ def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(place, people)
         assert fields <= set(re.findall(r'<label for="([^"]+)"', text))
         assert not re.findall(r'(?:src|href|action)="(?!/|#|data:)', text)
         assert "http" not in text
+
+
+def test_the_plan_shows_what_k_costs(place, people):
+    browser = opened(place, people)
+    k = {"test": "release_k", "k": "30"}
+    assert "<tr><td>at least 30 records behind every row</td><td>0.5</td></tr>" in planned(browser, **k)
+    assert "at least 30 records" not in planned(browser, test="release")
+    assert "at least 30 records behind every row" in browser.post("plan", **k).text  # without the script

@@ -17,7 +17,9 @@ if (budget) {
       if (mine === asked) shown.removeAttribute("aria-busy");
     }
   };
-  budget.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(plan, 500); });
+  for (const kind of ["input", "change"]) {
+    budget.addEventListener(kind, () => { clearTimeout(timer); timer = setTimeout(plan, 500); });
+  }
   if (!document.querySelector(".refused")) plan();
   // Return in a field plans: it must not spend.
   budget.addEventListener("keydown", (event) => {
