@@ -90,6 +90,8 @@ def plain(thing: Any) -> Any:
         return "Coins", thing._key
     if isinstance(thing, (list, tuple)):
         return tuple(plain(x) for x in thing)
+    if isinstance(thing, Mapping):
+        return tuple((name, plain(value)) for name, value in thing.items())
     if is_dataclass(thing) and not isinstance(thing, type):
         return type(thing).__name__, tuple((f.name, plain(getattr(thing, f.name))) for f in fields(thing))
     return thing

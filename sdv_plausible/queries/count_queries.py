@@ -52,6 +52,7 @@ class Axis:
 
 
 Axes = Sequence[Axis]
+MAX_SCORE = 32  # largest absolute score of a bucket
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,3 +244,50 @@ class L1Distances:
     def sensitivity(self, neighbours: Neighbours) -> float:
         """Reverse triangle inequality: a score moves by at most its table's L1 distance."""
         return neighbours.histogram_l1 * math.sqrt(len(self.sets))
+
+
+@dataclass(frozen=True)
+class ScoreProducts:
+    """Query for the sums over the rows of the products of two columns' scores, for some pairs of columns.
+
+    Parameters
+    ----------
+    sets : sequence of pairs of Axis
+        The pairs of columns.
+    scores : mapping of int to ndarray of int
+        Score of every bucket of each column, of at most ``MAX_SCORE``. They must be functions of earlier
+        answers alone.
+    """
+
+    sets: Sequence[Axes]
+    scores: Mapping[int, np.ndarray]
+    proof = "docs/explanation/proofs/adaptive_network.md, Lemma 4"
+
+    @classmethod
+    def of(cls, record: QueryRecord) -> ScoreProducts:
+        """Return the query that a record describes."""
+        sizes = {axis.column: axis.size for axes in record.tables for axis in axes}
+        scores = np.split(record.details["scores"], np.cumsum(list(sizes.values()))[:-1])
+        return cls(record.tables, dict(zip(sizes, scores, strict=True)))
+
+    def asked(self) -> QueryRecord:
+        """Describe the query, with the scores of the columns in the order in which the pairs name them."""
+        tables = tuple(tuple(axes) for axes in self.sets)
+        columns = dict.fromkeys(axis.column for axes in tables for axis in axes)
+        scores = np.concatenate([self.scores[j] for j in columns])
+        return QueryRecord(kind="products", tables=tables, details={"scores": scores})
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return one sum per pair, shape (number of pairs,)."""
+        sums = np.zeros(len(self.sets), dtype=np.int64)
+        for positions, tables in count_tables(rows, self.sets):
+            pairs = [self.sets[i] for i in positions.tolist()]
+            first, second = (np.stack([self.scores[axes[side].column] for axes in pairs]) for side in (0, 1))
+            sums[positions] = np.einsum("ka,kab,kb->k", first, tables, second)
+        return sums
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One row moves the sum of a pair by at most the product of the largest absolute scores."""
+        largest = {j: int(np.abs(scores).max(initial=0)) for j, scores in self.scores.items()}
+        squares = (largest[first.column] ** 2 * largest[second.column] ** 2 for first, second in self.sets)
+        return neighbours.histogram_l1 * math.sqrt(sum(squares))

@@ -16,7 +16,7 @@ import numpy as np
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED, AdaptiveNetwork
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates, fit_network
 from sdv_plausible.models.adaptive.measurements import ConditioningColumns, Measurements
-from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule
+from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, num_ordered
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import ConditionalTable, ParentConfigurations
@@ -70,7 +70,9 @@ class ChildNetwork(AdaptiveNetwork):
         """Learn the network; columns of the parent and of the sibling come first in its order."""
         simulation_rng = KeyedRNG.from_seed(self.simulation_seed)
         num_rows = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
-        schedule = Schedule.make(num_rows, rows.allowance.for_counts(rows.neighbours), len(domain))
+        schedule = Schedule.make(
+            num_rows, rows.allowance.for_counts(rows.neighbours), len(domain), num_ordered(domain)
+        )
         parents, parent_columns = self._parents(domain)
         margins = {
             j: np.bincount(parents[:, i], minlength=domain.cardinalities[j]) / max(len(parents), 1)
@@ -86,6 +88,10 @@ class ChildNetwork(AdaptiveNetwork):
             is_remeasured = stage is schedule.rounds[-1] and measurements.measure_again()
             if has_new_pairs or is_remeasured or network is None:
                 network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn(i))
+        if measurements.may_tilt:
+            measurements.tilt_unmeasured()
+        if measurements.is_tilted_anew:
+            network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn("tilted"))
         assert network is not None
         if schedule.sets:
             has_new_pairs = measurements.measure_sets(schedule.sets)
