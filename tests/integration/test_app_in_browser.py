@@ -216,7 +216,7 @@ def test_eighteen_columns_are_a_page(folder):
                 "return [...document.querySelectorAll('.row')].map(e => e.offsetHeight)"
             )
             assert len(rows) == 18
-            assert max(rows) < (70 if width == 1280 else 130)
+            assert max(rows) < (70 if width == 1280 else 150)
             load_by(driver, find(driver, "button[formaction$='/compare']").click)
             is_sound(driver)
     assert heights[1280] <= 1550

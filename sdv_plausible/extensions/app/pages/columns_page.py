@@ -48,7 +48,9 @@ class ColumnsPage(ReviewPages):
     @property
     def handlers(self) -> dict[str, Callable[..., Response]]:
         """Handlers of the form's buttons; the plan has its own page."""
-        return {name: getattr(self, name) for name in ("save", "next", "compare", "paste", "same")}
+        buttons = {**super().handlers, "next": self.next}
+        del buttons["plan"]
+        return buttons
 
     def codebook(self, upload: Upload, work: Path) -> Response:
         """Fill in columns without a type from an uploaded code book, stored in ``work``, and save."""

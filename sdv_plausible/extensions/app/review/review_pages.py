@@ -91,8 +91,8 @@ class ReviewPages:
     @property
     def handlers(self) -> dict[str, Callable[..., Response]]:
         """Handlers of the form's buttons, by the last part of their path."""
-        buttons = ("save", "compare", "plan", "paste", "same")
-        return {name: getattr(self, name) for name in buttons}
+        edits = {"save": self.save, "paste": self.paste, "same": self.same}
+        return {**edits, "compare": self.compare, "plan": self.plan}
 
     def application(self) -> Starlette:
         """Return the application, to be wrapped in an :class:`AccessGuard`."""

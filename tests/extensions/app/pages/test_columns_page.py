@@ -6,6 +6,7 @@ import pytest
 from apps import HOME, ORIGIN
 
 from sdv_plausible.extensions.app.pages import browser_access
+from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
 
 TABLE = b"town,age,sex,note\nBern,31,f,x\nChur,47,m,y\n"
 BOOK = b"name,type,values,min,max,labels\ntown,category,Bern|Chur,,,\nage,integer,,0,99,\nsex,category,f|m,,,\nother,date,,,,\n"
@@ -16,6 +17,7 @@ NO_TYPE = {f"c{number}-sdtype": "" for number in range(4)}
 def browser(place):
     opened = place.browser()
     opened.open(content=TABLE)
+    assert isinstance(opened.session.columns, ColumnsPage)
     return opened
 
 
