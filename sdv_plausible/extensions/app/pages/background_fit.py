@@ -194,7 +194,7 @@ def _plots(done: FinishedFit, release: Release) -> None:
         done.told.send(("plots", figures))
         done.write("plots", column_plots.columns_page(figures, is_private=False))
     if done.rows is not None:
-        figures = column_plots.compared_figures(counts, domain, done.rows)
+        figures = column_plots.compared_figures(counts, domain, dict(done.rows.items()))
         done.write("own_plots", column_plots.columns_page(figures, is_private=True))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from sdv_plausible.evaluation.page.inspection import PairSection
 from sdv_plausible.evaluation.page.sections import ColumnSection
@@ -49,8 +48,10 @@ def noisy_figures(counts: dict[str, np.ndarray], domain: Domain) -> tuple[Figure
     return ColumnSection.of(histograms, [_NOISY]).figures
 
 
-def compared_figures(counts: dict[str, np.ndarray], domain: Domain, rows: pd.DataFrame) -> tuple[Figure, ...]:
-    """Charts of the noisy counts beside the real rows. NOT private; cells outside the domain are left out."""
+def compared_figures(
+    counts: dict[str, np.ndarray], domain: Domain, rows: Mapping[str, Any]
+) -> tuple[Figure, ...]:
+    """Charts of the noisy counts beside the real columns. NOT private; cells outside the domain are left out."""
     histograms = []
     for name, noisy in counts.items():
         if name in rows:
@@ -118,7 +119,8 @@ def _bars(attribute: Attribute) -> tuple[np.ndarray, list[str]]:
 def _text(attribute: Attribute, value: float) -> str:
     if attribute.kind != "datetime":
         return number(value)
-    return str(pd.Timestamp(int(value))).removesuffix(" 00:00:00")
+    text = str(np.datetime_as_string(np.datetime64(int(value), "ns"), unit="s"))
+    return text.replace("T", " ").removesuffix(" 00:00:00")
 
 
 def _categories(attribute: Attribute, counts: Sequence[np.ndarray]) -> Histogram:
