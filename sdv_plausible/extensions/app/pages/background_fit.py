@@ -194,7 +194,8 @@ def _plots(done: FinishedFit, release: Release) -> None:
         done.told.send(("plots", figures))
         done.write("plots", column_plots.columns_page(figures, is_private=False))
     if done.rows is not None:
-        figures = column_plots.compared_figures(counts, domain, dict(done.rows.items()))
+        columns = {str(name): column for name, column in done.rows.items()}
+        figures = column_plots.compared_figures(counts, domain, columns)
         done.write("own_plots", column_plots.columns_page(figures, is_private=True))
 
 

@@ -51,7 +51,7 @@ def noisy_figures(counts: dict[str, np.ndarray], domain: Domain) -> tuple[Figure
 def compared_figures(
     counts: dict[str, np.ndarray], domain: Domain, rows: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
-    """Charts of the noisy counts beside the real columns. NOT private; cells outside the domain are left out."""
+    """Charts of the noisy counts beside real columns. NOT private; cells outside the domain are left out."""
     histograms = []
     for name, noisy in counts.items():
         if name in rows:

@@ -100,7 +100,6 @@ def test_from_an_upload_to_a_download(place, people):
     assert page.count("<figure>") == 4
     assert "style=" not in page.split("</head>")[1]
     assert "real" not in re.sub("real rows", "", page[page.index('<div class="plots">') :])
-    assert "NOT private" in browser.get("files/own_plots", show="").text
     assert "NOT private" not in browser.get("files/plots", show="").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
@@ -111,8 +110,9 @@ def test_from_an_upload_to_a_download(place, people):
     for key in ("release", "report", "domain", "rules"):
         assert browser.get(f"files/{key}").status_code == 200
     assert set(browser.session.review.file.looked) == {"age", "sex", "town", "day"}  # what the fit compared
-    for key in ("full_report", "inspection"):
-        assert browser.get(f"files/{key}").status_code == 200
+    for key in ("full_report", "inspection", "own_plots"):
+        assert "private" in browser.get(f"files/{key}").text
+    assert "id" in browser.session.review.file.looked  # of all columns that were fitted
     shown = browser.get("files/inspection", show="")
     assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
     assert shown.headers["content-security-policy"].startswith("default-src 'none'; ")
