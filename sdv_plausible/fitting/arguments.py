@@ -116,15 +116,9 @@ class FitArguments:
             columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
         check_placeholder_types({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         column_specs = ColumnSpecs(
-            columns=columns,
-            rules=rules,
-            domain=domain,
-            max_bins=max_bins,
-            undeclared=undeclared,
-            split_dates=not self.learner.names_columns,
-            open=open_,
-            spelling=spelling,
-        )
+            columns=columns, rules=rules, domain=domain, max_bins=max_bins, undeclared=undeclared,
+            split_dates=not self.learner.names_columns, open=open_, spelling=spelling,
+        )  # fmt: skip
         if open_:
             from sdv_plausible.fitting.column_specs import check_inference
 

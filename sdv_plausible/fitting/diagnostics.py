@@ -76,6 +76,7 @@ class HolderDiagnostics:
 
     note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
     issued: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
+    tell: Callable[[str], object] | None = None  # receives the stages of the fit
 
     def warn(self) -> None:
         """Issue all warnings, two stack frames up. Call it when the result can be returned."""

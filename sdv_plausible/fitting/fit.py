@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,12 @@ import pandas as pd
 
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, ColumnSpecs
-from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_shares, warn_of_assumed_types
+from sdv_plausible.fitting.diagnostics import (
+    FitWarning,
+    HolderDiagnostics,
+    missing_shares,
+    warn_of_assumed_types,
+)
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.fitting.ledger_notes import (
     inferred_type_notes,
@@ -25,7 +31,7 @@ from sdv_plausible.fitting.ledger_notes import (
     sentences,
     type_entries,
 )
-from sdv_plausible.fitting.plan import ExpectedNoise, Plan, plan
+from sdv_plausible.fitting.plan import ExpectedNoise, Plan, epsilon_within, large_total_warnings, plan
 from sdv_plausible.fitting.public_table import codes_digest, with_public
 from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
@@ -136,7 +142,18 @@ class Fit:
         """Plan the fit from public facts, optionally at another epsilon or for given numbers of rows."""
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
         fit = replace(self, settings=settings).with_row_count()
-        return replace(fit._plan(num_rows, table_rows), epsilon=settings.epsilon)
+        stated = settings.epsilon if settings.total is None else settings.total
+        return replace(fit._plan(num_rows, table_rows), epsilon=stated)
+
+    def within_total(self) -> Fit:
+        """The fit with the largest epsilon of the model that keeps the settings' total, if they have one."""
+        total = self.settings.total
+        if total is None:
+            return self
+        # The extra entries cost nothing; with a random state they end the claim.
+        fit = replace(self, settings=replace(self.settings, total=None), extra_entries=())
+        epsilon = epsilon_within(total, lambda epsilon: fit.plan(epsilon).ledger)
+        return replace(self, settings=replace(self.settings, epsilon=epsilon))
 
     def with_row_count(self) -> Fit:
         """The fit with the settings that a row count leaves; itself if no row count comes first."""
@@ -321,6 +338,8 @@ class Fit:
         check_sections(domains, self.rules, self.stored_settings, [planned, *outcomes] if is_release else [])
         if warns:
             warn_of_assumed_types(planned)
+            for text in large_total_warnings(fit.settings, planned.total()):
+                warnings.warn(FitWarning(text), stacklevel=2)
         # Draw from the budget.
         ledger = self.settings.empty_ledger()
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
@@ -355,7 +374,9 @@ class Fit:
         TooFewRowsError
             If noise would hide most undeclared columns, by a noisy row count.
         """
-        fit, ledger, table, transcript = self.with_row_count(), paid.ledger, rows, Transcript()
+        fit, ledger, table, transcript = (
+            self.with_row_count(), paid.ledger, rows, Transcript(diagnostics.tell),
+        )  # fmt: skip
 
         # Bound contributions: at most as many rows of each person as the privacy unit has.
         rows = rows.of_persons(fit.settings.neighbours, rng.spawn("persons"))
@@ -373,7 +394,7 @@ class Fit:
         # Infer the types that nobody declared.
         types, type_notes, other_types = dict[str, dict[str, Any]](), list[str](), dict[str, float]()
         if fit.column_specs.open:
-            types, votes = fit._infer_types(rows, paid, rng.spawn("types"))
+            types, votes = fit._infer_types(rows, paid, rng.spawn("types"), Transcript(transcript.report))
             type_notes = inferred_type_notes(types, votes, fit.column_specs.spelling)
             other_types = other_type_shares(types, votes, fit.column_specs.spelling)
             fit = fit.with_types(types)
@@ -436,10 +457,11 @@ class Fit:
         )
 
     def _infer_types(
-        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG
+        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG, transcript: Transcript
     ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
         """Infer undeclared types under differential privacy; return them, and the noisy answers."""
-        specs, transcript = self.column_specs, Transcript()
+        specs = self.column_specs
+        transcript.report("inferring types")
         as_text = column_types(dict.fromkeys(specs.open, CATEGORY))
         columns = rows.read_again(as_text, specs.spelling, RuleSet()).columns(specs.open)
         entries = specs.entries(self.settings)
@@ -451,6 +473,7 @@ class Fit:
     ) -> tuple[Domain, FittedRules]:
         """Learn undeclared domains, fit the rules to them, and charge the entries of both."""
         names = list(self.specs)
+        transcript.report("learning values" if private.columns else "encoding rows")
         domain = build_domain(
             rows.folded(names), self.declared, self.specs, self.column_specs.max_bins, private, ledger, rng,
             transcript, rows.columns(names),
@@ -513,14 +536,8 @@ def fit_release(
     budget = settings.model_budget(ledger)
     charge = test.charge(plausible_gamma(learner, factor), impossible_seed_probability(learner, factor))
     transcript = transcript or Transcript()
-    seeds = Queryable(
-        parts["seeds"],
-        ledger,
-        charge,
-        rng.spawn("release"),
-        transcript=transcript,
-        name=_name(parts, "seeds"),
-    )
+    name, stream = _name(parts, "seeds"), rng.spawn("release")
+    seeds = Queryable(parts["seeds"], ledger, charge, stream, transcript=transcript, name=name)
     test.confirm(seeds)  # before anything else is spent
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
@@ -548,6 +565,7 @@ def learn_model(
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
         name=_name(parts, "learning"),
     )  # fmt: skip
+    rows.report("learning the model")
     model, made = learner.fit(rows, domain, budget, rng), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(

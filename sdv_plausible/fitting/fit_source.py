@@ -139,12 +139,13 @@ def fit_source(
         metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
         neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
-    settings, learner = arguments.settings, arguments.learner
-    check_partitionable(settings.test, learner)
+    learner = arguments.learner
+    check_partitionable(arguments.settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
-    )  # fmt: skip
+    ).within_total()  # fmt: skip
+    settings = fit.settings
     columns = fit.column_specs.types
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
@@ -159,7 +160,6 @@ def fit_source(
     side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, stored_settings=words, extra_entries=(*person_entry(settings.neighbours), *side))
     rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
         open_in_parts(
@@ -169,6 +169,8 @@ def fit_source(
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
         paid = fit.pay(budget)  # before the first row
+        record = partial(log_access_of_domain, domain)
+        diagnostics = HolderDiagnostics(record, tell=parts.source.progress.stage)
         result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sdv_plausible.fitting.options import TYPES_SHARE
@@ -59,32 +60,40 @@ def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
+_FORMS: list[dict[str, Any]] = [
+    {"provenance": "private", **parts}
+    for codes in (2, 3, 9, 65, 101, 1025)
+    for points in [tuple(range(codes))]
+    for parts in (
+        {"kind": "categorical", "values": points},
+        {"kind": "ordinal", "values": points},
+        {"kind": "integer", "lower": points, "upper": points},
+        {"kind": "float", "lower": points, "upper": points, "decimals": 2},
+        {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
+    )
+]
+
+
 def possible_domains(domain: Domain) -> Iterator[Domain]:
     """Possible learned domains for a check of the learner: all columns alike, mixed, and one large."""
-    forms: list[dict[str, Any]] = [
-        {"provenance": "private", **parts}
-        for codes in (2, 3, 9, 65, 101, 1025)
-        for points in [tuple(range(codes))]
-        for parts in (
-            {"kind": "categorical", "values": points},
-            {"kind": "ordinal", "values": points},
-            {"kind": "integer", "lower": points, "upper": points},
-            {"kind": "float", "lower": points, "upper": points, "decimals": 2},
-            {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
-        )
-    ]
-    small, large, last = forms[0], forms[-5], len(domain) - 1
+    forms, size, last = range(len(_FORMS)), len(domain), len(domain) - 1
+    small, large = forms[0], forms[-5]
     for columns in (
-        *([form] * len(domain) for form in forms),
-        *([forms[(start + 7 * i) % len(forms)] for i in range(len(domain))] for start in (0, 11, 22)),
-        *([large if i == one else small for i in range(len(domain))] for one in (0, last)),
+        *([form] * size for form in forms),
+        *([forms[(start + 7 * i) % len(forms)] for i in range(size)] for start in (0, 11, 22)),
+        *([large if i == one else small for i in range(size)] for one in (0, last)),
     ):
         yield Domain(
             tuple(
-                Attribute(name=a.name, **form) if a.provenance == "private" else a
+                _possible_attribute(a.name, form) if a.provenance == "private" else a
                 for a, form in zip(domain, columns, strict=True)
             )
         )
+
+
+@lru_cache(maxsize=4096)  # a fit asks for the same ones several times, and checking 1,025 values takes long
+def _possible_attribute(name: str, form: int) -> Attribute:
+    return Attribute(name=name, **_FORMS[form])
 
 
 def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:

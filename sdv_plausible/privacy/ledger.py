@@ -27,6 +27,7 @@ from sdv_plausible.privacy.ledger_record import (
     LedgerText,
     entry_name,
     plain_or_quoted,
+    probability_factor,
     rounded_up,
     says,
     total_sentence,
@@ -353,14 +354,11 @@ def not_covered(person: str | None) -> tuple[str, ...]:
 
 def bound_on_conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
     """Return the predicate of the guarantee's sentence: the bound on the probability of a conclusion."""
+    factor = probability_factor(epsilon)
     return (
-        f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
+        f"is at most {factor} times as likely {who.comparison}, or the reverse, apart from an "
         f"additional probability of at most {rounded_up(delta)}"
     )
-
-
-def _factor(epsilon: float) -> str:
-    return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
 
 
 WORDS: Mapping[str, str] = {

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, raise_source_errors
+from sdv_plausible.privacy.parameter_checks import require_columns
+from sdv_plausible.sources.source import PART_ROWS, FrameSource, LocalSource, SourceError, raise_source_errors
 from sdv_plausible.sources.worker_pool import Piece
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.columns.output_types import storage_kind
 from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
 from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.table.files.text_files import Files
 
 TEXT_ROWS = 1 << 16  # records held as text at a time
@@ -245,6 +247,27 @@ class CsvRecords:
     def parts(self) -> Iterator[pd.DataFrame]:
         """Parse the cells."""
         yield parse_texts(self.texts, self.types, self.spelling)[list(self.types)]
+
+
+class ExcelSource(FrameSource):
+    """An Excel file, in memory."""
+
+    def __init__(
+        self, paths: Sequence[Path], types: Mapping[str, ColumnType], rows: int = PART_ROWS, *, written: Files
+    ) -> None:
+        if len(paths) > 1:
+            raise ValueError(
+                f"source ({paths[0]}, ...) names {len(paths)} Excel files: give one, or save them as CSV"
+            )
+        file = replace(written, path=paths[0])
+        self._names = file_columns(file, types)
+        require_columns("source", types, self._names)
+        super().__init__(read_file(file, types) if types else pd.DataFrame(), rows)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names of the sheet; the declared ones are read."""
+        return self._names
 
 
 def _uneven_columns(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:

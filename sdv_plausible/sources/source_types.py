@@ -16,6 +16,7 @@ from sdv_plausible.privacy.parameter_checks import require_columns
 from sdv_plausible.sources.file_sources import (
     READ_ONCE,
     CsvSource,
+    ExcelSource,
     ParquetSource,
     duckdb_source,
     ibis_source,
@@ -26,7 +27,7 @@ from sdv_plausible.sources.file_sources import (
 from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType, library_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
-from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files
+from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files, is_excel
 from sdv_plausible.utils.entry_points import extension, extension_names
 
 KNOWN = (
@@ -101,7 +102,7 @@ class _Files(list[Path]):
 
     def of_parquet(self) -> Files:
         """The format of cells; rejects options for CSV."""
-        self.written.check_parquet()
+        self.written.check_options(".parquet")
         return self.written
 
 
@@ -121,6 +122,11 @@ def _resolve_paths(data: Any) -> Any:
 
 
 _ENGINES = (
+    SourceType(
+        "Excel file",
+        lambda data: isinstance(data, _Files) and is_excel(data[0]),
+        lambda data, types, rows: ExcelSource(data, types, rows, written=data.written),
+    ),
     SourceType(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,

@@ -1,16 +1,25 @@
-"""No serious finding of axe-core on any page that we make, on a phone and at a desk: report, card, app, review, site."""
+"""No serious finding of axe-core on any page that we make, on a phone and at a desk: report, card, app, review.
+
+The site: ``house/test_site.py``.
+"""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import warnings
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from reviewing import browser, find, load_by, needs_browser, program, served, write_people
+from reviewing import (
+    AXE,
+    browser,
+    find,
+    findings,
+    load_by,
+    needs_browser,
+    program,
+    serious,
+    served,
+    write_people,
+)
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
@@ -19,33 +28,13 @@ from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.table_pair import prepare_pair
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
-AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used
 pytestmark = [
     needs_browser,
     pytest.mark.skipif(AXE is None, reason="pip install axe-playwright-python"),
     pytest.mark.slow,
 ]
-ROOT = Path(__file__).parents[2]
 WIDTHS = (390, 1280)
-SITE = (
-    "index", "tutorials/first_release", "how_to/command_line", "explanation/privacy_promise", "reference/models",
-)  # fmt: skip
 MAIN = ".actions button.main"
-
-
-def serious(driver):
-    """Findings that keep people out, by rule, with where they are."""
-    return findings(driver, ("serious", "critical"))
-
-
-def findings(driver, impacts=("minor", "moderate", "serious", "critical")):
-    """Findings of axe, by rule, with where they are."""
-    script = Path(next(iter(AXE.submodule_search_locations)), "axe.min.js").read_text(encoding="utf-8")
-    driver.set_script_timeout(120)
-    driver.execute_script(script)
-    found = driver.execute_async_script("axe.run(document).then(found => arguments[0](found.violations))")
-    hard = [one for one in found if one["impact"] in impacts]
-    return {one["id"]: [node["target"] for node in one["nodes"]] for one in hard}
 
 
 @pytest.fixture(scope="module")
@@ -122,22 +111,3 @@ def test_the_review_page(width, tmp_path):
     with program(tmp_path) as (address, _), browser(tmp_path, width) as driver:
         driver.get(address)
         assert findings(driver) == {}
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    if find_spec("mkdocs") is None or find_spec("latex2mathml") is None:
-        pytest.skip("pip install 'sdv-plausible[docs]'")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder / "site")]
-    subprocess.run(command, cwd=ROOT, check=True)
-    yield folder / "site"
-    shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_site(site, width, tmp_path):
-    with browser(tmp_path, width) as driver:
-        for page in SITE:
-            driver.get((site / f"{page}.html").as_uri())
-            assert serious(driver) == {}, page

@@ -106,6 +106,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
     delta: float
     domain: Mapping[str, Any] | None
     budget: Budget | None = None
+    watch_progress: Callable[[str], object] | None = None
+    """Called with the progress of a fit, in words for the data owner; never saved."""
 
     def __init__(
         self,
@@ -270,7 +272,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             _rehearse(specs, tables)
             description = f"{' and '.join(tree.tables)}, epsilon {rounded_up(specs.epsilon)}"
             self.budget.draw(planned, description)
-        diagnostics = HolderDiagnostics()
+        diagnostics = HolderDiagnostics(tell=self.watch_progress)
         release = _fit_all(specs, tables, make_rng(specs.random_state), diagnostics)
         self._release, self._fitted = release, date.today().isoformat()
         diagnostics.warn()

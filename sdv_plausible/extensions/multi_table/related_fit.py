@@ -372,7 +372,12 @@ class TableFit:
             table, schema=joined.schemas.get(self.name, table.iloc[:0]), copies=copies,
             beside=joined.siblings.get(self.name, np.full(len(table), -1)),
         )  # fmt: skip
-        diagnostics = HolderDiagnostics()  # without the rows: its warnings do not depend on them
+
+        def tell(words: str) -> None:
+            if report.tell is not None:
+                report.tell(f"{self.name}: {words}")
+
+        diagnostics = HolderDiagnostics(tell=tell)  # without the rows: its warnings do not depend on them
         result = fit.run(rows, fit.pay(None, warns=False), rng, diagnostics)
         joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
         joined_types = column_types({attribute.name: attribute for attribute in joined_columns})

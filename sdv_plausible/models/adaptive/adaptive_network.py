@@ -110,7 +110,9 @@ class AdaptiveNetwork(Learner):
         )
         measurements = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
+        num_rounds = len(schedule.rounds) + bool(schedule.sets)
         for i, current in enumerate(schedule.rounds):
+            rows.report(f"learning the model, round {i + 1} of {num_rounds}")
             chosen, is_last = measurements.measure_pairs(current), current is schedule.rounds[-1]
             is_remeasured = is_last and measurements.measure_again()
             if chosen or is_remeasured or network is None:
@@ -130,6 +132,7 @@ class AdaptiveNetwork(Learner):
             )  # fmt: skip
         assert network is not None
         if schedule.sets:
+            rows.report(f"learning the model, round {num_rounds} of {num_rounds}")
             chosen = measurements.measure_sets(schedule.sets)
             is_remeasured = measurements.measure_again()
             if chosen or is_remeasured:

@@ -69,6 +69,16 @@ def margins(
     return frame
 
 
+def simulated_counts(codes: np.ndarray, domain: Domain, names: Sequence[str]) -> pd.DataFrame:
+    """Counts of simulated rows, given as codes, over some columns."""
+    shape = tuple(domain[name].cardinality for name in names)
+    cells = np.zeros(shape)
+    np.add.at(cells, tuple(codes[:, j] for j in _column_indices(names, domain)), 1)
+    labels = [[code_label(domain[name], code) for code in range(domain[name].cardinality)] for name in names]
+    index = pd.MultiIndex.from_product(labels, names=list(names))
+    return pd.DataFrame({"estimate": cells.ravel()}, index=index)
+
+
 def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     unknown = [name for name in names if name not in domain]
     if unknown or len(set(names)) != len(names):

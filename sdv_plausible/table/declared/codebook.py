@@ -318,5 +318,7 @@ def _form(path: Path) -> str:
             raise ValueError(
                 f"{path} has the form of no code book that is read: {', '.join(forms)}; say which it is"
             )
+        if len(fitting) > 1:
+            raise ValueError(f"{path} can be read as {' and as '.join(fitting)}: choose one, as its format")
         return fitting[0]
     return forms[0]

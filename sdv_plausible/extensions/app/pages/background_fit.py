@@ -116,7 +116,7 @@ def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
 
     synth.record = record
     synth.watch = lambda ledger: pipe.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    synth.watch_passes = lambda words: pipe.send(("pass", words))
+    synth.watch_progress = lambda words: pipe.send(("pass", words))
     rows = None if request.in_parts else read_file(request.table.files, request.types)
     pipe.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:

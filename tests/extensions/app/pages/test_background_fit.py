@@ -262,7 +262,7 @@ def test_a_table_larger_than_memory_is_released_without_being_compared(
     assert (told.files, told.without) == (kept, ["report", "inspection"])
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", *(FILES[key].name for key in kept)}
     assert told[-1] == ("stage", 4)
-    assert told.of("pass")[0][0].startswith("pass 1, ")
+    assert any("pass 1, " in words for words, *_ in told.of("pass"))
 
 
 @pytest.mark.parametrize("declared", [{}, {"sdtype": "numerical", "number_format": "$1,234.5"}])
