@@ -21,7 +21,6 @@ ELSEWHERE = {
         "integration/test_cli.py",
     ),
     "extensions/app/app_command.py": "integration/test_app_in_browser.py",
-    "extensions/app/pages/columns_page.py": "extensions/app/pages/test_app_pages.py",
     "extensions/multi_table/release_commands.py": "extensions/multi_table/test_families_command.py",
     "extensions/standards/key_command.py": "extensions/standards/test_attestation.py",
     "extensions/standards/registry_command.py": "extensions/standards/test_registry.py",

@@ -48,13 +48,14 @@ class SvgDrawing:
 
     # Other SVG attributes are passed as keyword arguments, with ``_`` for ``-``.
     def __init__(self, width: float, height: float, title: str) -> None:
+        natural = {"style": f"--natural:{width:.0f}px"} if width > WIDTH else {}  # narrow charts need none
         self._root = Element(
             "svg",
             {
+                **natural,
                 "viewBox": f"0 0 {width:.0f} {height:.0f}",
                 "width": f"{width:.0f}",
                 "height": f"{height:.0f}",
-                "style": f"--natural:{width:.0f}px",
                 "role": "img",
                 "aria-label": escape_controls(title),
             },

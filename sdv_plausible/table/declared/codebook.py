@@ -32,6 +32,14 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _EXACT = 2**53  # doubles represent all integers up to here
 _DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+PLAIN_TYPES = {
+    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
+    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
+    **dict.fromkeys(("date", "timestamp"), "datetime"),
+    "bool": "boolean",
+}
+"""Common names of sdtypes."""
+WHOLE_TYPES = ("integer", "int")
 Message = tuple[str | None, str]
 """The column of a message (None: the whole document), and its text."""
 
