@@ -248,8 +248,10 @@ def refit_network(
     tables = [*products, *sets, *(answer for current in rounds for answer in current.tables)]
     measurements = ReplayedMeasurements(one_way, tables, domain)
     measurements.replay_correlations(products)
+    late = [current for current in rounds if current.is_after_sets]
+    rounds = [current for current in rounds if not current.is_after_sets] or [_Round()]
     network: BayesianNetwork | None = None
-    for i, current in enumerate(rounds or [_Round()]):
+    for i, current in enumerate(rounds):
         if current.is_repeat:
             measurements.replay_again(current.tables)
         else:
@@ -271,8 +273,12 @@ def refit_network(
         )
     if sets:
         measurements.replay_sets(sets)
+    for current in late:
+        measurements.replay_again(current.tables)
+    if sets or late:
+        name = ("sets",) if sets else measurements.stream_name
         network, _ = fit_network(
-            measurements.estimates(), max_cost, num_simulated, rng.spawn("sets"), is_last=True
+            measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=True
         )
     assert network is not None
     return network
@@ -334,18 +340,20 @@ class _Round:
     scored: list[Pair] = field(default_factory=list)
     tables: list[NoisyAnswer] = field(default_factory=list)
     is_repeat: bool = False  # whether the pairs were measured before
+    is_after_sets: bool = False  # whether sets of columns were scored before
 
 
 def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
     """Return the rounds of pairs in order; scores come before the tables chosen by them."""
-    rounds, seen = [_Round()], set[Pair]()
+    rounds, seen, is_after_sets = [_Round()], set[Pair](), False
     for answer in answers:
+        is_after_sets |= answer.asked.kind == "distances" and _num_columns(answer) > 2
         if answer.asked.kind == "distances" and _num_columns(answer) == 2:
             rounds.append(_Round(scored=[_columns(axes) for axes in answer.asked.tables]))
         elif answer.asked.kind == "counts" and _num_columns(answer) == 2:
             repeated = [_pair(a) for a in rounds[-1].tables] if rounds[-1].is_repeat else None
             if _pair(answer) in seen and (repeated is None or _pair(answer) in repeated):
-                rounds.append(_Round(is_repeat=True))
+                rounds.append(_Round(is_repeat=True, is_after_sets=is_after_sets))
             seen.add(_pair(answer))
             rounds[-1].tables.append(answer)
     return [current for current in rounds if current.scored or current.tables]
