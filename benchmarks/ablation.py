@@ -26,7 +26,7 @@ from benchmarks.interactions import table as made_up
 from benchmarks.utility import ours
 from benchmarks.utility_scores import distances, triples
 from benchmarks.utility_tables import DATA, CodedTable
-from sdv_plausible.models.adaptive import denoising, maximum_entropy, measurements
+from sdv_plausible.models.adaptive import denoising, maximum_entropy, measurements, schedule
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, Round, Schedule
 
 LEFT_OUT = ("PUMA", "DENSITY", "INDP", "PINCP", "POVPIP", "PWGTP", "WGTP", "NPF")
@@ -150,6 +150,7 @@ PARTS: dict[str, list[Part]] = {
         _function(measurements, "worth_measuring", _by_chance),
     ],
     "no sets of three and four": [_schedule(_without_sets)],
+    "no correlations of ordered columns": [_function(schedule, "PRODUCT_SHARE", 0.0)],
     "columns in the table's order": [
         _function(maximum_entropy, "elimination_order", lambda e, *_: list(range(e.num_columns)))
     ],

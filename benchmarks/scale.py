@@ -48,6 +48,7 @@ import pyarrow.parquet as pq
 from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.sources.source import LocalSource
+from sdv_plausible.sources.worker_pool import RUNNING
 
 RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
 FILE_ROWS, BATCH, PASSES = 1_000_000, 1 << 19, 3
@@ -246,8 +247,8 @@ def measured(task: str, folder: Path) -> dict[str, float]:
     load = os.getloadavg()[0]
     start, used = time.perf_counter(), cpu_seconds()
     TASKS[task](folder)
-    if "joblib.externals.loky" in sys.modules:  # processes tell what they used when they end
-        sys.modules["joblib.externals.loky"].get_reusable_executor().shutdown()
+    for executor in RUNNING.values():  # processes report what they used when they end
+        executor.shutdown()
     found = {"seconds": time.perf_counter() - start, "cpu": cpu_seconds() - used} | FOUND
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e9

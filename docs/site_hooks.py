@@ -1,4 +1,4 @@
-"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, formulas without scripts, a search from disk."""
+"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, formulas without scripts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ OUTSIDE = (
     "benchmarks/**/*.png",
     "benchmarks/*.py",
 )
+BOOSTS = {
+    "how_to/": 2.0,
+    "tutorials/": 1.5,
+    "explanation/proofs/": 0.5,
+    "explanation/": 1.0,
+    "reference/": 1.0,
+}
+OTHER = 0.5  # in the search, pages for users come before benchmarks and pages for contributors
 
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
@@ -37,12 +45,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Write lists as mkdocs reads them; let links leave docs/, which the site has not; mark formulas."""
+    """Write lists as mkdocs reads them; adapt links that leave docs/; mark formulas; rank the page."""
     markdown = LIST_AFTER_TEXT.sub(r"\1\n\n", markdown)  # an empty line before a list, and four spaces in it
     markdown = re.sub(r"^ {3}(?: {4})*(?=\S)", r"\g<0> ", markdown, flags=re.MULTILINE)
     markdown = DISPLAYED.sub(lambda match: f"$\\displaystyle {' '.join(match[1].split())}$", markdown)
     name = page.file.src_uri
-    if name == "index.md" or "/" not in name:
+    page.meta["search"] = {
+        "boost": next((boost for folder, boost in BOOSTS.items() if name.startswith(folder)), OTHER)
+    }
+    if name == "index.md":
+        page.meta["hide"] = ["navigation"]  # the tabs have it
+    if "/" not in name:
         markdown = markdown.replace("](docs/", "](")
     elif name.startswith("benchmarks/"):
         markdown = re.sub(r"\]\(((?:\.\./)+)docs/", r"](\1", markdown)
@@ -65,9 +78,6 @@ def on_page_content(content: str, **_: Any) -> str:
     return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', FORMULA.sub(to_mathml, content))
 
 
-def on_post_build(config: MkDocsConfig) -> None:
-    """Write the index of the search as a script, too: `search_from_disk.js` reads it."""
-    index = Path(config.site_dir) / "search/search_index.json"
-    index.with_suffix(".js").write_text(
-        f"window.searchIndex = {index.read_text(encoding='utf-8')}", encoding="utf-8"
-    )
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the dialog of the search, which the theme does not."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')

@@ -156,7 +156,7 @@ def of_release(release: Release) -> list[Shown]:
     card, ledger = release.card(), release.ledger
     return [
         *(Shown("terminal", str(one)) for one in (release, ledger, release.domain)), Shown("page", ledger.to_html()),
-        Shown("page", release.domain._repr_html_()), Shown("page", card.to_html()),
+        Shown("page", release._repr_html_()), Shown("page", release.domain._repr_html_()), Shown("page", card.to_html()),
         Shown("markdown", card.to_markdown()), Shown("markdown", conformance_page(LedgerRecord.of(ledger.to_dict()))),
         Shown("json", card.to_json()), Shown("yaml", to_registry(ledger, domain=release.domain)),
         *(Shown("json", to_standard(release, name)) for name in STANDARDS),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 HOST = "127.0.0.1:4711"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_BROWSER = "chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
+AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used
 needs_browser = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER)
 QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -95,6 +97,21 @@ def browser(folder: Path, width: int, height: int = 900) -> Iterator[Any]:
         yield driver
     finally:
         driver.quit()
+
+
+def serious(driver):
+    """Findings that keep people out, by rule, with where they are."""
+    return findings(driver, ("serious", "critical"))
+
+
+def findings(driver, impacts=("minor", "moderate", "serious", "critical")):
+    """Findings of axe-core, by rule, with where they are."""
+    script = Path(next(iter(AXE.submodule_search_locations)), "axe.min.js").read_text(encoding="utf-8")
+    driver.set_script_timeout(120)
+    driver.execute_script(script)
+    found = driver.execute_async_script("axe.run(document).then(found => arguments[0](found.violations))")
+    hard = [one for one in found if one["impact"] in impacts]
+    return {one["id"]: [node["target"] for node in one["nodes"]] for one in hard}
 
 
 def fits(driver: Any, controls: str) -> None:

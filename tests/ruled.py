@@ -24,7 +24,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     **{name: {"sdtype": "categorical"} for name in ("marital", "sex", "title")},
     **{
         name: {"sdtype": "numerical"}
-        for name in ["level", "rate", "fee", "extra", "total", "copy", "red", "green", "blue"]
+        for name in ["level", "rate", "fee", "extra", "total", "copy", "tax", "net", "red", "green", "blue"]
     },
     "member": {"sdtype": "boolean"},
     "seen": {"sdtype": "datetime", "datetime_format": MINUTE},
@@ -51,6 +51,7 @@ RULES = [
     r.Inequality("zoned", "later", unit="D"), r.Determined("level", "marital", {"single": 1, "married": 2}),
     r.Determined("rate", "level", {1: 0.5, 2: 1.25}), r.Determined("title", ["sex"], {"f": "Ms", "m": "Mr"}),
     r.Multiple("fee", 0.25), r.DateAndTime("seen", "min"), r.Sum("total", ("fee", "extra")), r.Equal("copy", "total"),
+    r.Product("tax", ["fee", "rate"], decimal_places=2), r.Formula("net", {"total": 1, ("fee", "rate"): 0.5, "level": -1}, 3, 1),
     r.OneHot(["red", "green", "blue"]), r.Implies({"age": {"max": 15}}, {"marital": "single"}),
     r.Forbidden({"born": {"max": "31.12.1959"}, "member": True}),
     r.Allowed(["sex", "marital"], [["f", "single"], ["f", "married"], ["m", "single"]]),
@@ -76,11 +77,14 @@ def table(n: int = 400, seed: int = 1) -> pd.DataFrame:
             "age": age, "marital": marital, "sex": sex, "title": np.where(sex == "f", "Ms", "Mr"),
             "level": np.where(marital == "single", 1, 2), "rate": np.where(marital == "single", 0.5, 1.25),
             "fee": fee, "extra": extra, "total": (fee + extra).round(2), "copy": (fee + extra).round(2),
+            "tax": 0.0, "net": 0.0,
             "red": (colour == 0).astype(int), "green": (colour == 1).astype(int),
             "blue": (colour == 2).astype(int), "member": (born.year > 1960) & (rng.random(n) < 0.5),
             "seen": (start + pd.to_timedelta(rng.integers(480, 1080, n), unit="min")).dt.strftime(MINUTE),
         }
     )  # fmt: skip
+    frame["tax"] = (frame["fee"] * frame["rate"]).round(2)
+    frame["net"] = (frame["total"] + 0.5 * frame["fee"] * frame["rate"] - frame["level"] + 3).round(1)
     frame.loc[::20, ["start", "end", "paid", "born", "seen"]] = None
     return frame
 

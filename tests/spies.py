@@ -26,6 +26,7 @@ WATCHED = (
 )  # fmt: skip
 NO_QUESTIONS = {
     "part": "other rows of the same door",
+    "report": "words for the data owner's terminal",
     "sigma": "noise to expect, from the budget alone",
     "seed_records": "records for the row-by-row tests: what is saved with them is outside every claim",
     "raw_rows": "records, and the claim ends",
@@ -90,6 +91,8 @@ def plain(thing: Any) -> Any:
         return "Coins", thing._key
     if isinstance(thing, (list, tuple)):
         return tuple(plain(x) for x in thing)
+    if isinstance(thing, Mapping):
+        return tuple((name, plain(value)) for name, value in thing.items())
     if is_dataclass(thing) and not isinstance(thing, type):
         return type(thing).__name__, tuple((f.name, plain(getattr(thing, f.name))) for f in fields(thing))
     return thing

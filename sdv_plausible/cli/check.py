@@ -12,7 +12,8 @@ from sdv_plausible.cli.output import print_result, print_to_stderr
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.utils.entry_points import extension
 
-PURPOSE = "count cells that the declarations do not fit: not private, for your eyes"
+PURPOSE = "count cells that do not fit the declarations (confidential)"
+EXAMPLE = "people.csv --domain domain.json"
 
 FORMAT_HINT = (
     "If values are there, say how they are written: datetime_format or number_format of the column, "
@@ -28,10 +29,10 @@ OWNER_NOTICE = "NOT private, for your eyes. Cells that cannot be read, and count
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``check``."""
     add = command.add_argument
-    add("data", type=Path, nargs="+", help="CSV or Parquet file; of related tables all, as for families")
+    add("data", type=Path, nargs="+", help="CSV, Parquet or Excel file; or all related tables")
     files.add_declarations(command)
     files.add_format_options(command, "data")
-    add("--max-children", metavar="N", help="of related tables: as for families (default: 8)")
+    add("--max-children", metavar="N", help="for related tables, as for families (default: 8)")
     command.set_defaults(only_declared=True)
 
 

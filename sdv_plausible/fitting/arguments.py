@@ -12,7 +12,6 @@ from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.public_table import check_public
-from sdv_plausible.fitting.release_budget import check_budget
 from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
@@ -72,7 +71,10 @@ class FitArguments:
         random_state: int | None,
     ) -> FitArguments:
         """Read the arguments of an entry point; a ValueError names a wrong one."""
-        check_budget(budget)
+        if budget is not None:
+            from sdv_plausible.fitting.release_budget import check_budget
+
+            check_budget(budget)
         learner, unit = make_learner(model), Neighbours.parse(neighbours, person)
         settings = Settings.of(epsilon, delta, test, unit, learner)
         if random_state is not None:
@@ -116,15 +118,9 @@ class FitArguments:
             columns, domain, open_ = split_undeclared(columns, domain, self.settings.neighbours.person)
         check_placeholder_types({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         column_specs = ColumnSpecs(
-            columns=columns,
-            rules=rules,
-            domain=domain,
-            max_bins=max_bins,
-            undeclared=undeclared,
-            split_dates=not self.learner.names_columns,
-            open=open_,
-            spelling=spelling,
-        )
+            columns=columns, rules=rules, domain=domain, max_bins=max_bins, undeclared=undeclared,
+            split_dates=not self.learner.names_columns, open=open_, spelling=spelling,
+        )  # fmt: skip
         if open_:
             from sdv_plausible.fitting.column_specs import check_inference
 

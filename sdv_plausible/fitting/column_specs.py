@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE, VOTE_TAKES
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -73,6 +72,7 @@ class ColumnSpecs:
         """Charge of type inference; none if every type is declared."""
         if not self.open:
             return ()
+        from sdv_plausible.fitting.options import TYPES_SHARE
         from sdv_plausible.table.learned.type_inference import type_inference_entry  # only if types are open
 
         return (type_inference_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
@@ -88,6 +88,7 @@ class ColumnSpecs:
 
     def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Infer the open types under differential privacy; at least one column is left to the model."""
+        from sdv_plausible.fitting.options import TYPES_SHARE
         from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure
 
         failure = threshold_failure(TYPES_SHARE * s.model_delta)
@@ -139,6 +140,8 @@ def split_undeclared(
 
 def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
     """Reject rules and structures that name columns with open types, and type inference without noise."""
+    from sdv_plausible.fitting.options import VOTE_TAKES
+
     if not math.isfinite(s.epsilon):
         raise Refused.saying(
             "types",

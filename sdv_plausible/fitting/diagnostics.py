@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,9 +33,11 @@ from sdv_plausible.table.data_checks import (
     columns_often_truncated,
 )
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.raw_queries import PrecisionCounts
 from sdv_plausible.utils.messages import ColumnNote, attention_table
 from sdv_plausible.utils.text_output import escape_controls
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.raw_queries import PrecisionCounts
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that usually mark a missing value."""
@@ -97,6 +99,7 @@ class HolderDiagnostics:
 
     note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
     issued: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
+    tell: Callable[[str], object] | None = None  # receives the stages of the fit
 
     def warn(self) -> None:
         """Issue all warnings, two stack frames up. Call it when the result can be returned."""
@@ -302,6 +305,8 @@ def _precisions(
     rows = _noisy_rows(answers)
     for answer in answers if rows > 0 else ():
         if answer.asked.kind == "precision":
+            from sdv_plausible.table.learned.raw_queries import PrecisionCounts
+
             (name,), counts = answer.asked.columns, PrecisionCounts.of(answer.values, answer.asked)
             yield name, counts, answer.scale, math.fsum(counts.lost(domain[name].texts, answer.scale)), rows
 
@@ -344,6 +349,8 @@ def hidden_digits(
         digits = 0 if learned.kind == "integer" else learned.decimals
         if digits is None:  # all digits are learned
             continue
+        from sdv_plausible.table.learned.raw_queries import PrecisionCounts
+
         beyond = PrecisionCounts.of(answer.values, answer.asked).levels[digits + 1 :]
         most = float(beyond.sum()) + SURELY * answer.scale * math.sqrt(len(beyond))
         if most > HIDDEN * rows:

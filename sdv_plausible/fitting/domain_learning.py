@@ -12,9 +12,10 @@ import pandas as pd
 
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_in
-from sdv_plausible.fitting.fit import PaidFit
+from sdv_plausible.fitting.fit import PaidFit, check_texts, draw_all
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.release_budget import Budget, check_budget, check_texts, draw_all
+from sdv_plausible.fitting.ledger_notes import person_entry
+from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import cost_document
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy import parameter_checks as check
@@ -29,7 +30,6 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain, write_attribute
-from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile

@@ -13,7 +13,7 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry
 from sdv_plausible.fitting.options import check_no_moved
 from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
@@ -33,7 +33,6 @@ from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
-from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, uses_metadata_values
@@ -139,12 +138,13 @@ def fit_source(
         metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
         neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
-    settings, learner = arguments.settings, arguments.learner
-    check_partitionable(settings.test, learner)
+    learner = arguments.learner
+    check_partitionable(arguments.settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
         rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
-    )  # fmt: skip
+    ).within_total()  # fmt: skip
+    settings = fit.settings
     columns = fit.column_specs.types
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
@@ -159,7 +159,6 @@ def fit_source(
     side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, stored_settings=words, extra_entries=(*person_entry(settings.neighbours), *side))
     rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
         open_in_parts(
@@ -169,6 +168,8 @@ def fit_source(
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
         paid = fit.pay(budget)  # before the first row
+        record = partial(log_access_of_domain, domain)
+        diagnostics = HolderDiagnostics(record, tell=parts.source.progress.stage)
         result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(

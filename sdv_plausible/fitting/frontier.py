@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class FrontierRow(NamedTuple):
 
 
 class Frontier(tuple[FrontierRow, ...]):
-    """Rows of a frontier by increasing k, printed as a table."""
+    """Rows of a frontier by increasing k, printed as a table; ``figure`` draws them."""
 
     __slots__ = ()
 
@@ -59,6 +59,31 @@ class Frontier(tuple[FrontierRow, ...]):
         )
 
     __repr__ = __str__
+
+    def figure(self) -> Any:
+        """Draw total epsilon and expected share that passes (else its lower bound) against k in reach.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Both curves, with an axis each.
+        """
+        import plotly.graph_objects as go
+
+        rows = [row for row in self if math.isfinite(row.total)]
+        ks = [row.k for row in rows]
+        shares = [row.least_share if row.expected_share is None else row.expected_share for row in rows]
+        figure = go.Figure(layout={"template": "plotly_white", "width": 760, "height": 420})
+        figure.add_scatter(x=ks, y=[row.total for row in rows], name="total epsilon", line_color="#0072B2")
+        figure.add_scatter(x=ks, y=shares, name="share that passes", line_color="#D55E00", yaxis="y2")
+        figure.update_layout(
+            xaxis={"title": "k", "type": "log", "tickvals": ks},
+            yaxis={"title": "total epsilon", "type": "log"},
+            yaxis2={"title": "share of candidates that pass", "overlaying": "y", "side": "right",
+                    "range": [0, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showgrid": False},
+            legend={"orientation": "h", "y": 1.15}, font_size=14,
+        )  # fmt: skip
+        return figure
 
 
 def _texts(row: FrontierRow) -> tuple[str, ...]:

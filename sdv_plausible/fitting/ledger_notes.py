@@ -19,6 +19,7 @@ from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.parameter_checks import listed, one_of
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
@@ -265,3 +266,30 @@ def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
         name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
     )
     return [entry]
+
+
+def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for the bound on a person's rows; none if every row is a unit of its own."""
+    if neighbours.person is None:
+        return []
+    how = (
+        f"at most {neighbours.rows:,} rows per value of {neighbours.person} are used, chosen secretly; rows "
+        "without a value are not used; the column itself gets placeholder values"
+    )
+    note = neighbours.bias
+    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
+
+
+def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for processed rows without a person column: it ends the privacy claim."""
+    if neighbours.person is None:
+        return []
+    return [
+        LedgerEntry(
+            name="persons",
+            mechanism="processed rows",
+            losses=(InfiniteLoss(),),
+            scope="everything",
+            note=f"processed rows do not identify persons ({neighbours.person}): call fit() with the table",
+        )
+    ]

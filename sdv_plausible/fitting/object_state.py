@@ -12,7 +12,7 @@ from sdv_plausible.models import is_builtin
 from sdv_plausible.table.columns.column_document import type_words_by_column
 
 TRANSIENT = (
-    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # paths and rows
+    "budget", "public", "_public_given", "watch", "watch_progress", "record",  # paths and rows
     "_given",  # metadata that the user may change
     "_charge", "_paid",  # charges on this machine
     "_points",  # state of a call

@@ -51,26 +51,17 @@ _BY_ROW = _TESTS[1:]
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    Attributes
-    ----------
-    name, kind, default, help
-        Flat name, type, default and help text.
-    of : tuple of str
-        Value classes that hold it; empty for options of the constructor.
-    choices : mapping or tuple
-        Allowed values, with labels for a form.
-    within, written : str
-        Name in the value class, and placeholder on the command line, if they differ.
-    """
+    # ``name``, ``kind``, ``default``, ``help``: flat name, type, default and help text.
+    # ``within``, ``written``: name in the value class, and placeholder on the command line, if they differ.
 
     name: str
     kind: type
     default: Any
     help: str
-    of: tuple[str, ...] = ()
-    choices: Mapping[str, str] | tuple[str, ...] = ()
+    of: tuple[str, ...] = ()  # value classes that hold it; empty for options of the constructor
+    choices: Mapping[str, str] | tuple[str, ...] = ()  # allowed values, with labels for a form
     within: str = ""
     written: str = ""
 
@@ -108,12 +99,14 @@ _LIST = (
     Option("neighbours", str, "add_remove", "tables with a row (or person) more, or with another one",
            choices=("add_remove", "replace_one")),
     Option("random_state", int, None, "reproducible runs for tests; the ledger then makes no claim"),
-    Option("k", int, 50, "plausible seeds that a released row must have, >= 1", _TESTS),
-    Option("epsilon0", float, 1.0, "inverse scale of the test's noise", _TESTS[:2]),
+    Option("k", int, 50, "at least k records behind every row (randomized: about k); without a seed, all are",
+           _TESTS),
+    Option("epsilon0", float, 1.0, "inverse scale of the test's noise; --total finds it", _TESTS[:2]),
     Option("omega", object, None, "attributes that are resampled (default: the test's choice)", _TESTS,
            written="N|LOW-HIGH|all"),
     Option("gamma", float, 4.0, 'factor within which probabilities are "about the same"', _BY_ROW),
-    Option("row_cap", int, 1_000_000, "rows that one fit may ever release; all are charged", _BY_ROW),
+    Option("row_cap", int, None, "rows that one fit may ever release; all are charged (default: those of -n)",
+           _BY_ROW),
     Option("max_plausible", int, None, "counting plausible seeds stops at so many", _BY_ROW),
     Option("max_check_plausible", int, None, "so many seeds are looked at", _BY_ROW),
     Option("hidden_omega", bool, False, "likelihoods of the mixture over a range of omega", _BY_ROW),
@@ -192,7 +185,10 @@ def unused_option(argument: str, chosen: str, given: Iterable[str]) -> str | Non
 
 
 def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor arguments from flat options and "model_parameters", with value objects built."""
+    """Constructor arguments from flat options and "model_parameters", with value objects built.
+
+    With ``total`` in the place of ``epsilon``, that of the whole release, the test is found within it.
+    """
     from sdv_plausible.fitting.public_table import PublicTable
     from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
@@ -204,7 +200,12 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in flat.items():
         (arguments if _argument(name) == name else by_argument[_argument(name)])[name] = value
     model_parameters = arguments.pop("model_parameters", None)
-    if by_argument["test"]:
+    if "total" in arguments:
+        total, test = arguments.pop("total"), arguments.get("test", default_of("test"))
+        if "epsilon" in arguments:
+            raise Refused("total", total, "is the epsilon of the whole release", "leave epsilon out")
+        arguments |= {"epsilon": total, "test": _within_epsilon(test, by_argument["test"])}
+    elif by_argument["test"]:
         arguments["test"] = TESTS_BY_NAME[arguments.get("test", default_of("test"))](**by_argument["test"])
     if by_argument["model"] or model_parameters is not None:
         arguments["model"] = named_learner(
@@ -218,6 +219,27 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
             raise Refused("public_source", given, "needs public, the published table")
         arguments["public"] = PublicTable(arguments.get("public"), *by_argument["public"].values())  # type: ignore[arg-type]
     return arguments
+
+
+def _within_epsilon(name: str, options: Mapping[str, Any]) -> Any:
+    """The test of a total, from its flat options."""
+    from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
+    from sdv_plausible.privacy.parameter_checks import Refused
+
+    of_test = {"release": (), "randomized": ("row_cap", "least_rows", "seed_free_share")}
+    if name not in of_test:
+        raise Refused("test", name, "has no epsilon, and no total", "leave total out, or take another test")
+    for option, value in options.items():
+        if option not in ("k", "omega", *of_test[name]):
+            raise Refused(option, value, "plays no part within a total", "leave it or total out")
+    if missing := [option for option in of_test[name][:2] if option not in options]:
+        raise Refused.saying(
+            missing[0],
+            f"{missing[0]} is missing: within a total, the randomized test needs row_cap, the number of rows "
+            "to release, and least_rows, a public number of rows that the table has for sure",
+        )
+    test: Any = TESTS_BY_NAME[name]
+    return test.within(**{"rows" if option == "row_cap" else option: v for option, v in options.items()})
 
 
 def _argument(name: str) -> str:

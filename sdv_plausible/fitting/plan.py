@@ -30,7 +30,6 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Plan:
         Returns
         -------
         Frontier
-            A tuple of rows, which prints as a table.
+            A tuple of rows, which prints as a table; its ``figure()`` draws them.
 
         Raises
         ------
@@ -105,6 +104,8 @@ class Plan:
         return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.utils.html_templates import fragment
+
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
         return fragment(_TITLE) + self.ledger.to_html() + fragment(notes=notes)
 
@@ -164,16 +165,7 @@ def plan(
     warnings = [*expected.warnings(table_rows, num_rows), *numeric_category_warnings(domain)]
     if settings.neighbours.bias:
         warnings.append(f"person: {settings.neighbours.bias}")
-    total = ledger.total()
-    if HARDLY_ANY < total < math.inf:
-        warnings.append(
-            f"a total epsilon of {math.ceil(total):,} gives hardly any protection: lower epsilon"
-            + (
-                f", row_cap ({cap:,}) or epsilon0, or use test='release'"
-                if (cap := settings.test.row_limit)
-                else ""
-            )
-        )
+    warnings += large_total_warnings(settings, ledger.total())
     return Plan(
         ledger=ledger,
         forecast=expected.forecast(table_rows) if table_rows else None,
@@ -184,10 +176,22 @@ def plan(
     )
 
 
+def large_total_warnings(settings: Settings, total: float) -> list[str]:
+    """Warning of a total that is hardly any protection, with the parameters that lower it."""
+    if not HARDLY_ANY < total < math.inf:
+        return []
+    lower = "lower epsilon"
+    if settings.total is None and settings.test.row_limit:
+        lower += f", row_cap ({settings.test.row_limit:,}) or epsilon0, or use test='release'"
+    elif settings.total is None and settings.test.uses_seeds:
+        lower += " or epsilon0"
+    return [f"a total epsilon of {math.ceil(total):,} is hardly any protection: {lower}"]
+
+
 def _check_row_cap(settings: Settings, ledger: PrivacyLedger) -> None:
     """Refuse the default row cap where the rows alone cost more than hardly any protection."""
     test = settings.test
-    if test.row_limit != DEFAULT_ROW_CAP or not test.has_delta or not ledger.claims_privacy:
+    if getattr(test, "row_cap", 0) is not None or not test.has_delta or not ledger.claims_privacy:
         return
     losses = [loss for entry in ledger.entries if entry.name == "rows" for loss in entry.losses]
     cost = compose(losses, settings.seed_delta)
@@ -196,8 +200,8 @@ def _check_row_cap(settings: Settings, ledger: PrivacyLedger) -> None:
             "row_cap",
             f"row_cap ({DEFAULT_ROW_CAP:,}, the default) is the number of rows that the fit pays for. They "
             f"would cost epsilon {math.ceil(cost):,}. Set it to the number of rows that you will release, as "
-            "in RandomizedTest(row_cap=1_000), or let RandomizedTest.within(4, rows=1_000, "
-            "least_rows=20_000) find a test whose rows cost at most 4. With test='release' rows are free",
+            "in RandomizedTest(row_cap=1_000). RandomizedTest.within(rows=1_000, least_rows=20_000) "
+            "keeps all of the release within epsilon. With test='release' rows are free",
         )
 
 

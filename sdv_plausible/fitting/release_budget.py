@@ -9,17 +9,13 @@ import hashlib
 import json
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter, add_up
-from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_outcomes
 from sdv_plausible.privacy.ledger_record import (
     CONDITION,
@@ -32,7 +28,6 @@ from sdv_plausible.privacy.ledger_record import (
 from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
 from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
-from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.file_paths import open_regular_file
 from sdv_plausible.utils.json_schema import strict_json
@@ -239,72 +234,6 @@ def check_budget(budget: Any) -> None:
     """Raise ValueError unless this is a Budget or None."""
     if not isinstance(budget, (Budget, type(None))):
         raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
-
-
-def check_texts(planned: PrivacyLedger) -> None:
-    """Raise ValueError for texts that no release file could hold, before the fit is paid for."""
-    for entry in planned.entries:
-        if not all(map(is_text, (entry.mechanism, entry.note))):
-            raise ValueError(
-                f"ledger: the text of entry {entry.name} is longer than {LONGEST_TEXT:,} characters, or "
-                "contains a lone surrogate: shorten the sources of declarations and rules, or use fewer"
-            )
-
-
-def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """A ``before_charge`` hook that rejects losses which were not planned, and so not drawn."""
-    allowed = Counter((*planned.losses, *planned.within))
-
-    def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= allowed:
-            raise BudgetExceededError(
-                "this fit charges more than its plan, for example because the learner's plan depends on a "
-                "learned domain: declare the domain. The amount drawn from the budget stays drawn"
-            )
-
-    return check_planned
-
-
-def draw_all(
-    ledger: PrivacyLedger,
-    planned: PrivacyLedger,
-    budget: Budget | None,
-    what: str,
-    due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
-    count: Sequence[LedgerEntry] = (),
-) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
-    """Draw the plan from the budget, and let the ledger charge nothing beyond it.
-
-    ``due`` removes what the budget has paid already. With a row ``count``, only its entries are drawn now.
-    Returns the date and name of the charge, and a function that draws the rest once the count has passed.
-    """
-    charge, rest = None, None
-    if budget is not None:
-        budget.check_claim(planned)  # of the whole plan, before a part is drawn
-    if budget is not None and not count:
-        charge = _drawn(budget, due(budget, planned), what)
-    elif budget is not None:
-        first, then = _split_off(planned, count)
-        left = due(budget, then)
-        charge = _drawn(budget, first, what, then=left)
-        rest = partial(_drawn, budget, left, what, when=charge["when"])
-    if planned.claims_privacy:
-        ledger.before_charge = only_planned(planned)
-    return charge, rest
-
-
-def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> dict[str, str]:
-    drawn = budget.draw(planned, what, **more)
-    return {"when": drawn.when, "what": drawn.what}
-
-
-def _split_off(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
-    """The charges of the row count, which takes nothing of delta, and the other charges of a plan."""
-    first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
-    first.charge(*count)
-    rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
-    rest.charge(*(entry for entry in planned.entries if entry not in count))
-    return first, rest
 
 
 def _total(state: BudgetState) -> dict[str, float]:

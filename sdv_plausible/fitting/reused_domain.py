@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import REUSED_PREFIX, LedgerEntry, entries_in_total
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -26,6 +25,9 @@ from sdv_plausible.table.declared.declarations import explicit_domain_file, with
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.declared.specifications import declared_provenance
 from sdv_plausible.table.learned.private_domain import LearningBudget
+
+if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
 
 _CARRIED = rf'{REUSED_PREFIX} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
@@ -30,6 +30,8 @@ def worst_case_entry(
     parts: tuple[Part, ...],
 ) -> LedgerEntry:
     """Entry that covers domain and model for all ``domains``, next to earlier losses (Lemma 3)."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     spent = (*earlier, *vote)
     if spent and math.isinf(compose(spent, s.model_delta)):
         raise delta_too_small(s)
@@ -59,32 +61,40 @@ def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
+_FORMS: list[dict[str, Any]] = [
+    {"provenance": "private", **parts}
+    for codes in (2, 3, 9, 65, 101, 1025)
+    for points in [tuple(range(codes))]
+    for parts in (
+        {"kind": "categorical", "values": points},
+        {"kind": "ordinal", "values": points},
+        {"kind": "integer", "lower": points, "upper": points},
+        {"kind": "float", "lower": points, "upper": points, "decimals": 2},
+        {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
+    )
+]
+
+
 def possible_domains(domain: Domain) -> Iterator[Domain]:
     """Possible learned domains for a check of the learner: all columns alike, mixed, and one large."""
-    forms: list[dict[str, Any]] = [
-        {"provenance": "private", **parts}
-        for codes in (2, 3, 9, 65, 101, 1025)
-        for points in [tuple(range(codes))]
-        for parts in (
-            {"kind": "categorical", "values": points},
-            {"kind": "ordinal", "values": points},
-            {"kind": "integer", "lower": points, "upper": points},
-            {"kind": "float", "lower": points, "upper": points, "decimals": 2},
-            {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
-        )
-    ]
-    small, large, last = forms[0], forms[-5], len(domain) - 1
+    forms, size, last = range(len(_FORMS)), len(domain), len(domain) - 1
+    small, large = forms[0], forms[-5]
     for columns in (
-        *([form] * len(domain) for form in forms),
-        *([forms[(start + 7 * i) % len(forms)] for i in range(len(domain))] for start in (0, 11, 22)),
-        *([large if i == one else small for i in range(len(domain))] for one in (0, last)),
+        *([form] * size for form in forms),
+        *([forms[(start + 7 * i) % len(forms)] for i in range(size)] for start in (0, 11, 22)),
+        *([large if i == one else small for i in range(size)] for one in (0, last)),
     ):
         yield Domain(
             tuple(
-                Attribute(name=a.name, **form) if a.provenance == "private" else a
+                _possible_attribute(a.name, form) if a.provenance == "private" else a
                 for a, form in zip(domain, columns, strict=True)
             )
         )
+
+
+@lru_cache(maxsize=4096)  # a fit asks for the same ones several times, and checking 1,025 values takes long
+def _possible_attribute(name: str, form: int) -> Attribute:
+    return Attribute(name=name, **_FORMS[form])
 
 
 def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:
@@ -140,6 +150,8 @@ def delta_too_small(s: Settings) -> Refused:
 
 def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
     """Epsilon and delta left by basic composition; half of delta after a domain learned earlier."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     if not earlier:  # the complement of the share for type inference
         return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
     share = 1 - EARLIER_SHARE

@@ -14,7 +14,6 @@ from typing import Literal, get_args
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
 
 Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
@@ -152,6 +151,8 @@ def _gaussian(losses: Sequence[Loss]) -> tuple[float, ...] | None:
 
     Several failures compose to less than their sum, so the composed failure is compared as well.
     """
+    from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
+
     cost = gaussian_cost(losses)
     if cost is None:
         return None

@@ -27,6 +27,7 @@ from sdv_plausible.privacy.ledger_record import (
     LedgerText,
     entry_name,
     plain_or_quoted,
+    probability_factor,
     rounded_up,
     says,
     total_sentence,
@@ -353,12 +354,8 @@ def bound_on_outcomes(unit: Neighbours, releases: str, epsilon: float, delta: fl
     """Return the sentence of the guarantee: the bound on the probability of an outcome of the releases."""
     return (
         f"{unit.change} changes the probability of any outcome of {releases} by at most a factor of "
-        f"{_factor(epsilon)}, apart from an additional probability of at most {rounded_up(delta)}."
+        f"{probability_factor(epsilon)}, apart from an additional probability of at most {rounded_up(delta)}."
     )
-
-
-def _factor(epsilon: float) -> str:
-    return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
 
 
 WORDS: Mapping[str, str] = {

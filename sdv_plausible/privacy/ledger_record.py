@@ -264,6 +264,11 @@ def rounded_up(figure: float, digits: int = 3) -> str:
     return f"{float(up):.{digits}g}"
 
 
+def probability_factor(epsilon: float) -> str:
+    """Largest factor by which the probability of an outcome changes, exp(epsilon), rounded up."""
+    return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+
+
 def _entry(entry: Mapping[str, Any]) -> RecordedEntry:
     cost = None if entry["epsilon"] is None else _number(entry, "epsilon")
     texts = {name: _text(entry, name) for name in _TEXTS}

@@ -91,6 +91,10 @@ class QuerySession:
         """Privacy budget of all queries together."""
         return self._meter.allowance
 
+    def report(self, words: str) -> None:
+        """Report a learner's progress to the data owner. It has no effect on the answers."""
+        self._transcript.report(words)
+
     def sigma(self, share: float) -> float:
         """Noise deviation of a count table for a share of mu^2; 0 without a guarantee."""
         return self.allowance.sigma(share, self.neighbours.histogram_l2)
@@ -150,7 +154,7 @@ class Queryable(QuerySession):
     Parameters
     ----------
     rows : object
-        An engine for exact answers, such as :class:`~sdv_plausible.queries.coded_rows.CodeArray`.
+        An engine for exact answers, such as :class:`~sdv_plausible.queries.count_queries.CodeArray`.
     ledger : PrivacyLedger
         Charged with ``entries`` at construction. Its neighbour relation applies to every answer.
     entries : iterable of LedgerEntry

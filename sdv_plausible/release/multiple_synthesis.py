@@ -20,7 +20,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray, ScoreProducts
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
@@ -143,11 +143,14 @@ def sampling_deviations(
 ) -> list[list[np.ndarray]]:
     """Deviations of counts between at least two tables drawn from one model, scaled to one table."""
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
+    products = {i: ScoreProducts.of(a.asked) for i, a in enumerate(answers) if a.asked.kind == "products"}
     counts = np.zeros((len(tables), len(answers)), dtype=object)
     axes_of_tables = [answers[i].asked.tables[0] for i in counted]
     for t, rows in enumerate(tables):
         for i, table in zip(counted, rows.tables(axes_of_tables), strict=True):
             counts[t, i] = table
+        for i, query in products.items():
+            counts[t, i] = query.exact(rows)
     deviations = np.sqrt(len(tables) / (len(tables) - 1)) * (counts - counts.mean(axis=0))
     return [list(drawn) for drawn in deviations]
 
@@ -155,11 +158,11 @@ def sampling_deviations(
 def add_noise(
     answers: Sequence[NoisyAnswer], rng: KeyedRNG, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
-    """Add fresh noise of the same distribution to counts; scores are kept, since they chose the queries."""
+    """Add fresh noise of the same distribution to counts and products; scores, which chose, are kept."""
     # The new scale is that of both noises together, for the learner's denoising.
 
     def with_noise(i: int, answer: NoisyAnswer) -> NoisyAnswer:
-        if answer.asked.kind != "counts":
+        if answer.asked.kind not in ("counts", "products"):
             return answer
         step = answer.granularity
         shift = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)

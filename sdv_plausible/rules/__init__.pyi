@@ -4,8 +4,10 @@ from .conditions import Implies as Implies
 from .date_and_time import DateAndTime as DateAndTime
 from .derived_columns import Determined as Determined
 from .derived_columns import Equal as Equal
+from .derived_columns import Formula as Formula
 from .derived_columns import Multiple as Multiple
 from .derived_columns import OneHot as OneHot
+from .derived_columns import Product as Product
 from .derived_columns import Sum as Sum
 from .inequality import Inequality as Inequality
 from .rule import Rule as Rule

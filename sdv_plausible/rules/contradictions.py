@@ -106,10 +106,9 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: For
     for condition in rule.conditions:
         table = pd.DataFrame({condition.column: values[condition.column]})
         if not condition.meets(table, formats).any():
-            raise Refused.saying(
-                "rules",
-                f"rule '{rule}': no declared value of column {condition.column!r} satisfies '{condition}': "
-                "use values of its declaration",
+            raise rule.refused(
+                f"no declared value of column {condition.column!r} satisfies '{condition}': use values of "
+                "its declaration"
             )
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
-from sdv_plausible.rules.rule import Columns, ColumnSpec, DerivingRule, Formats, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import (
+    Attributes,
+    Columns,
+    ColumnSpec,
+    DerivingRule,
+    Formats,
+    Specs,
+    check_columns,
+    check_sdtypes,
+)
 from sdv_plausible.table.cells.dates import (
     NANOSECONDS,
     bins_to_utc,
@@ -75,11 +83,6 @@ class DateAndTime(DerivingRule):
             )
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The column itself."""
-        return (self.column,)
-
-    @property
     def date(self) -> str:
         """Name of the surrogate column for the date."""
         return f"{self.column}: date"
@@ -103,16 +106,14 @@ class DateAndTime(DerivingRule):
     def _step(self) -> int:
         return resolution_step(self.resolution or "s") or NANOSECONDS["s"]
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if the column is no date, or if its format shows no time of day."""
         check_sdtypes(self, specs, "datetime")
         form = specs[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the format {form!r} has no time of day with a date: remove the rule"
-            )
+            raise self.refused(f"the format {form!r} has no time of day with a date: remove the rule")
 
-    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Attributes, derived: Attributes) -> bool:
         """Whether the surrogates are a date and steps of a day, and nullable only if the column is."""
         date, time, column = inputs[self.date], inputs[self.time], derived[self.column]
         kinds = (date.kind, time.kind, column.kind) == ("datetime", "integer", "datetime")
@@ -120,7 +121,7 @@ class DateAndTime(DerivingRule):
         inside = all(0 <= end < DAY // self._step for end in ends) and not time.values
         return kinds and inside and (column.nullable or not (date.nullable or time.nullable))
 
-    def resolve(self, specs: Mapping[str, ColumnSpec]) -> DateAndTime:
+    def resolve(self, specs: Specs) -> DateAndTime:
         """Return the rule with the resolution that the column's format shows."""
         if self.resolution is not None:
             return self
@@ -129,7 +130,7 @@ class DateAndTime(DerivingRule):
             self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest)
         )
 
-    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+    def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
         """Date in the declared range, if any; time of day in the range of a day, with midnight single."""
         spec = specs.get(self.column, {})
         date: ColumnSpec = {"sdtype": "datetime"}
@@ -167,7 +168,7 @@ class DateAndTime(DerivingRule):
         time = np.where(present, ((local - date) // self._step).astype(float), np.nan)
         return {self.date: dates, self.time: pd.Series(time, index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Combine date and time of day, clipped to the range; missing where either is."""
         dates, date_present = rule_cells.to_numbers(table, self.date, {self.date: None})
         time, time_present = rule_cells.to_numbers(table, self.time, {})
@@ -181,12 +182,7 @@ class DateAndTime(DerivingRule):
             moments = np.clip(moments, attribute.lower[0], attribute.upper[-1])
         return {self.column: rule_cells.to_column(moments, present, attribute)}
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """One bin: the declared range, or from the first date to the end of the last."""
         date, spec = inputs[self.date], specs.get(self.column, {})
         style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
@@ -209,10 +205,6 @@ class DateAndTime(DerivingRule):
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """All rows satisfy it."""
         return np.ones(len(table), dtype=bool)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"rule": self.kind, "column": self.column, "resolution": self.resolution}
 
     def __str__(self) -> str:
         shown = f" ({self.resolution})" if self.resolution else ""

@@ -1,8 +1,9 @@
-"""Derived columns: equal to another column, or the sum of others."""
+"""Derived columns: copies, sums, products and formulas of other columns, multiples, code books and flags."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
@@ -11,20 +12,24 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy import parameter_checks as check
-from sdv_plausible.privacy.parameter_checks import Refused, shown
+from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
+    Attributes,
     Columns,
     ColumnSpec,
     DerivingRule,
     Formats,
+    Specs,
     check_columns,
     check_sdtypes,
     check_values,
     date_formats,
+    declared_places,
 )
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.dates import format_unit
+from sdv_plausible.table.columns.column_document import MAX_DECIMALS
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import CATEGORIES, allows_missing, sdtype_of
 
@@ -56,20 +61,15 @@ class Equal(DerivingRule):
         check_columns("Equal", [self.column, self.other])
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The copy."""
-        return (self.column,)
-
-    @property
     def sources(self) -> tuple[str, ...]:
         """The original."""
         return (self.other,)
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if the columns have different sdtypes."""
         check_sdtypes(self, specs, specs[self.other].get("sdtype", ""))
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Copy the original; dates in the copy's own format."""
         if self.other in formats:
             return {
@@ -79,12 +79,7 @@ class Equal(DerivingRule):
             }
         return {self.column: table[self.other].reset_index(drop=True)}
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """Attribute of the original, with the copy's own date style."""
         copy = replace(inputs[self.other], name=self.column, buckets=None, groups=None, counts=None)
         no_style = {"datetime_format": None, "time_zone": None}
@@ -95,16 +90,125 @@ class Equal(DerivingRule):
         """Mask of rows where both are equal, or both missing."""
         return rule_cells.are_equal(table, self.column, self.other, formats)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"rule": self.kind, "column": self.column, "other": self.other}
-
     def __str__(self) -> str:
         return f"{self.column} = {self.other}"
 
 
+Term = tuple[tuple[str, ...], float]  # columns that are multiplied, and a coefficient
+
+
+class _Computed(DerivingRule):
+    """A number computed from others: a constant plus products of columns; missing where a column is."""
+
+    constant: float = 0
+    decimal_places: int | None = None
+
+    @abstractmethod
+    def _terms(self) -> tuple[Term, ...]:
+        """Terms that are added to the constant."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the terms."""
+        return tuple(dict.fromkeys(name for names, _ in self._terms() for name in names))
+
+    def _check_places(self) -> None:
+        if self.decimal_places is not None:
+            hint = "or None for the digits of the exact value"
+            places = check.whole("decimal_places", self.decimal_places, 0, hint, most=MAX_DECIMALS)
+            object.__setattr__(self, "decimal_places", places)
+
+    def resolve(self, specs: Specs) -> DerivingRule:
+        """Return the rule with the digits that the column is declared to have, unless it gives its own."""
+        places = declared_places(specs.get(self.made[0], {}))
+        if places is None or vars(self).get("decimal_places", places) is not None:
+            return self
+        return replace(cast("Formula", self), decimal_places=places)
+
+    def check(self, specs: Specs) -> None:
+        """Raise an error if a column is not numerical."""
+        check_sdtypes(self, specs, "numerical")
+
+    def _computed(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers before rounding, mask of those present, and their floating-point tolerance."""
+        cells = {name: rule_cells.to_numbers(table, name, formats) for name in self.sources}
+        present = np.logical_and.reduce([known for _, known in cells.values()])
+        total = np.full(len(table), float(self.constant))
+        size = np.abs(total)
+        with np.errstate(over="ignore"):  # no warning because of one cell
+            for names, coefficient in self._terms():
+                term = np.full(len(table), float(coefficient))
+                for name in names:
+                    term = _bounded(term * np.where(present, cells[name][0], 0.0))
+                total, size = total + term, size + np.abs(term)
+        return total, present, TOLERANCE * np.maximum(1, size)
+
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
+        """Compute the column."""
+        (name,) = self.made
+        values, present, _ = self._computed(table, formats)
+        return {name: rule_cells.to_column(values, present, derived[name])}
+
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
+        """One bin from the smallest possible value to the largest."""
+        (name,), parts = self.made, [inputs[source] for source in self.sources]
+        if any(not part.lower for part in parts):  # all cells are missing
+            return (Attribute(name=name, kind="integer", lower=(0,), upper=(0,), nullable=True),)
+        low = high = self.constant
+        for names, coefficient in self._terms():
+            ends = [coefficient]
+            for attribute in (inputs[source] for source in names):
+                ends = [_bounded(a * b) for a in ends for b in (attribute.lower[0], attribute.upper[-1])]
+                ends = [min(ends), max(ends)]
+            low, high = low + ends[0], high + ends[-1]
+        decimals, nullable = self._decimals(inputs), any(part.nullable for part in parts)
+        whole = decimals == 0 and (self.decimal_places == 0 or all(part.kind == "integer" for part in parts))
+        if (places := self.decimal_places) is not None:
+            low, high = (
+                v if isinstance(v, int) else float(rule_cells.rounded(v, places)) for v in (low, high)
+            )
+        return (rule_cells.single_bin(name, (low, high), whole=whole, decimals=decimals, nullable=nullable),)
+
+    def _decimals(self, inputs: Attributes) -> int | None:
+        """Digits after the point: as declared, else those of the exact value, or None for all digits."""
+        if self.decimal_places is not None:
+            return self.decimal_places
+        own = {name: rule_cells.common_decimals([inputs[name]]) for name in self.sources}
+        if None in own.values():
+            return None
+        digits = [
+            rule_cells.count_decimals(c) + sum(own[n] or 0 for n in names) for names, c in self._terms()
+        ]
+        most = max(rule_cells.count_decimals(self.constant), *digits)
+        return most if most <= MAX_DECIMALS else None
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Mask of rows with the computed value, rounded either way at a tie, or missing where a column is."""
+        expected, expected_present, tolerance = self._computed(table, formats)
+        total, present = rule_cells.to_numbers(table, self.made[0], formats)
+        total, rounding = np.where(present, total, 0), 0.0
+        near = np.ones(len(table), dtype=bool)
+        if self.decimal_places is not None:
+            rounding = 0.5 * 10.0**-self.decimal_places
+            near = np.abs(total - rule_cells.rounded(total, self.decimal_places)) <= tolerance
+        near &= np.abs(total - expected) <= tolerance + rounding
+        return np.where(expected_present & present, near, expected_present == present)
+
+
+def _exact(number: float) -> float:
+    """Python number: a whole one as int, so that products of whole numbers are exact."""
+    number = float(number)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _bounded(values: Any) -> Any:
+    """Numbers in the range of derived columns; integers remain exact."""
+    most = rule_cells.LARGEST_NUMBER
+    return np.clip(values, -most, most) if isinstance(values, np.ndarray) else min(max(values, -most), most)
+
+
 @dataclass(frozen=True)
-class Sum(DerivingRule):
+class Sum(_Computed):
     """A column that is the sum of others; missing where any of them is.
 
     Parameters
@@ -122,7 +226,7 @@ class Sum(DerivingRule):
 
     total: str
     parts: tuple[str, ...]
-    kind = "sum"
+    kind: ClassVar[str] = "sum"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", check_columns("Sum: parts", self.parts, 2))
@@ -133,55 +237,130 @@ class Sum(DerivingRule):
         """The total."""
         return (self.total,)
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The summands."""
-        return self.parts
-
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
-        """Raise an error if a column is not numerical."""
-        check_sdtypes(self, specs, "numerical")
-
-    def _sum(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
-        parts = [rule_cells.to_numbers(table, name, formats) for name in self.parts]
-        present = np.logical_and.reduce([part_present for _, part_present in parts])
-        with np.errstate(over="ignore"):  # no warning because of one cell
-            return np.sum([np.where(present, values, 0.0) for values, _ in parts], axis=0), present
-
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
-        """Add the parts."""
-        return {self.total: rule_cells.to_column(*self._sum(table, formats), derived[self.total])}
-
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
-        """One bin from the smallest sum to the largest."""
-        parts = [inputs[name] for name in self.parts]
-        if any(not part.lower for part in parts):  # all cells are missing
-            common: ColumnSpec = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
-            return (Attribute(kind="integer", **common),)
-        whole = all(part.kind == "integer" for part in parts)
-        decimals = rule_cells.common_decimals(parts)
-        ends = sum(part.lower[0] for part in parts), sum(part.upper[-1] for part in parts)
-        nullable = any(part.nullable for part in parts)
-        return (rule_cells.single_bin(self.total, ends, whole=whole, decimals=decimals, nullable=nullable),)
-
-    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Mask of rows where the total is the sum, or missing where a part is."""
-        expected, expected_present = self._sum(table, formats)
-        total, present = rule_cells.to_numbers(table, self.total, formats)
-        near = np.abs(np.where(present, total, 0) - expected) <= TOLERANCE * np.maximum(1, np.abs(expected))
-        return np.where(expected_present & present, near, expected_present == present)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"rule": self.kind, "total": self.total, "parts": list(self.parts)}
+    def _terms(self) -> tuple[Term, ...]:
+        return tuple(((name,), 1) for name in self.parts)
 
     def __str__(self) -> str:
         return f"{self.total} = {' + '.join(self.parts)}"
+
+
+@dataclass(frozen=True)
+class Product(_Computed):
+    """A column that is the product of others; missing where any of them is.
+
+    Parameters
+    ----------
+    total : str
+        The derived column.
+    factors : sequence of str
+        The columns that are multiplied, two or more.
+    decimal_places : int, optional
+        Digits after the point to which the product is rounded, 0 to 15. None: those of the column's
+        declaration, or else of the exact product.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two factors, names repeat, or decimal_places is out of range.
+
+    Examples
+    --------
+    >>> print(Product("total", ["price", "quantity"], decimal_places=2))
+    total = price * quantity
+    """
+
+    total: str
+    factors: tuple[str, ...]
+    decimal_places: int | None = None
+    kind: ClassVar[str] = "product"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", check_columns("Product: factors", self.factors, 2))
+        check_columns("Product", [self.total, *self.factors])
+        self._check_places()
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The total."""
+        return (self.total,)
+
+    def _terms(self) -> tuple[Term, ...]:
+        return ((self.factors, 1),)
+
+    def __str__(self) -> str:
+        return f"{self.total} = {' * '.join(self.factors)}"
+
+
+@dataclass(frozen=True)
+class Formula(_Computed):
+    """A column that is a sum of other columns, or of products of them, with coefficients.
+
+    It is missing where any of the columns is. A formula is a list of numbers and names, and never code.
+
+    Parameters
+    ----------
+    column : str
+        The derived column.
+    terms : mapping
+        Column, or tuple of columns that are multiplied -> coefficient.
+    constant : float
+        Number that is added.
+    decimal_places : int, optional
+        Digits after the point to which the value is rounded, 0 to 15. None: those of the column's
+        declaration, or else of the exact value.
+
+    Raises
+    ------
+    ValueError
+        If there is no term, the column is among them, a number is not finite, a coefficient is 0, or
+        decimal_places is out of range.
+
+    Examples
+    --------
+    >>> print(Formula("paid", {("price", "quantity"): 1.077, "discount": -1}, constant=5, decimal_places=2))
+    paid = 1.077 * price * quantity - discount + 5
+    """
+
+    column: str
+    terms: Any
+    constant: float = 0
+    decimal_places: int | None = None
+    kind: ClassVar[str] = "formula"
+
+    def __post_init__(self) -> None:
+        pairs = list(self.terms.items()) if isinstance(self.terms, Mapping) else self.terms
+        is_list = isinstance(pairs, (list, tuple)) and len(pairs) > 0
+        if not is_list or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+            raise ValueError(
+                f"Formula: terms ({shown(self.terms)}) must be a mapping of columns to coefficients, such as "
+                "{'gross': 1, 'tax': -1}"
+            )
+        numbers = [number for _, number in pairs]
+        if not all(map(rule_cells.is_number, (*numbers, self.constant))) or 0 in numbers:
+            raise ValueError(
+                f"Formula: coefficients ({shown(numbers)}) and constant ({shown(self.constant)}) must be "
+                "finite numbers, and coefficients other than 0"
+            )
+        terms = tuple((check_columns("Formula: terms", names, 1), _exact(number)) for names, number in pairs)
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "constant", _exact(self.constant))
+        for names, _ in terms:
+            check_columns("Formula", [self.column, *names])
+        if len({names for names, _ in terms}) < len(terms):
+            raise ValueError(f"Formula: terms ({shown(terms)}) must be distinct; add their coefficients")
+        self._check_places()
+
+    def _terms(self) -> tuple[Term, ...]:
+        return cast("tuple[Term, ...]", self.terms)
+
+    def __str__(self) -> str:
+        parts = [(number, " * ".join(names)) for names, number in self._terms()]
+        parts += [(self.constant, "")] * bool(self.constant)
+        text = ""
+        for number, names in parts:
+            size = [] if names and abs(number) == 1 else [f"{abs(number)}"]
+            text += f" {'-' if number < 0 else '+'} {' * '.join([*size, *([names] if names else [])])}"
+        return f"{self.column} = {'-' * text.startswith(' -')}{text[3:]}"
 
 
 @dataclass(frozen=True)
@@ -212,11 +391,6 @@ class Multiple(DerivingRule):
         check.plain_numbers(self)
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The column itself, derived from the number of steps."""
-        return (self.column,)
-
-    @property
     def steps(self) -> str:
         """Name of the surrogate column."""
         return f"{self.column} / {self.step:g}"
@@ -226,11 +400,11 @@ class Multiple(DerivingRule):
         """The number of steps."""
         return (self.steps,)
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if the column is not numerical."""
         check_sdtypes(self, specs, "numerical")
 
-    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+    def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
         """Number of steps, in the declared range if any."""
         spec = specs.get(self.column, {})
         self._check_fine(spec)
@@ -274,24 +448,17 @@ class Multiple(DerivingRule):
             steps = np.round(np.where(present, values, 0) / self.step)
         return {self.steps: pd.Series(np.where(present, steps, np.nan), index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Number of steps times the step."""
         steps, present = rule_cells.to_numbers(table, self.steps, {})
         with np.errstate(over="ignore"):
             values = rule_cells.round_decimals(steps * self.step)
         return {self.column: rule_cells.to_column(values, present, derived[self.column])}
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """One bin over all steps."""
         steps = inputs[self.steps]
-        whole, places = float(self.step).is_integer(), 0
-        while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
-            places += 1
+        whole, places = float(self.step).is_integer(), rule_cells.count_decimals(self.step)
         ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
         nullable = steps.nullable or not steps.lower
         return (rule_cells.single_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
@@ -301,10 +468,6 @@ class Multiple(DerivingRule):
         values, present = rule_cells.to_numbers(table, self.column, formats)
         steps = np.where(present, values, 0) / self.step
         return np.asarray(np.abs(steps - np.round(steps)) <= 1e-6)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"rule": self.kind, "column": self.column, "step": self.step}
 
     def __str__(self) -> str:
         return f"{self.column} is a multiple of {self.step:g}"
@@ -362,11 +525,6 @@ class Determined(DerivingRule):
         return parts
 
     @property
-    def made(self) -> tuple[str, ...]:
-        """The column of the mapping's values."""
-        return (self.column,)
-
-    @property
     def sources(self) -> tuple[str, ...]:
         """The columns of its keys."""
         return self.by
@@ -383,7 +541,7 @@ class Determined(DerivingRule):
         values = [*self.mapping.values(), *([] if pd.isna(self.otherwise) else [self.otherwise])]
         return [*keys, *((self.column, value) for value in values)]
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if a value, or a missing one from a gap in the mapping, does not fit the column."""
         self.attributes({}, specs, {})
         formats = date_formats(specs)
@@ -398,22 +556,19 @@ class Determined(DerivingRule):
             unmapped = [v for v in possible if rule_cells.cell_key(v, self.by[0], formats) not in mapped]
             if unmapped:
                 text = "missing" if pd.isna(unmapped[0]) else repr(unmapped[0])
-                raise Refused.saying(
-                    "rules",
-                    f"rule '{self}': the mapping lacks {text}, and column {self.column!r} is declared "
-                    "without missing values: add an entry, or give otherwise=",
+                raise self.refused(
+                    f"the mapping lacks {text}, and column {self.column!r} is declared without missing "
+                    "values: add an entry, or give otherwise="
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
         keys = [rule_cells.combination_key(parts, self.by, formats) for parts in self._by]
         by_key = dict(zip(keys, self.mapping.values(), strict=True))
         if len(by_key) < len(keys):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}"
-            )
+            raise self.refused(f"the mapping's keys must be distinct values of {self.by!r}")
         return by_key
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Look up the column."""
         cells, attribute = self._looked_up(table, formats), derived[self.column]
         if sdtype_of(attribute) in CATEGORIES:
@@ -435,12 +590,7 @@ class Determined(DerivingRule):
                 values[i] = rule_cells.cell_key(value, self.column, formats) if is_date else value
         return pd.Series(values[where], dtype=object)
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """The mapping's values."""
         spec = specs.get(self.column, {})
         formats = date_formats({self.column: spec})
@@ -453,16 +603,14 @@ class Determined(DerivingRule):
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
             common |= {"kind": "datetime", "unit": format_unit(spec.get("datetime_format")), **style}
         elif not all(map(rule_cells.is_number, present)):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the values of column {self.column!r} must be numbers"
-            )
+            raise self.refused(f"the values of column {self.column!r} must be numbers")
         else:
             whole = all(float(value).is_integer() for value in present)
             common |= {"kind": "integer" if whole else "float"}
         points = tuple(sorted(cast("list[float]", list(by_key))))
         return (Attribute(lower=points, upper=points, **common),)
 
-    def _may_miss(self, inputs: Mapping[str, Attribute]) -> bool:
+    def _may_miss(self, inputs: Attributes) -> bool:
         """Whether a row may have no value, e.g. because the mapping lacks a category."""
         source = inputs.get(self.by[0])
         if any(map(pd.isna, self.mapping.values())) or not pd.isna(self.otherwise):
@@ -565,21 +713,19 @@ class OneHot(DerivingRule):
         """Values of the flags."""
         return [(name, value) for name in self._columns for value in (self.off, self.on)]
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if flags are dates, or if their type cannot hold the values."""
         check_sdtypes(self, specs, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if specs[name]["sdtype"] == "numerical"]
         if numbers and not all(map(rule_cells.is_number, (self.off, self.on))):
-            raise Refused.saying(
-                "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
-            )
+            raise self.refused(f"the values of column {numbers[0]!r} must be numbers")
 
-    def resolve(self, specs: Mapping[str, ColumnSpec]) -> OneHot:
+    def resolve(self, specs: Specs) -> OneHot:
         """Return the rule with boolean values, if all columns are boolean."""
         all_boolean = all(specs.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
         return OneHot(self._columns, (bool(self.off), bool(self.on))) if all_boolean else self
 
-    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+    def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
         """One category: the names of the columns."""
         return {
             self.which: {
@@ -598,7 +744,7 @@ class OneHot(DerivingRule):
         names = np.array(self._columns, dtype=object)[flags.argmax(axis=1)]
         return {self.which: pd.Series(np.where(flags.any(axis=1), names, None), index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Set one flag."""
         which = table[self.which].to_numpy()
         return {
@@ -606,12 +752,7 @@ class OneHot(DerivingRule):
             for name in self._columns
         }
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """Off and on."""
         values = (self.off, self.on)
         if all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,13 +15,16 @@ from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.parameter_checks import shown
 from sdv_plausible.rules import rule_cells
 from sdv_plausible.rules.rule import (
+    Attributes,
     Columns,
     ColumnSpec,
     DerivingRule,
     Formats,
+    Specs,
     attribute_specs,
     check_columns,
     check_sdtypes,
+    declared_places,
 )
 from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, utc_to_local
 from sdv_plausible.table.columns.domain import Attribute
@@ -76,6 +79,7 @@ class Inequality(DerivingRule):
         check_columns("Inequality", [self.low, self.high])
         if not isinstance(self.strict, (bool, np.bool_)):
             raise ValueError(f"Inequality: strict ({shown(self.strict)}) must be true or false")
+        object.__setattr__(self, "strict", bool(self.strict))
         if self.most is not None:
             check.non_negative("most", self.most, "give the largest distance, such as 30, or None")
         if self.unit is not None:
@@ -106,7 +110,7 @@ class Inequality(DerivingRule):
         """The distance."""
         return (self.distance,)
 
-    def resolve(self, specs: Mapping[str, ColumnSpec]) -> Inequality:
+    def resolve(self, specs: Specs) -> Inequality:
         """Return the rule with its unit set, if the columns hold dates."""
         pair = [specs.get(name, {}) for name in self.columns]
         if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in pair):
@@ -115,7 +119,7 @@ class Inequality(DerivingRule):
         finest = max(units[1], DAY) if _is_day(pair[1].get("datetime_format")) else min(units)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:
+    def check(self, specs: Specs) -> None:
         """Raise an error if the columns' types differ, or the format of ``high`` does not show the day."""
         dates = specs[self.low].get("sdtype") == "datetime"
         check_sdtypes(self, specs, "datetime" if dates else "numerical")
@@ -126,20 +130,16 @@ class Inequality(DerivingRule):
                 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.13: day without year
                 reread = rule_cells.to_nanoseconds(example.strftime(form), self.high, form)
             if reread != example.value // format_unit(form) * format_unit(form):
-                raise check.Refused.saying(
-                    "rules",
-                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must include "
-                    "the day",
+                raise self.refused(
+                    f"the datetime_format of column {self.high!r} ({form!r}) must include the day"
                 )
 
-    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+    def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
         """The distance: whole units of time, or a number."""
         low, high = specs.get(self.low, {}), specs.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
-            raise check.Refused.saying(
-                "rules", f"rule '{self}': a strict order of numbers needs their ranges, or most="
-            )
+            raise self.refused("a strict order of numbers needs their ranges, or most=")
         if most is not None and most < least:
             raise check.Refused.saying(
                 "rules",
@@ -158,7 +158,7 @@ class Inequality(DerivingRule):
 
     def _places(self, low: ColumnSpec, high: ColumnSpec) -> int | None:
         """Digits after the point of the distance, if known for both columns."""
-        first, second = _own_places(low), _own_places(high)
+        first, second = declared_places(low), declared_places(high)
         return None if first is None or second is None else max(first, second)
 
     def _least(self, low: ColumnSpec, high: ColumnSpec) -> float:
@@ -168,10 +168,9 @@ class Inequality(DerivingRule):
             return 1
         places = self._places(low, high)
         if places is None:
-            raise check.Refused.saying(
-                "rules",
-                f"rule '{self}': a strict order needs a fixed number of digits: give both columns "
-                "decimal_places, or use strict=False",
+            raise self.refused(
+                "a strict order needs a fixed number of digits: give both columns decimal_places, or "
+                "strict=False"
             )
         return float(10**-places) if places else 1
 
@@ -224,7 +223,7 @@ class Inequality(DerivingRule):
         distance = np.where(present, distance.astype(float), np.nan)
         return {self.distance: pd.Series(distance, index=table.index)}
 
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """The lower column plus the distance; missing where either is."""
         low, low_present = self._lower(table, formats)
         distance, distance_present = rule_cells.to_numbers(table, self.distance, {})
@@ -245,12 +244,7 @@ class Inequality(DerivingRule):
         high = np.clip(high, attribute.lower[0], attribute.upper[-1])
         return {self.high: rule_cells.to_column(high, present, attribute)}
 
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """One bin, from the lowest value of the lower column to the highest possible or declared value."""
         low, distance, spec = inputs[self.low], inputs[self.distance], specs.get(self.high, {})
         dates = low.kind == "datetime"
@@ -266,9 +260,9 @@ class Inequality(DerivingRule):
         else:
             decimals = rule_cells.common_decimals((low, distance))
             if decimals is not None:
-                own = _own_places(spec)
+                own = declared_places(spec)
                 decimals = decimals if own is None else own
-            whole = decimals == 0 and (low.kind == distance.kind == "integer" or _own_places(spec) == 0)
+            whole = decimals == 0 and (low.kind == distance.kind == "integer" or declared_places(spec) == 0)
             common |= {"kind": "integer"} if whole else {"kind": "float", "decimals": decimals}
         if not low.lower or not distance.lower:  # all cells are missing
             return (Attribute(lower=(0,), upper=(0,), **{**common, "nullable": True}),)
@@ -299,7 +293,7 @@ class Inequality(DerivingRule):
         last = min(last, max(declared[1], round_up(highest + least)))
         return max(first, min(declared[0], last)), last
 
-    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Attributes, derived: Attributes) -> bool:
         """Whether the column can be derived: same kind, and its end not below the lower column's."""
         high, low, distance = derived[self.high], inputs[self.low], inputs[self.distance]
         (computed,) = self.attributes(inputs, attribute_specs(derived), {})
@@ -327,13 +321,6 @@ class Inequality(DerivingRule):
         ordered = low < high if self.strict else low <= high
         return np.asarray(ordered | ~low_present | ~high_present)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {
-            "rule": self.kind, "low": self.low, "high": self.high, "strict": bool(self.strict),
-            "most": self.most, "unit": self.unit,
-        }  # fmt: skip
-
     def __str__(self) -> str:
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
 
@@ -358,13 +345,6 @@ def _ends_by_clock(low: Attribute, high: Attribute) -> tuple[Any, Any]:
     ends = np.array([low.lower[0], low.upper[-1]], dtype=np.int64)
     first, last = utc_to_local(ends, low.time_zone).tolist()
     return first // DAY * DAY, last
-
-
-def _own_places(spec: ColumnSpec) -> int | None:
-    """Declared digits after the point of a column; None if undeclared."""
-    whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
-    places: int | None = spec.get("decimal_places", 0 if whole else None)
-    return places
 
 
 def _ceil(values: Any, attribute: Attribute) -> Any:

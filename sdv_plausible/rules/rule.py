@@ -18,18 +18,17 @@ Formats = Mapping[str, str | None]
 """Date columns -> strftime format of their text, or None."""
 ColumnSpec = dict[str, Any]
 """A column's declaration, in the vocabulary of the ``domain`` argument."""
+Specs = Mapping[str, ColumnSpec]
+Attributes = Mapping[str, Attribute]
 Columns = dict[str, "pd.Series[Any]"]
 
 
-def check_sdtypes(rule: Rule, specs: Mapping[str, ColumnSpec], *allowed: str) -> None:
+def check_sdtypes(rule: Rule, specs: Specs, *allowed: str) -> None:
     """Raise an error if a column of the rule has another sdtype."""
     for name in rule.columns:
         sdtype = specs[name].get("sdtype")
         if sdtype not in allowed:
-            raise Refused.saying(
-                "rules",
-                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {sdtype!r}",
-            )
+            raise rule.refused(f"column {name!r} must be of sdtype {' or '.join(allowed)}, not {sdtype!r}")
 
 
 class Rule(ABC):
@@ -76,7 +75,7 @@ class Rule(ABC):
         """Values named by the rule, each with its column; None is missing."""
         return []
 
-    def check(self, specs: Mapping[str, ColumnSpec]) -> None:  # noqa: B027  most rules take any column
+    def check(self, specs: Specs) -> None:  # noqa: B027  most rules take any column
         """Raise an error if the rule does not fit its columns.
 
         Parameters
@@ -89,6 +88,10 @@ class Rule(ABC):
         ValueError
             If types or declarations do not fit.
         """
+
+    def refused(self, text: str) -> Refused:
+        """Error about the rule."""
+        return Refused.saying("rules", f"rule '{self}': {text}")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -111,10 +114,12 @@ class DerivingRule(Rule):
     flags.
     """
 
+    column: str
+
     @property
-    @abstractmethod
     def made(self) -> tuple[str, ...]:
         """Derived columns, which the model does not see."""
+        return (self.column,)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -139,7 +144,7 @@ class DerivingRule(Rule):
         """Names of the surrogate columns."""
         return ()
 
-    def fits(self, inputs: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> bool:
+    def fits(self, inputs: Attributes, derived: Attributes) -> bool:
         """Whether derived columns with these attributes can be computed from those inputs.
 
         Parameters
@@ -150,26 +155,22 @@ class DerivingRule(Rule):
             Attributes of the derived columns, e.g. from a file.
         """
         computed = self.attributes(inputs, attribute_specs(derived), {})
-        ignored = (
-            "provenance",
-            "unit",
-            "buckets",
-            "groups",
-            "counts",
-            "time_zone",
-            "datetime_format",
-            "number_format",
-        )
+        ignored = ("provenance", "unit", "buckets", "groups", "counts", "time_zone", "datetime_format",
+                   "number_format")  # fmt: skip
         return len(computed) == len(derived) and all(
             replace(a, **{part: getattr(b, part) for part in ignored}) == b
             for a, b in zip(computed, derived.values(), strict=True)
         )
 
-    def resolve(self, specs: Mapping[str, ColumnSpec]) -> DerivingRule:
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and parts: the fields of a dataclass."""
+        return {"rule": self.kind, **vars(self)}
+
+    def resolve(self, specs: Specs) -> DerivingRule:
         """Return the rule completed from the specifications of its columns."""
         return self
 
-    def surrogate_specs(self, specs: Mapping[str, ColumnSpec]) -> dict[str, ColumnSpec]:
+    def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
         """Declarations of the surrogate columns.
 
         Parameters
@@ -184,16 +185,11 @@ class DerivingRule(Rule):
         return {}
 
     @abstractmethod
-    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Mapping[str, Attribute]) -> Columns:
+    def unfold(self, table: pd.DataFrame, formats: Formats, derived: Attributes) -> Columns:
         """Compute derived columns from sources and surrogates."""
 
     @abstractmethod
-    def attributes(
-        self,
-        inputs: Mapping[str, Attribute],
-        specs: Mapping[str, ColumnSpec],
-        styles: Mapping[str, ColumnSpec],
-    ) -> tuple[Attribute, ...]:
+    def attributes(self, inputs: Attributes, specs: Specs, styles: Specs) -> tuple[Attribute, ...]:
         """Attributes of the derived columns, wide enough for all possible values.
 
         Parameters
@@ -224,9 +220,16 @@ def attribute_specs(attributes: Mapping[str, Attribute]) -> dict[str, ColumnSpec
     return specs
 
 
-def date_formats(specs: Mapping[str, ColumnSpec]) -> dict[str, str | None]:
+def date_formats(specs: Specs) -> dict[str, str | None]:
     """Formats of the date columns."""
     return {n: spec.get("datetime_format") for n, spec in specs.items() if spec.get("sdtype") == "datetime"}
+
+
+def declared_places(spec: ColumnSpec) -> int | None:
+    """Declared digits after the point of a column; None if undeclared."""
+    whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
+    places: int | None = spec.get("decimal_places", 0 if whole else None)
+    return places
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:

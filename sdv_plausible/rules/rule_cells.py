@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -77,7 +79,9 @@ def distinct_combinations(
 def is_number(value: Any) -> bool:
     """Whether a declared value is a finite number."""
     plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return plain and bool(np.isfinite(float(value)))
+    with suppress(OverflowError):  # an integer beyond doubles
+        return plain and math.isfinite(value)
+    return False
 
 
 def is_in(table: pd.DataFrame, name: str, formats: Formats, values: Iterable[Any]) -> np.ndarray:
@@ -102,7 +106,7 @@ def to_column(values: np.ndarray, present: np.ndarray, attribute: Attribute) -> 
             values = np.round(values)
             return pd.Series(values.astype(np.int64) if present.all() else np.where(present, values, np.nan))
         if attribute.decimals is not None:
-            values = np.round(values, attribute.decimals)
+            values = rounded(values, attribute.decimals)
         values = np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
         return pd.Series(np.where(present, values, np.nan))
     stamps = pd.Series(np.where(present, values, NO_DATE).astype(np.int64).view("M8[ns]"))
@@ -131,6 +135,18 @@ def common_decimals(attributes: Iterable[Attribute]) -> int | None:
     """Largest number of digits after the point of numeric columns; None if one keeps all digits."""
     decimals = [0 if a.kind == "integer" else a.decimals for a in attributes]
     return None if None in decimals else max(d for d in decimals if d is not None)
+
+
+def count_decimals(number: float) -> int:
+    """Digits after the point of a declared number, at most 12."""
+    digits = (d for d in range(12) if math.isclose(round(number, d), number, rel_tol=1e-12))
+    return next(digits, 12)
+
+
+def rounded(values: Any, decimals: int) -> np.ndarray:
+    """Numbers rounded to some digits after the point; from 2^53 on, doubles have none."""
+    with np.errstate(over="ignore"):  # no warning because of one cell
+        return np.where(np.abs(values) < 2.0**53, np.round(values, decimals), values)
 
 
 def round_decimals(values: np.ndarray) -> np.ndarray:

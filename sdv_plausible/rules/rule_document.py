@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sdv_plausible.table.cells.cell_documents import VALUE_FORM, parse_value
+from sdv_plausible.table.columns.column_document import MAX_DECIMALS
 from sdv_plausible.utils.json_schema import (
     Schema,
     SharedSchemas,
@@ -21,6 +22,7 @@ from sdv_plausible.utils.json_schema import (
 _COLUMN, _CELL, _CONDITIONS = schema_ref("rule_column"), schema_ref("cell"), schema_ref("conditions")
 _COLUMNS = array_schema(_COLUMN, minItems=2, uniqueItems=True)
 _CELLS = array_schema(_CELL, minItems=1)
+_PLACES: Schema = nullable({"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS})
 
 
 def conditions_form(*by_hand: Schema) -> Schema:
@@ -83,6 +85,26 @@ KINDS: dict[str, RuleKind] = {
     ),
     "equal": RuleKind("Equal", "A column that equals another.", {"column": _COLUMN, "other": _COLUMN}),
     "sum": RuleKind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
+    "product": RuleKind(
+        "Product", "A column that is the product of others, rounded to some digits after the point.",
+        {"total": _COLUMN, "factors": _COLUMNS, "decimal_places": _PLACES}, left_out=("decimal_places",),
+    ),
+    "formula": RuleKind(
+        "Formula", "A column that is a constant plus terms: columns that are multiplied, and a coefficient.",
+        {
+            "column": _COLUMN, "constant": {"type": "number"}, "decimal_places": _PLACES,
+            "terms": array_schema(
+                {
+                    "type": "array", "items": False, "minItems": 2, "prefixItems": [
+                        array_schema(_COLUMN, minItems=1, uniqueItems=True), {"type": "number"},
+                    ],
+                },
+                minItems=1,
+            ),
+        },
+        {"terms": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}}},
+        left_out=("constant", "decimal_places"),
+    ),
     "one_hot": RuleKind(
         "OneHot", "Flags of which one is set; values of an unset and of a set one.",
         {"columns": _COLUMNS, "values": array_schema(_CELL, minItems=2, maxItems=2)}, left_out=("values",),

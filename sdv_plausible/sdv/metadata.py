@@ -184,7 +184,14 @@ def check_columns(frame: pd.DataFrame, known: Collection[str]) -> None:
     names = {*frame.columns.astype(str)}
     absent, unknown = sorted({*known} - names), sorted(names - {*known})
     if absent or unknown:
-        missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
+        missing = (
+            [
+                f"columns {absent} of the metadata are not in the data: add them, or remove them from "
+                "the metadata"
+            ]
+            if absent
+            else []
+        )
         more = [f"columns {unknown} of the data are not in the metadata: add them there, or drop them"]
         raise InvalidDataError([*missing, *(more if unknown else [])])
 

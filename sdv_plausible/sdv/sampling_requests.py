@@ -6,6 +6,7 @@ import inspect
 import math
 import multiprocessing
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -165,4 +166,9 @@ def _check_single(name: Any, value: Any) -> None:
         raise ValueError(
             f"column {str(name)!r}: a condition ({type(value).__name__}) must be a single value, or missing "
             "(None)"
+        )
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise ValueError(
+            f"column {str(name)!r}: a condition (int) must be within 1.8e308, the largest double; give a "
+            "value of the column"
         )

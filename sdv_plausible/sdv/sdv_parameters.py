@@ -58,8 +58,8 @@ def learner_of(model: Any) -> Any:
 _INSTEAD = {
     "FixedCombinations": "Allowed(columns, combinations) or Determined(column, by, mapping), with the "
     "combinations as your code book has them",
-    "ProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Sum or Inequality",
-    "SingleTableProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Sum or Inequality",
+    "ProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Formula or Inequality",
+    "SingleTableProgrammableConstraint": "Implies, Forbidden, Allowed, Determined, Formula or Inequality",
 }
 
 

@@ -32,7 +32,7 @@ from sdv_plausible.fitting.diagnostics import (
 )
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry, unknown_persons_entry
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -42,10 +42,9 @@ from sdv_plausible.fitting.object_state import (
 )
 from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
 from sdv_plausible.fitting.public_table import PublicTable, check_public_given, public_entries
-from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, WithinEpsilon
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TestName
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import structure_by_name
@@ -59,17 +58,20 @@ from sdv_plausible.release.file.release_sampling import check_memory, decode_row
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.sdv import repr_html
 from sdv_plausible.sdv.fit_input import (
+    FrameKind,
+    Rows,
     check_no_person,
     check_stored,
     check_types_declared,
     check_unchanged,
+    frame_kind,
+    in_kind,
     schema_only,
+    split_input,
     with_unsplit_dates,
     without_special_texts,
 )
-from sdv_plausible.sdv.frame_conversion import FrameKind, Rows, frame_kind, in_kind, split_input
 from sdv_plausible.sdv.metadata import (
     check_assigned,
     check_columns,
@@ -105,11 +107,9 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import recorded_storage, to_pandas_types
-from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons_entry
 from sdv_plausible.table.data_checks import Check
-from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_columns
-from sdv_plausible.table.declared.declarations import Types, Undeclared, uses_metadata_values
+from sdv_plausible.table.declared.declarations import Specs, Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES, check_table_name
 from sdv_plausible.table.files.text_files import reads_in_parts
@@ -117,6 +117,7 @@ from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
     from sdv_plausible.release.multiple_synthesis import About
 
 BAR_ROWS = 100_000  # batch size of long row-by-row sampling, so that SDV shows a progress bar
@@ -139,8 +140,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     locales : list of str
         Locales of the personal data that SDV generates.
     epsilon : float
-        Privacy budget for learning the domain and the model, > 0. With the default test it is the total of
-        the whole release. ``math.inf`` learns without noise and without a privacy claim.
+        Privacy budget for learning the domain and the model, > 0. With the default test, and with
+        ``ReleaseTest.within`` or ``RandomizedTest.within``, it is the total of the whole release; other tests
+        cost extra. ``math.inf`` learns without noise and without a privacy claim.
     delta : float
         Failure probability of the whole release, in (0, 1).
     model : {"bayesian_network", "paper", "independent", "correlated", "gaussian_copula", ...} or object
@@ -217,8 +219,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     watch: Callable[[PrivacyLedger], object] | None = None
     """Called with the ledger after each charge of a fit, before the rows are queried; never saved."""
-    watch_passes: Callable[[str], object] | None = None
-    """Called with the progress of a fit of a partitioned table; never saved."""
+    watch_progress: Callable[[str], object] | None = None
+    """Called with the progress of a fit, in words for the data owner; never saved."""
     spelling = Spelling()
     """How text cells are written, where types are inferred."""
     record: LookRecorder | None = None
@@ -231,6 +233,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     budget: Budget | None = None  # copies and saved objects have none
     _fit_template: Fit  # everything but the rows
     _column_types: dict[str, ColumnType]  # types of the cells of a partitioned table
+    _within_total: Specs | None = None  # the columns that the model's epsilon within a total was found for
     _looked = DomainFile(columns={})  # columns and rules that were compared with rows
     _public_given: pd.DataFrame | None = None
     _public_origin: tuple[int | None, str | None] = (None, None)  # rows and source of the public table
@@ -267,7 +270,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         epsilon: float = 1.0,
         delta: float = 1e-9,
         model: Any = "bayesian_network",
-        test: TestName | PrivacyTest = "release",
+        test: TestName | PrivacyTest | WithinEpsilon = "release",
         domain: Any = None,
         types: Types | None = None,
         undeclared: Undeclared = "private",
@@ -281,6 +284,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         anyway: bool = False,
         **moved: Any,
     ) -> None:
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         if moved:
             from sdv_plausible.fitting.options import check_no_moved  # which knows all options
 
@@ -390,9 +395,13 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return metadata
 
     def __repr__(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_text(self)
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_html(self)
 
     # --- before the fit ---------------------------------------------------------------------------
@@ -426,10 +435,15 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             If no epsilon keeps the advantage or the total, or if both are given.
         """
         if max_advantage is None and total is None:
-            return self._planned(self.epsilon, num_rows, table_rows)
+            return self._planned(None, num_rows, table_rows)
         if max_advantage is not None and total is not None:
             raise ValueError(
                 f"total ({total}) cannot be combined with max_advantage ({max_advantage}): leave one out"
+            )
+        if self._fit_template.settings.total is not None:
+            raise ValueError(
+                f"test={self.test!r} makes epsilon the total: leave out total ({total}) and max_advantage "
+                f"({max_advantage}), and give the synthesizer another epsilon"
             )
 
         def ledger_at(epsilon: float) -> PrivacyLedger:
@@ -441,7 +455,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             epsilon = epsilon_within(total, ledger_at)
         return self._planned(epsilon, num_rows, table_rows)
 
-    def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
+    def _planned(self, epsilon: float | None, num_rows: int | None, table_rows: int | None) -> Plan:
         self._keep_dates_unsplit()
         return self._next_fit().plan(epsilon, num_rows, table_rows)
 
@@ -569,7 +583,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             with open_in_parts(
                 data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
-                tell=self.watch_passes,
+                tell=self.watch_progress,
             ) as call.parts:  # fmt: skip
                 self._fit_frame(call.parts.source.empty(list(self._column_types)))
                 self._keep_storage(call.parts.source.storage)
@@ -705,10 +719,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, paid: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
-        call, diagnostics = self._call, HolderDiagnostics(self._record_comparison)
+        call, tell = self._call, self.watch_progress
         rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
+            tell = call.parts.source.progress.stage
             rows = call.parts.rows(self._fit_template.rules, list(table.columns))
+        diagnostics = HolderDiagnostics(self._record_comparison, tell=tell)
         result = fit.run(rows, paid, self._fit_rng(), diagnostics)
         call.warnings += diagnostics.issued
         return result
@@ -799,7 +815,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             alone=not self._sdv.sees_rows,
         )
         check_budget_there(self)
-        check_budget(self.budget)
+        if self.budget is not None:
+            from sdv_plausible.fitting.release_budget import check_budget
+
+            check_budget(self.budget)
         check_assigned(specs, keys, self._sdv.transformers)
         if self._sdv.sees_rows:
             if self.budget is not None:
@@ -843,6 +862,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _record_comparison(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Record here and in the domain file that columns were compared with rows; return the messages."""
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         self._looked = self._looked.looked_at(names, rules)
         return (self.record or partial(log_access_of_domain, self.domain))(names, rules)
 
@@ -875,12 +896,16 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         published = PublicTable.read(vars(self).get("public"))  # not a copy
         call, specs = call_of(self), self._fit_template.column_specs
         spelling = self.spelling if call is None or call.parts is None else call.parts.spelling
-        return replace(
+        fit = replace(
             self._fit_template, column_specs=replace(specs, spelling=spelling), specs=self._modelled_specs(),
-            extra_entries=tuple(self._extra_entries()), stored_settings=settings_of(self),
-            name=self._table_name, as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
+            extra_entries=tuple(self._extra_entries()), name=self._table_name,
+            as_declared=not self._sdv.sees_rows, rounding=self.enforce_rounding,
             public=None if published is None else published.frame,
         )  # fmt: skip
+        if fit.settings.total is not None and self._within_total != fit.specs:
+            settings, self._within_total = fit.within_total().settings, fit.specs
+            self._fit_template = replace(self._fit_template, settings=settings)
+        return replace(fit, settings=self._fit_template.settings, stored_settings=settings_of(self))
 
     def _keep_dates_unsplit(self) -> None:
         """Do not split dates if SDV constraints or the user's transformers change the columns first."""

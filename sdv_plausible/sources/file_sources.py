@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, raise_source_errors
+from sdv_plausible.privacy.parameter_checks import require_columns
+from sdv_plausible.sources.source import PART_ROWS, FrameSource, LocalSource, SourceError, raise_source_errors
 from sdv_plausible.sources.worker_pool import Piece
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.columns.output_types import storage_kind
 from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
 from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.table.files.text_files import Files
 
 TEXT_ROWS = 1 << 16  # records held as text at a time
@@ -25,19 +27,7 @@ Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
 class ArrowSource(LocalSource):
-    """A table of Arrow batches; cells are parsed as those of a Parquet file.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Columns and their types.
-    batches : callable
-        Names, number of rows -> Arrow tables of these columns, with about this number of rows.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    in_order : bool
-        Whether every pass gives the same batches.
-    """
+    """A table of Arrow batches; cells are parsed as those of a Parquet file."""
 
     def __init__(
         self,
@@ -49,6 +39,10 @@ class ArrowSource(LocalSource):
         in_order: bool = True,
         spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
+        # ``schema``: columns and their types.
+        # ``batches``: names, number of rows -> Arrow tables of these columns, with about this number of rows.
+        # ``types``: types of the columns.
+        # ``in_order``: whether every pass gives the same batches.
         super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
@@ -248,6 +242,27 @@ class CsvRecords:
         yield parse_texts(self.texts, self.types, self.spelling)[list(self.types)]
 
 
+class ExcelSource(FrameSource):
+    """An Excel file, in memory."""
+
+    def __init__(
+        self, paths: Sequence[Path], types: Mapping[str, ColumnType], rows: int = PART_ROWS, *, written: Files
+    ) -> None:
+        if len(paths) > 1:
+            raise ValueError(
+                f"source ({paths[0]}, ...) names {len(paths)} Excel files: give one, or save them as CSV"
+            )
+        file = replace(written, path=paths[0])
+        self._names = file_columns(file, types)
+        require_columns("source", types, self._names)
+        super().__init__(read_file(file, types) if types else pd.DataFrame(), rows)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names of the sheet; the declared ones are read."""
+        return self._names
+
+
 def _uneven_columns(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Columns that are missing in some files, and those in folder names."""
     common = set.intersection(*map(set, headers))
@@ -314,12 +329,8 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
 
     The function is called for the schema, once per pass, and twice before the first pass: the test that it
     returns the rows again must come before the budget is charged.
-
-    Raises
-    ------
-    ValueError
-        If it returns anything else, no batch, or other rows the second time.
     """
+    # Raises ValueError if it returns anything else, no batch, or other rows the second time.
     stream = raise_source_errors(opened)
     first = raise_source_errors(lambda: next(_tables(stream), None))
     if first is None:

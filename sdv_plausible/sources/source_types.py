@@ -16,6 +16,7 @@ from sdv_plausible.privacy.parameter_checks import require_columns
 from sdv_plausible.sources.file_sources import (
     READ_ONCE,
     CsvSource,
+    ExcelSource,
     ParquetSource,
     duckdb_source,
     ibis_source,
@@ -26,7 +27,7 @@ from sdv_plausible.sources.file_sources import (
 from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType, library_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
-from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files
+from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files, is_excel
 from sdv_plausible.utils.entry_points import extension, extension_names
 
 KNOWN = (
@@ -37,23 +38,11 @@ KNOWN = (
 
 
 def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> Source:
-    """Return a table in parts, without reading its rows.
-
-    Parameters
-    ----------
-    data : path, frame, relation or table
-        See :func:`sdv_plausible.fit_source`.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    rows : int
-        Rows per part; fewer if there are many columns, since a part is held in memory.
-
-    Raises
-    ------
-    ValueError
-        If the table is of no supported kind, lacks a column, or stores a column in a type that does not go
-        with its declaration.
-    """
+    """Return a table in parts, without reading its rows."""
+    # ``types``: types of the columns.
+    # ``rows``: rows per part; fewer if there are many columns, since a part is held in memory.
+    # Raises ValueError if the table is of no supported kind, lacks a column, or stores a column in a type
+    # that does not go with its declaration.
     engine, data = engine_of(data)
     rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
     source = engine.opened(data, types, rows)
@@ -69,13 +58,8 @@ def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROW
 
 
 def engine_of(data: Any) -> tuple[SourceType, Any]:
-    """Return the engine that opens ``data``, and the data to open; paths are resolved to files.
-
-    Raises
-    ------
-    ValueError
-        If there is no such engine, or the data can be read only once.
-    """
+    """Return the engine that opens ``data``, and the data to open; paths are resolved to files."""
+    # Raises ValueError if there is no such engine, or the data can be read only once.
     data, name = _resolve_paths(data), type(data).__name__
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         raise ValueError(READ_ONCE.format(name=name))
@@ -99,7 +83,7 @@ class _Files(list[Path]):
 
     def of_parquet(self) -> Files:
         """The format of cells; rejects options for CSV."""
-        self.written.check_parquet()
+        self.written.check_options(".parquet")
         return self.written
 
 
@@ -120,6 +104,11 @@ def _resolve_paths(data: Any) -> Any:
 
 
 _ENGINES = (
+    SourceType(
+        "Excel file",
+        lambda data: isinstance(data, _Files) and is_excel(data[0]),
+        lambda data, types, rows: ExcelSource(data, types, rows, written=data.written),
+    ),
     SourceType(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
@@ -181,13 +170,9 @@ def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 
     Names below a folder, or matched by a wildcard, that begin with "." or "_" are internal or temporary files
     of other programs and are ignored, except partitions such as ``_year=2020``.
-
-    Raises
-    ------
-    ValueError
-        If there is no file, or two paths are the same file, whose rows would count twice. Also if rows would
-        be lost silently: a folder cannot be read or is a link, or a link is broken.
     """
+    # Raises ValueError if there is no file, or two paths are the same file, whose rows would count twice.
+    # Also if rows would be lost silently: a folder cannot be read or is a link, or a link is broken.
     if not isinstance(path, (str, os.PathLike)):
         files = [one for each in path for one in files_of(each)]
         return _sorted_unique(", ".join(str(os.fspath(one)) for one in path), files)

@@ -19,6 +19,9 @@ MAX_PENDING = 2  # shares waiting for a worker, to bound memory
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}  # processes do not import from the current folder (Python 3.11)
 IDLE = 60  # seconds after which idle processes end, such as after the fit
 
+RUNNING: dict[int, Executor] = {}
+"""Our processes, by their number. joblib.Parallel fails on a reusable executor that it did not start."""
+
 
 class Piece(Protocol):
     """Consecutive parts of a table, or their location, before cells are parsed.
@@ -120,9 +123,17 @@ class WorkerPool:
     def _processes(self, number: int) -> Iterator[Executor]:
         from joblib.externals import loky  # needs no "if __name__ == '__main__'" in the user's script
 
+        executor = RUNNING.get(number)
+        if executor is None:
+            RUNNING.clear()  # the processes of another number end with their work
+            executor = loky.ProcessPoolExecutor(number, timeout=IDLE, env=SAFE_PATH)
+            RUNNING[number] = executor
         try:
-            yield loky.get_reusable_executor(number, timeout=IDLE, env=SAFE_PATH)
-        except loky.process_executor.TerminatedWorkerError:
+            yield executor
+        except BaseException as error:
+            RUNNING.clear()
+            if not isinstance(error, loky.process_executor.TerminatedWorkerError):
+                raise
             raise RuntimeError(
                 f"workers ({self.workers}): the system ended one of these processes, probably because "
                 "memory was full: use fewer, or workers=1"

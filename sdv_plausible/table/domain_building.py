@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,9 +18,10 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.declared_ranges import in_time_zone
 from sdv_plausible.table.learned.private_domain import DomainPlan
-from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.raw_queries import ExactColumns
 
 
 def build_domain(
@@ -34,19 +36,21 @@ def build_domain(
     engine: ExactColumns | None = None,
 ) -> Domain:
     """Domain of the modelled columns, in the table's column order; charges the plan first."""
-    # An engine counts rows stored elsewhere; then only the table's column types are used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
         if sdtype == "datetime"
     }
-    columns = FrameColumns(table) if engine is None else engine
-    rows = Queryable(columns, ledger, private.entries(), rng, transcript=transcript)
     styles = {name: date_style(table[name], form) for name, form in forms.items()}  # schema, not rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:
-        from sdv_plausible.table.learned.private_columns import learn_attributes  # only if needed
+        # Only if needed.
+        from sdv_plausible.table.learned.private_columns import learn_attributes
+        from sdv_plausible.table.learned.raw_queries import FrameColumns
 
+        # An engine counts rows stored elsewhere; then only the table's column types are used.
+        columns = FrameColumns(table) if engine is None else engine
+        rows = Queryable(columns, ledger, private.entries(), rng, transcript=transcript)
         learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
     for name in table.columns:
@@ -60,6 +64,8 @@ def build_domain(
             inferred = infer_attribute(name, table[name], spec["sdtype"], spec, max_bins)
             attributes.append(declarations.kept(inferred))
         elif declared.kind == "datetime" and declared.time_zone is None:
+            from sdv_plausible.table.learned.declared_ranges import in_time_zone
+
             # The style of dates is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}

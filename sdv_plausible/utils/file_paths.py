@@ -74,15 +74,9 @@ KINDS = {
 
 
 def open_regular_file(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
-    """Open a regular file for reading without blocking; ``name`` is the parameter in errors.
-
-    Raises
-    ------
-    ValueError
-        If it is a folder, a pipe, a socket or a device.
-    OSError
-        If it does not exist or cannot be read.
-    """
+    """Open a regular file for reading without blocking; ``name`` is the parameter in errors."""
+    # Raises ValueError if it is a folder, a pipe, a socket or a device; OSError if it does not exist or
+    # cannot be read.
     check_regular_file(path, name)
     open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, open_mode), "rb")

@@ -188,14 +188,9 @@ def _entries(form: Schema, value: dict[str, Any], shared: SharedSchemas, place: 
 
 
 def strict_json(text: str) -> Any:
-    """Parse a document whose objects have unique names and whose numbers are finite.
-
-    Raises
-    ------
-    ValueError
-        If the text is not JSON, or has duplicate names or non-finite numbers. The message may quote names,
-        never values.
-    """
+    """Parse a document whose objects have unique names and whose numbers are finite."""
+    # Raises ValueError if the text is not JSON, or has duplicate names or non-finite numbers. The message may
+    # quote names, never values.
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:

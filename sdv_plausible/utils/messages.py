@@ -24,7 +24,17 @@ _HINTS: tuple[tuple[str, str | None, str | None, str | None], ...] = (
     (r"anyway=True", "--anyway", "choose so on the page Budget", None),
     (r"synth.check.table. shows why", "sdv-plausible check shows why", f"Compare{_PAGE}", None),
     (r" \(na_values\)", " (--na-values)", " as texts for missing on the page Table", ""),
+    (
+        r"in RandomizedTest\(row_cap=1_000\)\. RandomizedTest\.within\(rows=1_000, least_rows=20_000\) keeps",
+        "in --row-cap 1000. --total 1 --row-cap 1000 --least-rows 20000 keeps",
+        None,
+        None,
+    ),  # fmt: skip
+    (r"; RandomizedTest\.within finds a cheaper test", "", None, None),
+    (r"RandomizedTest\.within", "--total", None, None),
+    (r"print\(plan\(\)\)", "sdv-plausible plan", None, None),
     (r", or use test='release'", ", or use --test release", ", or choose another privacy test", None),
+    (r"test='release'", "--test release", None, None),
 )
 _PLACES: Mapping[Reader, int] = {"command": 1, "page": 2, "ledger": 3}
 

@@ -34,7 +34,11 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
             assert "the first 300 rows" in document["ledger"]["headline"]
     assert costs[0] < 60 < costs[1] < costs[2]
     assert main(options) == 2
-    assert "row_cap (1,000,000, the default) is the number of rows" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "row_cap (1,000,000, the default) is the number of rows" in said
+    assert "--total 1 --row-cap 1000 --least-rows 20000 keeps all of the release within epsilon" in said
+    assert "With --test release rows are free" in said
+    assert "RandomizedTest" not in said
     assert main([*options, "-n", "300", "--row-cap", "299"]) == 2
     assert "row_cap (299) must be at least the number of requested rows (300)" in capsys.readouterr().err
     rules = holder / "rules.json"
@@ -52,9 +56,17 @@ def test_an_advantage_and_mistakes(holder, capsys):
     assert main(["plan", *declared, "--total", "2", "--test", "release", "--omega", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert 1.99 < document["ledger"]["epsilon"] <= 2  # the test's own 1 included
-    assert 0.9 < document["epsilon"] < 1.1
+    assert document["epsilon"] == 2
+    assert "epsilon0 1;" in next(
+        e["mechanism"] for e in document["ledger"]["entries"] if e["name"] == "seeds"
+    )
+    rows = ["--total", "1", "--test", "randomized", "-n", "1"]
+    assert main(["plan", *declared, *rows, "--least-rows", "500", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert 0.999 < document["ledger"]["epsilon"] <= document["epsilon"] == 1
     for more, words in (
-        ([*declared, "--total", "2", "--max-advantage", "0.05"], "cannot be combined with max_advantage"),
+        ([*declared, *rows], "least_rows is missing"),
+        ([*declared, "--total", "2", "--epsilon", "1"], "total (2.0) is the epsilon of the whole release"),
         ([], "no column is declared"),
         ([*declared, "--budget", "b", "1", "1e-8"], "draws from no budget"),
         ([*declared, "--k", "0"], "k (0)"),

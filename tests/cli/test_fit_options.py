@@ -107,7 +107,7 @@ def test_help_says_every_option_with_its_default():
     for option in OPTIONS.values():
         assert option.flag in told
         assert len(option.help) > 10
-    assert "(default: 1000000)" in told
+    assert "(default: 1000)" in told
     assert "privacy-test" not in told
 
 

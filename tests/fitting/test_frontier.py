@@ -92,6 +92,15 @@ def test_the_table_is_aligned_and_says_what_is_out_of_reach() -> None:
     assert lines[2].split() == ["20,000", "-", "out", "of", "reach", "-", "-"]
 
 
+def test_the_figure_shows_the_rows_that_are_in_reach() -> None:
+    table = synth(TEST).plan().frontier([120, 240, 20_000])
+    total, share = table.figure().data
+    assert list(total.x) == list(share.x) == [120, 240]
+    assert list(total.y) == [row.total for row in table[:2]]
+    assert list(share.y) == [row.expected_share for row in table[:2]]
+    assert (total.yaxis, share.yaxis) == (None, "y2")
+
+
 @pytest.mark.parametrize("test", ["release", "deterministic"])
 def test_other_tests_have_none(test: str) -> None:
     with pytest.raises(

@@ -196,6 +196,28 @@ def test_flat_options_become_the_values_that_hold_them():
     }
 
 
+def test_a_total_becomes_a_test_within_it():
+    assert to_constructor_arguments({"total": 2.0, "k": 20, "omega": 3}) == {
+        "epsilon": 2.0,
+        "test": ReleaseTest.within(k=20, omega=3),
+    }
+    rows = {"total": 1.0, "test": "randomized", "row_cap": 9, "least_rows": 900}
+    assert to_constructor_arguments({**rows, "seed_free_share": 0.8}) == {
+        "epsilon": 1.0,
+        "test": RandomizedTest.within(rows=9, least_rows=900, seed_free_share=0.8),
+    }
+    for flat, field in (
+        ({"total": 1.0, "epsilon": 1.0}, "total"),
+        ({"total": 1.0, "epsilon0": 1.0}, "epsilon0"),
+        ({**rows, "gamma": 2.0}, "gamma"),
+        ({**rows, "test": "deterministic"}, "test"),
+        *(({n: v for n, v in rows.items() if n != name}, name) for name in ("row_cap", "least_rows")),
+    ):
+        with pytest.raises(Refused) as refused:
+            to_constructor_arguments(flat)
+        assert refused.value.field == field
+
+
 # --- refusals say where --------------------------------------------------------------------------------
 
 TABLE = pd.DataFrame({"p": ["x", "y"], "a": ["u", "v"]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from cases import each_once
 from doors import fit_codes
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, RandomizedTest, ReleaseTest, metadata_of
 from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
 from sdv_plausible.fitting.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.models import make_learner
@@ -99,7 +100,7 @@ def check_that_nothing_is_spent(tmp_path) -> None:
     synth = PlausibleDeniabilitySynthesizer(
         metadata_of(columns), domain=columns, test="randomized", budget=budget
     )
-    calls = r"RandomizedTest\(row_cap=1_000\), or let RandomizedTest.within\(4, rows=1_000"
+    calls = r"RandomizedTest\(row_cap=1_000\). RandomizedTest.within\(rows=1_000, least_rows=20_000\)"
     for call in (synth.plan, lambda: synth.fit(pd.DataFrame({"a": ["x", "y"] * 1000}))):
         with pytest.raises(ValueError, match=rf"^row_cap \(1,000,000, the default\).*{calls}"):
             call()
@@ -115,7 +116,7 @@ def test_rows_that_nobody_limited_are_refused_before_anything_is_spent(tmp_path,
 
 
 def test_a_million_rows_are_planned_where_they_cost_little_or_nothing_is_claimed():
-    learner, many = make_learner("bayesian_network"), {"row_cap": 10**6}
+    learner, many = make_learner("bayesian_network"), {"row_cap": None}
     for made in (
         settings(test="deterministic", **many),
         settings(test="randomized", epsilon=math.inf, **many),
@@ -124,6 +125,24 @@ def test_a_million_rows_are_planned_where_they_cost_little_or_nothing_is_claimed
         assert plan(made, learner, DOMAIN).ledger.entries
     with pytest.raises(ValueError, match="^row_cap"):
         plan(settings(test="randomized", **many), learner, DOMAIN)
+
+
+@pytest.mark.filterwarnings("default:a total epsilon of")
+def test_a_total_above_ten_is_warned_of_by_plan_and_fit_with_what_lowers_it():
+    """A million rows by hand, too; the default alone is refused."""
+    columns, rows = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}}, ["x", "y"] * 1000
+    for test, epsilon, names in (
+        (RandomizedTest(row_cap=10**6), 1.0, r"epsilon, row_cap \(1,000,000\) or epsilon0"),
+        (ReleaseTest(omega=0, epsilon0=12.0), 1.0, "epsilon or epsilon0$"),
+        ("release", 11.0, "epsilon$"),
+    ):
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_of(columns), domain=columns, test=test, epsilon=epsilon
+        )
+        (said,) = [text for text in synth.plan().warnings if "hardly any protection" in text]
+        assert re.search(f"lower {names}", said)
+        with pytest.warns(UserWarning, match=re.escape(said)):
+            synth.fit(pd.DataFrame({"a": rows}))
 
 
 def test_of_a_split_the_rows_that_learn_are_forecast():

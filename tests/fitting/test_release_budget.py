@@ -20,8 +20,9 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting import release_budget as budget_module
+from sdv_plausible.fitting.fit import only_planned
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.release_budget import BudgetState, only_planned
+from sdv_plausible.fitting.release_budget import BudgetState
 from sdv_plausible.models import learner_checks
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss

@@ -20,8 +20,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -27,7 +27,7 @@ from sdv_plausible import (
 from sdv_plausible.cli.main import main
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.domain_learning import learned_file
-from sdv_plausible.fitting.release_budget import draw_all
+from sdv_plausible.fitting.fit import draw_all
 from sdv_plausible.fitting.row_count_check import (
     COUNT_SHARE,
     ROWS_AT_FIRST,

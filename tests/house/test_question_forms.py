@@ -34,6 +34,10 @@ AXES = (Axis.of_codes(0, 3), Axis.of_codes(1, 2))
 PARAMETERS: dict[str, tuple[tuple[Any, ...], dict[str, float]]] = {
     "CountTable": ((AXES,), {}),
     "L1Distances": (((AXES, AXES, AXES[:1]), (np.zeros((3, 2)),) * 2), {"k": 3}),
+    "ScoreProducts": (
+        ([AXES, AXES[::-1]], {0: np.array([3, 0, -2]), 1: np.array([-2, 1])}),
+        {"squares": 2 * 36},
+    ),
     "Entropies": (((3, 2), (np.arange(3), np.arange(2)), 500), {"m": 2, "least_rows": 500}),
     "MutualInformation": ((((AXES[0], AXES[1:]),), 700), {"most_rows": 700}),
 }

@@ -1,16 +1,25 @@
-"""No serious finding of axe-core on any page that we make, on a phone and at a desk: report, card, app, review, site."""
+"""No serious finding of axe-core on any page that we make, on a phone and at a desk: report, card, app, review.
+
+The site: ``house/test_site.py``.
+"""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import warnings
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from reviewing import browser, find, load_by, needs_browser, program, served, write_people
+from reviewing import (
+    AXE,
+    browser,
+    find,
+    findings,
+    load_by,
+    needs_browser,
+    program,
+    serious,
+    served,
+    write_people,
+)
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
@@ -19,28 +28,13 @@ from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.table_pair import prepare_pair
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
-AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used
 pytestmark = [
     needs_browser,
     pytest.mark.skipif(AXE is None, reason="pip install axe-playwright-python"),
     pytest.mark.slow,
 ]
-ROOT = Path(__file__).parents[2]
 WIDTHS = (390, 1280)
-SITE = (
-    "index", "tutorials/first_release", "how_to/command_line", "explanation/privacy_promise", "reference/models",
-)  # fmt: skip
 MAIN = ".actions button.main"
-
-
-def serious(driver):
-    """Findings that keep people out, by rule, with where they are."""
-    script = Path(next(iter(AXE.submodule_search_locations)), "axe.min.js").read_text(encoding="utf-8")
-    driver.set_script_timeout(120)
-    driver.execute_script(script)
-    found = driver.execute_async_script("axe.run(document).then(found => arguments[0](found.violations))")
-    hard = [one for one in found if one["impact"] in ("serious", "critical")]
-    return {one["id"]: [node["target"] for node in one["nodes"]] for one in hard}
 
 
 @pytest.fixture(scope="module")
@@ -90,20 +84,25 @@ def test_the_app(tmp_path):
     write_people(tmp_path / "people.csv", 2000)
     with served(tmp_path, "app") as (address, _), browser(tmp_path, 1280) as driver:
         driver.get(address)
-        assert serious(driver) == {}
+        assert findings(driver) == {}
         press(driver, MAIN)  # nothing was chosen
-        assert serious(driver) == {}
+        assert findings(driver) == {}
         driver.find_element("id", "table").send_keys(str(tmp_path / "people.csv"))
         for step in ("columns", "rules", "budget"):
             press(driver, MAIN)
-            assert serious(driver) == {}, step
+            assert findings(driver) == {}, step
+            if step == "columns":
+                driver.execute_script("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+                assert findings(driver) == {}, "unfolded columns"
+                press(driver, "button[formaction$='/compare']")
+                assert findings(driver) == {}, "compared columns"
         press(driver, "#begin")
-        assert serious(driver) == {}
+        assert findings(driver) == {}
         is_done = lambda d: d.current_url.endswith("/result") and not d.find_elements("id", "step")  # noqa: E731
         WebDriverWait(driver, 120).until(is_done)
-        assert serious(driver) == {}
+        assert findings(driver) == {}
         press(driver, ".end button")
-        assert serious(driver) == {}
+        assert findings(driver) == {}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -111,23 +110,4 @@ def test_the_review_page(width, tmp_path):
     write_people(tmp_path / "people.csv")
     with program(tmp_path) as (address, _), browser(tmp_path, width) as driver:
         driver.get(address)
-        assert serious(driver) == {}
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    if find_spec("mkdocs") is None or find_spec("latex2mathml") is None:
-        pytest.skip("pip install 'sdv-plausible[docs]'")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder / "site")]
-    subprocess.run(command, cwd=ROOT, check=True)
-    yield folder / "site"
-    shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_site(site, width, tmp_path):
-    with browser(tmp_path, width) as driver:
-        for page in SITE:
-            driver.get((site / f"{page}.html").as_uri())
-            assert serious(driver) == {}, page
+        assert findings(driver) == {}

@@ -167,11 +167,12 @@ def test_values_that_rows_cannot_have_are_refused_and_unlikely_ones_are_put_in()
         ({"c": "z"}, "'c' has no such value in its domain"),
         ({"b": 2.5}, "must be a whole number: the nearest are 2 and 3"),
         ({"b": "2"}, "must be a number"),
+        ({"b": 10**400}, "'b'.*the largest double"),
     ):
         with pytest.raises(ValueError, match=rule):
             synth.sample_from_conditions([Condition(asked, num_rows=1)])
         with pytest.raises(ValueError, match=rule):
-            synth.sample_remaining_columns(pd.DataFrame([asked]))
+            synth.sample_remaining_columns(pd.DataFrame([asked], dtype=object))
 
 
 def test_sample_remaining_columns(fitted, mixed_table):

@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from joblib import Parallel, delayed
-from joblib.externals.loky import get_reusable_executor
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from tests.flat import values
@@ -62,14 +61,8 @@ def by_pickle(thing: Any) -> list[Drawn]:
         return [pool.apply(drawn, (thing,)) for _ in range(2)]
 
 
-def parallel() -> Parallel:
-    """joblib's processes, and none that another test has started: joblib would take them for its own, and fail."""
-    get_reusable_executor().shutdown(wait=True)
-    return Parallel(n_jobs=2)
-
-
 def by_joblib(thing: Any) -> list[Drawn]:
-    found: list[Drawn] = parallel()(delayed(drawn)(thing) for _ in range(2))
+    found: list[Drawn] = Parallel(n_jobs=2)(delayed(drawn)(thing) for _ in range(2))
     return found
 
 
@@ -111,7 +104,7 @@ def test_what_repeats_nothing_says_nothing(tmp_path: Path) -> None:
     with FORK.Pool(1) as pool:
         assert not drawn(pool.apply(fitted))[1]
     synth.save(tmp_path / "x.pkl")
-    (_, told), (_, _) = parallel()(delayed(drawn_from)(tmp_path / "x.pkl") for _ in range(2))
+    (_, told), (_, _) = Parallel(n_jobs=2)(delayed(drawn_from)(tmp_path / "x.pkl") for _ in range(2))
     assert not told
     tested = fitted(test="randomized", row_cap=40, least_rows=100)
     assert len(tested.sample(40, processes=2)) == 40

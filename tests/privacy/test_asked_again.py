@@ -135,6 +135,20 @@ def test_a_published_table_makes_buckets_finer_for_the_same_answers():
     check(fits_numbers, numbers(2000, 1), other)
 
 
+def test_products_of_scores_are_asked_the_same_for_the_same_answers():
+    """Pairs and scores are functions of the declaration and of noisy margins."""
+    bins = tuple(range(20))
+    domain = Domain(tuple(Attribute(name=n, kind="integer", lower=bins, upper=bins) for n in "abc"))
+    rng = np.random.default_rng(1)
+    one = np.clip(rng.normal(10, 4, (3000, 1)) + rng.normal(0, 1, (3000, 3)), 0, 19).astype(np.int32)
+
+    def fits_ordered(codes: np.ndarray) -> None:
+        ledger = PrivacyLedger(delta=1e-6)
+        fit_codes(codes, domain, settings(), LEARNERS["adaptive"], ledger, KeyedRNG.from_seed(5))
+
+    assert "ScoreProducts" in check(fits_ordered, one, np.full((40, 3), 7, dtype=np.int32))
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_releases_ask_the_same_for_the_same_answers(release):
     check(lambda codes: fits(codes, "given arcs", **RELEASES[release]), FIRST, OTHER)

@@ -33,8 +33,7 @@ from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import CountTable
+from sdv_plausible.queries.count_queries import CodeArray, CountTable
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
@@ -195,6 +194,39 @@ def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table
         assert ("L1Distances" in kinds) == (learner in ("adaptive", "workload", "public"))
 
 
+NUMBERS = Domain(
+    tuple(Attribute(name=name, kind="integer", lower=(0, 1, 2, 3), upper=(0, 1, 2, 3)) for name in "abc")
+)
+ORDERED = np.array([(i % 4, (i + i // 9) % 4, i % 3) for i in range(900)], dtype=np.int32)
+
+
+def numbers_fitted(codes: np.ndarray, unit: Neighbours = ONE_ROW) -> list[spies.Asked]:
+    with spies.watched() as seen:
+        ledger, who = PrivacyLedger(delta=1e-6, neighbours=unit), settings(neighbours=unit, epsilon=20.0)
+        fit_codes(codes, NUMBERS, who, LEARNERS["adaptive"], ledger, KeyedRNG.from_seed(5))
+    return seen
+
+
+def numbers_neighbours(unit: Neighbours) -> Callable[[spies.Asked], Iterator[CodeArray]]:
+    """Rows that come, or replace others: all equal, with the lowest and the highest values."""
+
+    def found(asked: spies.Asked) -> Iterator[CodeArray]:
+        codes = asked.rows.records()
+        for row in itertools.product((0, 3), repeat=3):
+            more = np.tile(np.array(row, dtype=np.int32), (unit.rows, 1))
+            rest = codes[unit.rows :] if unit.replace else codes
+            yield CodeArray(np.vstack([rest, more]), NUMBERS.cardinalities)
+
+    return found
+
+
+@pytest.mark.parametrize("unit", guarded.UNITS)
+def test_products_of_scores_move_as_far_as_their_noise_is_for(unit):
+    who = guarded.UNITS[unit]
+    seen = [asked for asked in numbers_fitted(ORDERED, who) if asked.kind == "ScoreProducts"]
+    assert check(seen, numbers_neighbours(who), who) == len(seen) == 1
+
+
 @pytest.mark.parametrize(("unit", "table"), SOME)
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_a_release_asks_of_the_seeds_too(release, unit, table):
@@ -338,6 +370,7 @@ def test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for(name,
 def test_every_question_of_the_product_is_asked_in_these_cases():
     """A new kind of question without a case is named; so is a way of asking that no spy watches."""
     asked = {each.kind for learner in LEARNERS for each in fitted(learner, TABLES["dependent"], epsilon=50.0)}
+    asked |= {each.kind for each in numbers_fitted(ORDERED)}
     asked |= {each.kind for name in FRAMES for each in learned(name, 30.0)}
     asked |= {each.kind for name in TEXTS for each in voted(name, 30.0)}
     asked.add(

@@ -20,8 +20,14 @@ from oracles_accounting import entropy, histograms, one_row_more
 from sdv_plausible.extensions.models.paper.structure import Entropies
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
+from sdv_plausible.queries.count_queries import (
+    Axis,
+    CodeArray,
+    CountTable,
+    L1Distances,
+    NumberOfRows,
+    ScoreProducts,
+)
 from sdv_plausible.table.learned.raw_queries import (
     FrameColumns,
     FrequentPoints,
@@ -69,6 +75,7 @@ CODED = {
     "pair": CountTable([A, COARSE]),
     "triple": CountTable([A, B, COARSE]),
     "distances": L1Distances([[A, B], [A, COARSE], [B]], ESTIMATES),
+    "products": ScoreProducts([[A, B], [B, A]], {0: np.array([-3, 3]), 1: np.array([1, -4, 4])}),
     "entropies": Entropies(CARDS, [A.buckets, COARSE.buckets], least_rows=1),
 }
 RAW = {
@@ -83,7 +90,7 @@ RAW = {
     "points": Occurring(FrequentPoints(READING, LATTICE), [10, 25, 70]),
 }
 KINDS = [("coded", name) for name in CODED] + [("raw", name) for name in RAW]
-ATTAINED = {"number", "margin", "pair", "triple", *RAW}  # by c equal rows
+ATTAINED = {"number", "margin", "pair", "triple", "products", *RAW}  # by c equal rows
 
 
 def question_of(kind: str, name: str, smaller: int) -> Any:

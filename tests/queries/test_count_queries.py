@@ -13,8 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows, shape
+from sdv_plausible.queries.count_queries import (
+    Axis,
+    CodeArray,
+    CountTable,
+    L1Distances,
+    NumberOfRows,
+    ScoreProducts,
+    shape,
+)
 
 CARDS = (3, 2, 4)
 SMALL = (3, 2)
@@ -69,6 +76,28 @@ def test_distances_by_plain_loops(rows, sets, seed):
         wanted.append(sum(abs(count - guess) for count, guess in cells))
     assert found.dtype.kind == "i"
     assert found.tolist() == wanted
+
+
+@settings(max_examples=60)
+@given(ROWS, st.integers(0, 2**32 - 1))
+def test_products_of_scores_by_plain_loops(rows, seed):
+    """Of all pairs of columns; the record of the query makes the same query."""
+    rng = np.random.default_rng(seed)
+    axes = [Axis(j, np.minimum(np.arange(c), 2)) for j, c in enumerate(CARDS)]
+    scores = {axis.column: rng.integers(-32, 33, axis.size) for axis in axes}
+    query = ScoreProducts([*itertools.combinations(axes, 2), (axes[2], axes[0])], scores)
+    wanted = [
+        sum(
+            int(scores[a.column][a.buckets[row[a.column]]] * scores[b.column][b.buckets[row[b.column]]])
+            for row in rows
+        )
+        for a, b in query.sets
+    ]
+    for one in (query, ScoreProducts.of(query.asked())):
+        found = one.exact(engine(rows))
+        assert found.dtype.kind == "i"
+        assert found.tolist() == wanted
+        assert one.sensitivity(ONE_ROW) == query.sensitivity(ONE_ROW)
 
 
 def test_a_table_without_an_estimate_is_refused():
@@ -150,6 +179,23 @@ def test_scores_move_as_far_as_stated(relation):
             assert found == pytest.approx(stated)
 
 
+PRODUCTS = ScoreProducts([ALL_AXES[3], ALL_AXES[3][::-1]], {0: np.array([3, 0, -3]), 1: np.array([-2, 2])})
+
+
+@pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
+def test_products_move_as_far_as_stated(relation):
+    """Attained: a row of extreme scores, replaced by one of the opposite sign."""
+    assert moved(PRODUCTS, relation) == pytest.approx(PRODUCTS.sensitivity(relation))
+
+
+class MeanScore(ScoreProducts):
+    """Planted fault: noise for rows of typical scores."""
+
+    def sensitivity(self, neighbours):
+        typical = [np.abs(scores).mean() for scores in self.scores.values()]
+        return float(neighbours.histogram_l1 * math.prod(typical) * math.sqrt(len(self.sets)))
+
+
 class ForgottenRoot(L1Distances):
     """Planted fault: each score moves by one, and the root of their number is forgotten."""
 
@@ -179,6 +225,8 @@ def test_planted_faults_are_caught():
     two = distances(2)
     wrong = ForgottenRoot(two.sets, two.estimates)
     assert not neighbouring.within(moved(wrong, ONE_ROW), wrong.sensitivity(ONE_ROW))
+    typical = MeanScore(PRODUCTS.sets, PRODUCTS.scores)
+    assert not neighbouring.within(moved(typical, ONE_ROW), typical.sensitivity(ONE_ROW))
     margins = TrueMargins([ALL_AXES[3]], [np.zeros((3, 2))])
     assert not neighbouring.within(moved(margins, ONE_ROW), margins.sensitivity(ONE_ROW))
     replaced = ForgottenReplacement(ALL_AXES[3])

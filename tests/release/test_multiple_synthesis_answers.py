@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, QueryRecord
+from sdv_plausible.queries.count_queries import Axis, CodeArray, QueryRecord, ScoreProducts
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.multiple_synthesis import add_noise, learner_answers, sampling_deviations
 
@@ -45,6 +44,31 @@ def test_scores_are_kept_and_deviations_added():
     assert add_noise([scores], KeyedRNG.from_seed(1)) == (scores,)
     (drawn,) = add_noise([answer()], KeyedRNG.from_seed(1), [np.full(CELLS, 1000.0)])
     assert (drawn.values - np.arange(CELLS)).mean() == pytest.approx(1000, abs=3)
+
+
+def products():
+    """An answer about products of two columns' scores, whose sums are far from 0."""
+    axes = (Axis.of_codes(0, 2), Axis.of_codes(1, 2))
+    query = ScoreProducts([axes], {0: np.array([-32, 32]), 1: np.array([-32, 32])})
+    return NoisyAnswer(
+        asked=query.asked(),
+        values=np.array([5_000]),
+        noise="discrete gaussian",
+        scale=100.0,
+        paid_by=("model",),
+    )
+
+
+def test_products_get_noise_and_deviate_as_samples_do():
+    """40 tables of 400 rows: deviation 32^2 sqrt(400), within 40 %; seeded. Control: of equal tables, none."""
+    (drawn,) = add_noise([products()], KeyedRNG.from_seed(1))
+    assert drawn.values[0] != 5_000
+    assert drawn.scale == pytest.approx(100 * 2**0.5)
+    rng = np.random.default_rng(0)
+    tables = [CodeArray(rng.integers(0, 2, (400, 2)), (2, 2)) for _ in range(40)]
+    found = np.array([d[0] for d in sampling_deviations([products()], tables)], dtype=float)
+    assert found.std() == pytest.approx(32**2 * 20, rel=0.4)
+    assert not np.any([d[0] for d in sampling_deviations([products()], tables[:1] * 2)])
 
 
 def test_answers_about_raw_columns_are_no_learners():

@@ -27,6 +27,8 @@ BY_HAND = [
     {"rule": "inequality", "low": "start", "high": "end"},
     {"rule": "determined", "column": "title", "by": "sex", "mapping": {"f": "Ms", "m": "Mr"}},
     {"rule": "one_hot", "columns": ["red", "green"]},
+    {"rule": "product", "total": "tax", "factors": ["fee", "rate"]},
+    {"rule": "formula", "column": "net", "terms": {"fee": 1, "tax": -0.5}},
     {"rule": "implies", "when": {"age": {"max": 15}}, "then": {"marital": "single"}},
     {"rule": "allowed", "columns": ["sex", "marital"], "combinations": [["f", None]]},
 ]

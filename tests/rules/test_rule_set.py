@@ -115,7 +115,7 @@ def attribute(name, folded):
 def test_whatever_is_made_keeps_the_rules_that_make(rows):
     """Also of rows that break them: they become the nearest row that does not."""
     rules, plain = rule_set(), frame(rows)
-    table = plain.assign(fee=0.0, extra=0.0, total=0.0, copy=0.0)
+    table = plain.assign(fee=0.0, extra=0.0, total=0.0, copy=0.0, tax=0.0, net=0.0)
     folded = rules.fold(table)
     model = Domain(tuple(attribute(name, folded) for name in folded))
     whole = folded.assign(**{"one of red, green, blue": "red", "fee / 0.25": 3})

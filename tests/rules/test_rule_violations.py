@@ -26,6 +26,7 @@ def test_broken_rules_are_counted():
     found = {finding.column: (finding.cells, finding.problem) for finding in rule_findings(RULES, table)}
     assert {name: cells for name, (cells, _) in found.items()} == {
         "rule 'start < end'": 3, "rule 'if age <= 15, then marital is single'": 1,
+        "rule 'tax = fee * rate'": 1, "rule 'net = total + 0.5 * fee * rate - level + 3'": 1,
     }  # fmt: skip
     assert "nearest row" in found["rule 'start < end'"][1]
     assert "never generated" in found["rule 'if age <= 15, then marital is single'"][1]

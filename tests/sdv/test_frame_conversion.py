@@ -13,7 +13,7 @@ import pytest
 from sdv.errors import RefitWarning
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.sdv.frame_conversion import frame_kind, split_input
+from sdv_plausible.sdv.fit_input import frame_kind, split_input
 
 DOMAIN = {
     "age": {"range_min": 0, "range_max": 99},

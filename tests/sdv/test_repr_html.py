@@ -43,7 +43,7 @@ def shown(table, synth):
     report.generate(table, synth.sample(200), metadata, verbose=False)
     return {
         "plan": synth.plan(table_rows=600), "synthesizer": synth, "domain": synth.get_domain(),
-        "ledger": synth.privacy_ledger(), "report": report,
+        "ledger": synth.privacy_ledger(), "report": report, "release": synth.release(),
     }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_html_has_the_words_of_the_text(fitted):
     for what, one in shown(table, synth).items():
         html = words(one._repr_html_())
         for line in repr(one).splitlines():
-            if what in ("domain", "report", "synthesizer") and line.strip():
+            if what in ("domain", "report", "synthesizer", "release") and line.strip():
                 for cell in re.split(r"\s{2,}", line.strip()):
                     assert one_line(cell) in html, (what, cell)
     plan = synth.plan(table_rows=600)

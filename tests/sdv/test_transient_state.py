@@ -74,11 +74,11 @@ def left(synth: Synth, folder: Path) -> list[str]:
 
 
 def looking(synth: Synth, folder: Path) -> list[list[str]]:
-    """What leaves at each charge of a fit from now on; whoever watches holds the rows."""
+    """What leaves at each charge and stage of a fit from now on; whoever watches holds the rows."""
     found: list[list[str]] = []
     kept = table()
     synth.watch = lambda _: found.append(left(synth, folder)) if len(kept) else None
-    synth.watch_passes = lambda words: found.append([words][: len(kept) * 0])
+    synth.watch_progress = synth.watch
     synth.record = lambda names, rules: [kept.to_csv()[:0]]
     return found
 
@@ -249,7 +249,7 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     synth.fit(table())
     synth._points, synth._paid = [], {}  # as in the middle of calls
     here = {
-        "budget", "public", "_public_given", "_given", "watch", "watch_passes", "record", "_charge", "_paid", "_points",
+        "budget", "public", "_public_given", "_given", "watch", "watch_progress", "record", "_charge", "_paid", "_points",
     }  # fmt: skip
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
@@ -294,7 +294,7 @@ def shown(synth: Synth) -> dict[str, bytes | str]:
     synth.reset_sampling()
     rows = synth.sample(40).to_csv()
     synth.reset_sampling()
-    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_passes")}
+    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_progress")}
     attributes = {name: pickle.dumps(value) for name, value in held.items()}
     return {**attributes, "rows": rows, "ledger": str(synth.privacy_ledger()), "plan": str(synth.plan())}
 

@@ -18,8 +18,7 @@ from tables import COLUMNS, DECLARED, ENGINES, held, table
 
 from sdv_plausible import Domain, read_parquet
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.fingerprints import fingerprint

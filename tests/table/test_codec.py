@@ -16,7 +16,6 @@ from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.inferred_domains import infer_attribute
-from sdv_plausible.utils import step_lookup
 
 DAY = NANOSECONDS["D"]
 ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))
@@ -55,7 +54,7 @@ def test_cells_are_coded_as_each_alone_however_many_at_once(name, at_once):
         found = np.full(len(column), 99, dtype=np.int8)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(codec, "AT_ONCE", at_once)
-            patch.setattr(step_lookup, "AT_ONCE", at_once)
+            patch.setattr(codec, "AT_ONCE", at_once)
             one.encode_into(found, column)
         assert found.tolist() == alone
         assert len(set(alone)) > 2

@@ -18,8 +18,8 @@ from markupsafe import Markup, escape
 import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
 import sdv_plausible.extensions.audit.auditing
+from sdv_plausible.evaluation.page.charts import SvgDrawing
 from sdv_plausible.evaluation.page.sections import DistanceSection, GuaranteeSection
-from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
 from sdv_plausible.utils.html_templates import HtmlPage, PageSection

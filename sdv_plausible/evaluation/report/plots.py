@@ -1,8 +1,10 @@
-"""Plotly figures of the report's properties (``get_visualization``) and of the model's network."""
+"""Plotly figures: properties of the report (``get_visualization``), noisy counts, and the model's network."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.charts import network_graph
-from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC
+from sdv_plausible.evaluation.page.charts import OTHER, REAL, REFERENCE, SYNTHETIC, network_graph, shorten_all
+from sdv_plausible.utils.text_output import escape_controls
 
 
 def _figure(title: str, **layout: Any) -> Any:
@@ -75,6 +77,38 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
         figure.add_trace(_bars(details, "accuracy", "Accuracy", "Accuracy", SYNTHETIC))
         figure.add_hline(y=0.5, line_dash="dash")
     return figure
+
+
+def plot_counts(counts: pd.DataFrame, title: str) -> Any:
+    """Return a figure of counts as ``margins`` gives them: bars with intervals, or a heat map of a pair."""
+    figure, index = _figure(_plotly_text(title), showlegend=False), counts.index
+    rows = np.maximum(counts["estimate"].to_numpy(), 0)
+    first = _labels(index.get_level_values(0).unique())
+    if isinstance(index, pd.MultiIndex):
+        second = _labels(index.get_level_values(1).unique())
+        cells, colours = rows.reshape(len(first), len(second)).T, {"colorscale": "Blues", "zmin": 0.0}
+        bar = {"title": "rows"}
+        figure.add_trace(go.Heatmap(x=first, y=second, z=cells, zmax=rows.max(), colorbar=bar, **colours))
+        figure.update_yaxes(title_text=_plotly_text(str(index.names[1])), type="category", automargin=True)
+    else:
+        errors = {
+            "type": "data", "symmetric": False, "array": counts["upper"] - rows,
+            "arrayminus": rows - counts["lower"], "thickness": 1, "width": 0,
+        }  # fmt: skip
+        figure.add_trace(go.Bar(x=first, y=rows, error_y=errors, marker_color=SYNTHETIC))
+        figure.update_yaxes(title_text="rows")
+    figure.update_xaxes(title_text=_plotly_text(str(index.names[0])), type="category", automargin=True)
+    return figure
+
+
+def _labels(values: Iterable[Any]) -> list[str]:
+    texts = [str(value).replace(" 00:00:00", "") for value in values]
+    return [_plotly_text(text) for text in shorten_all(texts, 200)]
+
+
+def _plotly_text(words: str) -> str:
+    """Text for a figure, where plotly would read tags."""
+    return escape(escape_controls(words), quote=False)
 
 
 def plot_structure(structure: Structure) -> Any:

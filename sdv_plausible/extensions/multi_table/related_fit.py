@@ -31,11 +31,10 @@ from sdv_plausible.extensions.multi_table.simulation import child_learner, simul
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
-from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.fit import Fit, only_planned
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.fit_source import make_release
 from sdv_plausible.fitting.ledger_notes import entries_without_cost
-from sdv_plausible.fitting.release_budget import only_planned
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -98,13 +97,8 @@ class OwnColumns:
 def own_columns(
     tree: TableTree, columns: Mapping[str, Specs], domain: Mapping[str, DomainFile], max_bins: int
 ) -> dict[str, OwnColumns]:
-    """Read the columns of every table from metadata and declarations alone.
-
-    Raises
-    ------
-    ValueError
-        If a declaration is for an unknown column, or a table has no column to model.
-    """
+    """Read the columns of every table from metadata and declarations alone."""
+    # Raises ValueError if a declaration is for an unknown column, or a table has no column to model.
     foreign_keys, own = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
     for name, specs in columns.items():
         file = domain.get(name, DomainFile(columns={}))
@@ -373,7 +367,12 @@ class TableFit:
             table, schema=joined.schemas.get(self.name, table.iloc[:0]), copies=copies,
             beside=joined.siblings.get(self.name, np.full(len(table), -1)),
         )  # fmt: skip
-        diagnostics = HolderDiagnostics()  # without the rows: its warnings do not depend on them
+
+        def tell(words: str) -> None:
+            if report.tell is not None:
+                report.tell(f"{self.name}: {words}")
+
+        diagnostics = HolderDiagnostics(tell=tell)  # without the rows: its warnings do not depend on them
         result = fit.run(rows, fit.pay(None, warns=False), rng, diagnostics)
         joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
         joined_types = column_types({attribute.name: attribute for attribute in joined_columns})

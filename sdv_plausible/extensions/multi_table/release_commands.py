@@ -62,7 +62,7 @@ def sample(options: argparse.Namespace) -> None:
 
     release = FamilyRelease.load(options.release, options.expect_sha256)
     tables = release.sample(options.rows, **given_options(options, "random_state"))
-    write_tables(tables, options.output)
+    write_tables(tables, options.output, options.format or "csv")
     rows = {name: len(table) for name, table in tables.items()}
     summary = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
     print_result(

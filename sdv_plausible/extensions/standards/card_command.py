@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,32 +19,36 @@ from sdv_plausible.utils.text_output import escape_controls
 if TYPE_CHECKING:
     from sdv_plausible.release.file.release import Release
 
-PURPOSE = "the page on a release that a data-protection officer files"
+PURPOSE = "write the page on a release that an officer files"
+EXAMPLE = "people.release -o card.html --name People"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
     from sdv_plausible.extensions.standards.standards import STANDARDS
-    from sdv_plausible.release.card.privacy_card import KNOWN
+    from sdv_plausible.release.card.privacy_card import FILED_BY, KNOWN
 
     add = command.add_argument
-    add("release", type=Path, help="the release file")
+    add("release", type=Path, help="release file")
     add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
     hints = "; ".join(f"{name}: {standard.hint}" for name, standard in STANDARDS.items())
     add(
         "--standard", choices=STANDARDS, help=f"a description by a standard instead (.json, .jsonld): {hints}"
     )
     add("--rows", type=Path, help="with --standard: synthetic rows that were drawn, never the real ones")
-    names = ", ".join(NAMES)
-    add("--known", help=f"with --standard: a JSON object, or its file, of what else you know: {names}")
-    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    add("--domain", type=Path, help="the domain file: which public sources it cites")
+    add(
+        "--known",
+        help="a JSON object, or its file, of facts that only you know. Card: "
+        f"{', '.join(KNOWN)}. Standard: {', '.join(NAMES)}",
+    )
+    add("--expect-sha256", metavar="DIGEST", help="SHA-256 digest that the release file must have")
+    add("--domain", type=Path, help="domain file: the card lists the public sources that it cites")
     add_budget(command, "the budget that the fit drew from: its sentence is on the card")
     add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
-    for name, hint in KNOWN.items():
+    for name, hint in FILED_BY.items():
         add(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -66,15 +71,15 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _card(options: argparse.Namespace, release: Any, *tables: str, **options_of_one_table: Any) -> None:
-    from sdv_plausible.release.card.privacy_card import KNOWN
+    from sdv_plausible.release.card.privacy_card import FILED_BY
 
-    known = {"name": _name(options.release, *tables), **given_options(options, *KNOWN)}
+    known = {"name": _name(options.release, *tables), **_known(options), **given_options(options, *FILED_BY)}
     card = release.card(budget=open_budget(options), **options_of_one_table, **known)
     card.save(options.output)
     first = escape_controls(f"{card.lead} {card.total}".rstrip(), keep="")
     message = f"{first}\n\nWrote {options.output}"
     if card.blanks:
-        message += f"\nTo be filled in: {', '.join(card.blanks)}"
+        message += f"\nNot given: {', '.join(card.blanks)}"
     print_result(
         options,
         message,
@@ -85,12 +90,22 @@ def _card(options: argparse.Namespace, release: Any, *tables: str, **options_of_
 def _check_parts(options: argparse.Namespace) -> None:
     """Reject options that the chosen output does not use."""
     from sdv_plausible.extensions.standards.release_description import KNOWN as NAMES
-    from sdv_plausible.release.card.privacy_card import KNOWN
+    from sdv_plausible.release.card.privacy_card import FILED_BY
 
-    of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
-    if unused := given_options(options, *(("rows", "known") if options.standard is None else of_cards)):
+    of_cards = (
+        "domain",
+        "budget",
+        "budget_filter",
+        "audit",
+        *(name for name in FILED_BY if name not in NAMES),
+    )
+    if unused := given_options(options, *(("rows",) if options.standard is None else of_cards)):
         where = "without --standard" if options.standard is None else f"with --standard {options.standard}"
-        raise UsageError(f"{option_name(next(iter(unused)))} has no effect {where}: remove it")
+        raise UsageError(f"{option_name(next(iter(unused)))} has no effect {where}; remove it")
+
+
+def _known(options: argparse.Namespace) -> Mapping[str, Any]:
+    return {} if options.known is None else read_object(options.known, "--known")
 
 
 def _describe(options: argparse.Namespace, release: Release) -> None:
@@ -98,13 +113,13 @@ def _describe(options: argparse.Namespace, release: Release) -> None:
     from sdv_plausible.extensions.standards.release_description import KNOWN
     from sdv_plausible.extensions.standards.standards import STANDARDS, to_standard
 
-    facts = {} if options.known is None else read_object(options.known, "--known")
-    known = {"name": _name(options.release, release.schema.table), **facts, **given_options(options, *KNOWN)}
+    name = _name(options.release, release.schema.table)
+    known = {"name": name, **_known(options), **given_options(options, *KNOWN)}
     text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
     write_atomically(options.output, text)
     missing = [name for name in STANDARDS[options.standard].facts if name not in known]
     message = f"Wrote {options.output}" + (
-        f"\nNot said, and left out: {', '.join(missing)}" if missing else ""
+        f"\nNot given, and left out: {', '.join(missing)}" if missing else ""
     )
     print_result(
         options, message, {"output": options.output, "standard": options.standard, "not_said": missing}

@@ -6,23 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.mechanism.drawing.mechanism import (
-    PlausibleDeniabilityMechanism,
-    Rows,
-    RunParts,
-    parts_of,
-    workers,
-)
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.transcript import NoisyAnswer
+
+if TYPE_CHECKING:
+    from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, Rows, RunParts
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # attempts of Mechanism 1 where it may give up
 
@@ -132,6 +128,8 @@ class RecordSampler(Sampler):
 
     def sample_with_points(self, num_rows: int, rng: KeyedRNG) -> Rows:
         """Released rows, and the latent point (num_rows, l) of each, if any."""
+        from sdv_plausible.mechanism.drawing.mechanism import parts_of, workers
+
         parts = parts_of(
             num_rows, rng, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
@@ -143,6 +141,8 @@ class RecordSampler(Sampler):
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
         """Sample rows in several processes within this context; their number does not change the rows."""
+        from sdv_plausible.mechanism.drawing.mechanism import workers
+
         with workers(self.mechanism, processes) as run:
             self._run = run
             try:

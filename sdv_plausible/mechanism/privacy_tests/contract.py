@@ -188,3 +188,15 @@ class PrivacyTest(ABC):
         if self.neighbours.of_people:
             return f"k ({self.k}) people have up to {self.least_seeds} rows, above"
         return f"k ({self.k}) is above"
+
+
+@dataclass(frozen=True)
+class WithinEpsilon:
+    """A privacy test that epsilon, then the total, pays for: ``within`` of a test makes it, with options."""
+
+    kind: type[PrivacyTest]
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.kind.__name__}.within({options})"

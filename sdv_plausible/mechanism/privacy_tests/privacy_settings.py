@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest, WithinEpsilon
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DeterministicTest, RandomizedTest, RowByRowTest
 from sdv_plausible.models import is_builtin
-from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, SeedModel
 from sdv_plausible.models.learner_checks import model_class
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.composition import RandomSplit, check_split
@@ -22,6 +22,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 TestName = Literal["release", "randomized", "deterministic"]
+TEST_SHARE = 0.5  # share of a total that the search for a test may spend
 MARGIN = 1e-6  # relative margin of a worst-case charge: sums of discrete noise are exact to 1e-7
 TESTS_BY_NAME: dict[str, type[PrivacyTest]] = {
     test.name: test for test in (ReleaseTest, RandomizedTest, DeterministicTest)
@@ -34,6 +35,23 @@ def read_test(test: Any) -> PrivacyTest:
         return test
     also = ", or one of them with its options, such as ReleaseTest(k=20)"
     return TESTS_BY_NAME[check.one_of("test", test, TESTS_BY_NAME, also)]()
+
+
+def _found_test(within: WithinEpsilon, epsilon: Any, delta: Any, neighbours: Neighbours) -> PrivacyTest:
+    """The test that a share of epsilon pays for."""
+    check_total(epsilon, delta)
+    if epsilon == math.inf:
+        raise check.Refused("epsilon", epsilon, f"must be finite with test={within!r}, which shares it")
+    if within.kind is RandomizedTest and neighbours != ONE_ROW:
+        words = "holds for single rows added or removed: leave out person and neighbours, or give "
+        raise check.Refused.saying(
+            "test", f"test ({within!r}) {words}RandomizedTest(k=..., epsilon0=..., row_cap=...)"
+        )
+    share, options = TEST_SHARE * epsilon, within.options
+    if within.kind is RandomizedTest:
+        return RandomizedTest.within(share, delta=delta, **options)
+    test = ReleaseTest(**options)
+    return replace(test, epsilon0=share) if test.uses_seeds else test
 
 
 def check_total(epsilon: Any, delta: Any) -> None:
@@ -52,6 +70,7 @@ class Settings:
     test: PrivacyTest = field(default_factory=ReleaseTest)  # bound to delta and neighbours
     neighbours: Neighbours = ONE_ROW
     split: tuple[float, float, float] | None = None  # shares of the rows for structure, parameters, seeds
+    total: float | None = None  # of the whole release; epsilon is then found by `Fit.within_total`
 
     def __post_init__(self) -> None:
         check.plain_numbers(self)
@@ -66,9 +85,19 @@ class Settings:
         cls, epsilon: float, delta: float, test: Any, neighbours: Neighbours, learner: Learner
     ) -> Settings:
         """Settings from the arguments of an entry point, with the learner's split of the rows."""
+        total = None
+        if isinstance(test, WithinEpsilon):
+            test = _found_test(test, epsilon, delta, neighbours)
+            total = epsilon if test.uses_seeds else None
+        test = read_test(test)
+        no_seed = test.omega is not None and test.omega.is_all
+        if no_seed and isinstance(test, RowByRowTest) and issubclass(model_class(learner), PrefixModel):
+            # Candidates without a seed always pass, at no cost (docs/explanation/proofs/release_test.md).
+            test = ReleaseTest(k=test.k, omega=test.omega)
         settings = cls(
-            epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=learner.split
-        )
+            epsilon=epsilon if total is None else (1 - TEST_SHARE) * total,
+            delta=delta, test=test, neighbours=neighbours, split=learner.split, total=total,
+        )  # fmt: skip
         settings.check_learner(learner)
         return settings
 

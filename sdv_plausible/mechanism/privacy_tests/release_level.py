@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, WithinEpsilon
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
@@ -52,6 +52,25 @@ class ReleaseTest(PrivacyTest):
     name: ClassVar[str] = "release"
     has_delta: ClassVar[bool] = True
     epsilon0: float = 1.0
+
+    @classmethod
+    def within(cls, *, k: int = 50, omega: Any = None) -> WithinEpsilon:
+        """A test for which the synthesizer's epsilon is the total of the release, this test included.
+
+        If values are kept (``omega``), ``epsilon0`` is half of epsilon, and the model gets what is left.
+
+        Parameters
+        ----------
+        k, omega
+            As in :class:`ReleaseTest`.
+
+        Returns
+        -------
+        WithinEpsilon
+            A value for ``test=``.
+        """
+        test = cls(k=k, omega=omega)
+        return WithinEpsilon(cls, {"k": test.k, "omega": test.user_omega})
 
     def _check(self) -> None:
         check.positive("epsilon0", self.epsilon0, "try 1.0")

@@ -7,14 +7,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
-from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest, WithinEpsilon
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import parameter_checks as check
@@ -45,8 +44,9 @@ class RowByRowTest(PrivacyTest):
     ----------
     gamma : float
         Factor within which probabilities count as "about the same", >= 1. Not used for a fixed omega.
-    row_cap : int
-        Largest number of rows that one fit may release, >= 1; all are charged.
+    row_cap : int, optional
+        Largest number of rows that one fit may release, >= 1; all are charged. Without it, a million, which a
+        fit refuses if they cost an epsilon above 10.
     max_plausible : int, optional
         Number of plausible seeds at which counting stops, at least the number that the test needs.
     max_check_plausible : int, optional
@@ -57,15 +57,15 @@ class RowByRowTest(PrivacyTest):
     """
 
     gamma: float = 4.0
-    row_cap: int = DEFAULT_ROW_CAP
+    row_cap: int | None = None
     max_plausible: int | None = None
     max_check_plausible: int | None = None
     hidden_omega: bool = False
 
     @property
-    def row_limit(self) -> int | None:
-        """The row cap."""
-        return self.row_cap
+    def row_limit(self) -> int:
+        """The row cap, by default a million."""
+        return DEFAULT_ROW_CAP if self.row_cap is None else self.row_cap
 
     @property
     def likelihood_factor(self) -> float:
@@ -75,7 +75,7 @@ class RowByRowTest(PrivacyTest):
     def _check(self) -> None:
         check.at_least("gamma", self.gamma, 1.0, "it is a factor; try 4.0")
         check.truth("hidden_omega", self.hidden_omega)
-        check.whole("row_cap", self.row_cap, 1, "it is the largest number of rows ever released")
+        check.whole("row_cap", self.row_limit, 1, "it is the largest number of rows ever released")
         for name in ("max_plausible", "max_check_plausible"):
             limit = getattr(self, name)
             if limit is not None and check.whole(name, limit, 1) < self.least_seeds:
@@ -119,6 +119,8 @@ class RowByRowTest(PrivacyTest):
         gives_up: bool = False,
     ) -> Sampler:
         """A sampler by Mechanism 1, with the seed records attached."""
+        from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
         mechanism = PlausibleDeniabilityMechanism(
@@ -289,28 +291,44 @@ class RandomizedTest(RowByRowTest):
                 "remove person and neighbours"
             )
 
+    @overload
+    @classmethod
+    def within(
+        cls, epsilon: float, *, rows: int, least_rows: int, k: int | None = None,
+        seed_free_share: float | None = None, delta: float = 1e-9, omega: int | None = None,
+    ) -> RandomizedTest: ...  # fmt: skip
+
+    @overload
+    @classmethod
+    def within(
+        cls, epsilon: None = None, *, rows: int, least_rows: int, k: int | None = None,
+        seed_free_share: float | None = None, omega: int | None = None,
+    ) -> WithinEpsilon: ...  # fmt: skip
+
     @classmethod
     def within(
         cls,
-        epsilon: float,
+        epsilon: float | None = None,
         *,
         rows: int,
         least_rows: int,
         k: int | None = None,
         seed_free_share: float | None = None,
-        delta: float = 1e-9,
+        delta: float | None = None,
         omega: int | None = None,
-    ) -> RandomizedTest:
+    ) -> RandomizedTest | WithinEpsilon:
         """Find a test whose rows cost at most ``epsilon``, from public numbers alone.
+
+        Without ``epsilon``, the synthesizer's epsilon is the total of the release, this test included. Half
+        of it buys the smallest k, and the model gets what is left.
 
         It holds for models with prefix groups (such as the default and the paper's), single rows as privacy
         unit, and one known omega. For others the ledger states the cost.
 
         Parameters
         ----------
-        epsilon : float
-            Largest cost of the rows and of the check of ``least_rows``, > 0. The model's epsilon is extra;
-            ``synth.plan(total=...)`` finds the one for a given total.
+        epsilon : float, optional
+            Largest cost of the rows and of the check of ``least_rows``, > 0. The model's epsilon is extra.
         rows : int
             Number of rows to be released from one fit, >= 1.
         least_rows : int
@@ -320,15 +338,15 @@ class RandomizedTest(RowByRowTest):
         seed_free_share : float, optional
             Share of candidates without a seed, in (0, 1]. By default 0.5, or with a given k the smallest
             feasible of 0.5, 0.6, ..., 0.9 and 0.95.
-        delta : float
-            Delta of the whole release, in (0, 1), as in the synthesizer; half of it is for the seeds.
+        delta : float, optional
+            Delta of the release, in (0, 1), by default 1e-9 or the synthesizer's; half is for the seeds.
         omega : int, optional
             Number of columns that are resampled.
 
         Returns
         -------
-        RandomizedTest
-            The test, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
+        RandomizedTest or WithinEpsilon
+            For ``test=``, with the cheapest epsilon0 (docs/explanation/proofs/seed_test.md, Theorem 4).
 
         Raises
         ------
@@ -337,15 +355,22 @@ class RandomizedTest(RowByRowTest):
         """
         check.whole("rows", rows, 1)
         made = cls(row_cap=rows, least_rows=least_rows, omega=omega)
-        test: RandomizedTest = within(epsilon, made, k, seed_free_share, delta)
+        if epsilon is None:
+            if delta is not None:
+                raise check.Refused("delta", delta, "is the synthesizer's without epsilon", "leave it out")
+            options: dict[str, Any] = {"k": k, "seed_free_share": seed_free_share, "omega": omega}
+            options = {name: value for name, value in options.items() if value is not None}
+            replace(made, **options)  # raises for invalid options
+            return WithinEpsilon(cls, {"rows": rows, "least_rows": least_rows, **options})
+        test: RandomizedTest = within(epsilon, made, k, seed_free_share, 1e-9 if delta is None else delta)
         return test
 
     @property
     def covers(self) -> str | None:
         """The rows of one fit, up to the cap."""
         return (
-            f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer, which "
-            "contains records"
+            f"the first {self.row_limit:,} rows released from this fit; not the saved synthesizer, which "
+            "holds records"
         )
 
     def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
@@ -377,7 +402,7 @@ class RandomizedTest(RowByRowTest):
             self.seed_free_share, self.least_seeds, per_row, counted, noise=self.threshold_noise
         )
         parameters = {
-            "num_rows": self.row_cap, "k": self.least_seeds, "epsilon0": per_row, "n_lower": n_lower,
+            "num_rows": self.row_limit, "k": self.least_seeds, "epsilon0": per_row, "n_lower": n_lower,
             "gamma": self.gamma if self.hidden_omega else gamma, "noise": self.threshold_noise,
             "pass_rate_floor": floor,
         }  # fmt: skip
@@ -436,12 +461,12 @@ class RandomizedTest(RowByRowTest):
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: bound on the probability that one of the rows is such a proposal
-            losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / parameters["pass_rate_floor"]),)
+            losses += (ApproxDP(epsilon=0.0, delta=self.row_limit * far / parameters["pass_rate_floor"]),)
         return LedgerEntry(
             name="rows",
             mechanism=f"Privacy Test 2, {self._parameters}",
             losses=losses,
-            scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
+            scope=f"the first {self.row_limit:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
         )
 
@@ -467,16 +492,16 @@ class RandomizedTest(RowByRowTest):
         if self.neighbours != ONE_ROW:
             return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
         return (
-            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 summed over {self.row_cap:,} rows would "
-            f"give {self._theorem1_sum():,.0f}"
+            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 summed over {self.row_limit:,} rows "
+            f"would give {self._theorem1_sum():,.0f}"
         )
 
     def _theorem1_sum(self) -> float:
         """The paper's own accounting of the rows: Theorem 1 with the best t, times their number."""
         try:
             return (
-                self.row_cap
-                * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_cap).epsilon
+                self.row_limit
+                * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_limit).epsilon
             )
         except ValueError:
             return math.inf
@@ -544,7 +569,7 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
         return estimate <= epsilon or (estimate <= CLOSE * epsilon and charged(test) <= epsilon)
 
     share = 0.5 if seed_free_share is None else seed_free_share
-    rows = f"{made.row_cap:,} rows of a table of at least {made.least_rows:,}"
+    rows = f"{made.row_limit:,} rows of a table of at least {made.least_rows:,}"
     if k is None:
         largest = min(MOST_K, made.least_rows)
         k = _smallest(lambda k: fits(k, share), 1, largest)
@@ -588,7 +613,7 @@ def cheapest(test: Test, delta: float, limit: float | None = None) -> tuple[Test
     def at(epsilon0: float) -> Test:
         return replace(test, epsilon0=epsilon0).bound(delta, ONE_ROW)
 
-    width = max(math.log(test.row_cap / (delta * test.least_rows * test.seed_free_share)), 5.0)
+    width = max(math.log(test.row_limit / (delta * test.least_rows * test.seed_free_share)), 5.0)
     low, high = (times * width / test.k for times in WIDTHS)
     if not at(high).is_feasible:
         return test, math.inf

@@ -29,7 +29,7 @@ import numpy as np
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.public_prior import PublicCodes
-from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
+from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast, num_ordered
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.forecast import Forecast
@@ -105,10 +105,14 @@ class AdaptiveNetwork(Learner):
         """Learn a network. Under a split, structure and parameter rows are combined."""
         simulated = KeyedRNG.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
-        schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
+        schedule = Schedule.make(
+            number, rows.allowance.for_counts(rows.neighbours), len(domain), num_ordered(domain)
+        )
         measurements = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
+        num_rounds = len(schedule.rounds) + bool(schedule.sets)
         for i, current in enumerate(schedule.rounds):
+            rows.report(f"learning the model, round {i + 1} of {num_rounds}")
             chosen, is_last = measurements.measure_pairs(current), current is schedule.rounds[-1]
             is_remeasured = is_last and measurements.measure_again()
             if chosen or is_remeasured or network is None:
@@ -116,10 +120,19 @@ class AdaptiveNetwork(Learner):
                 network, measurements.simulated = fit_network(
                     measurements.estimates(), self.max_cost, NUM_SIMULATED,
                     simulated.spawn(*measurements.stream_name if is_remeasured else (i,)),
-                    is_last=is_last and not schedule.sets,
+                    is_last=is_last and not schedule.sets and not measurements.may_tilt,
                 )  # fmt: skip
+        if measurements.may_tilt:
+            measurements.tilt_unmeasured()
+        if measurements.is_tilted_anew:
+            network = None
+            network, measurements.simulated = fit_network(
+                measurements.estimates(), self.max_cost, NUM_SIMULATED, simulated.spawn("tilted"),
+                is_last=not schedule.sets,
+            )  # fmt: skip
         assert network is not None
         if schedule.sets:
+            rows.report(f"learning the model, round {num_rounds} of {num_rounds}")
             chosen = measurements.measure_sets(schedule.sets)
             is_remeasured = measurements.measure_again()
             if chosen or is_remeasured:

@@ -264,8 +264,12 @@ def denoise_ordered_pair(
     sigma: float,
     possible: np.ndarray,
     scores: tuple[np.ndarray, np.ndarray],
+    correlation: tuple[float, float] | None = None,
 ) -> DenoisedPair:
-    """Denoise as :func:`denoise_pair`; the prior may be tilted to the noisy table's correlation."""
+    """Denoise as :func:`denoise_pair`; the prior may be tilted to the noisy table's correlation.
+
+    ``correlation``: another noisy estimate of it, and its standard error.
+    """
     # Single cells are too noisy to show a linear dependence, and shrinking each cell biases the table towards
     # independence. The sum of all cells weighted by scores is nearly unbiased. The evidence selects one of
     # the two priors.
@@ -276,6 +280,9 @@ def denoise_ordered_pair(
     total = max(float(columns.sum()), 1e-9)
     noisy_mean = float(u @ nearest_with_margins(table, rows, columns, possible) @ v) / total
     error = sigma / total * float(np.linalg.norm(u) * np.linalg.norm(v))
+    if correlation is not None:
+        weight = error**2 / (error**2 + correlation[1] ** 2)
+        noisy_mean, error = noisy_mean + weight * (correlation[0] - noisy_mean), error * (1 - weight) ** 0.5
     if abs(noisy_mean - float(u @ prior @ v) / total) < SIGNIFICANT * error:
         return plain
     target = float(np.clip(noisy_mean, -MAX_CORRELATION, MAX_CORRELATION))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,12 +20,18 @@ from sdv_plausible.models.adaptive.denoising import (
     project_ordered,
     project_sparse,
     rake,
+    tilt,
 )
 from sdv_plausible.models.adaptive.higher_marginals import (
     HigherMarginals,
     candidate_sets,
     make_levels,
     with_higher_marginals,
+)
+from sdv_plausible.models.adaptive.linear_dependence import (
+    Correlation,
+    integer_scores,
+    significant_correlations,
 )
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
@@ -40,7 +47,7 @@ from sdv_plausible.models.adaptive.schedule import (
     worth_measuring,
 )
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
-from sdv_plausible.queries.count_queries import Axis, L1Distances
+from sdv_plausible.queries.count_queries import Axis, L1Distances, ScoreProducts
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import group_by_shape, pair_counts
@@ -123,6 +130,7 @@ class ConditioningColumns:
 
 Pair = tuple[int, int]
 _NONE = ConditioningColumns()
+TOLERANCE = 0.1  # smallest difference of correlations that matters
 LEAST_LEFT = 1e-6  # smallest share of mu^2 worth spending
 DEPENDENT = 0.5  # L1 distance from independence above which later fits keep an unmeasured pair's table
 CHECKED = 3  # smallest number of public pairs to measure
@@ -166,9 +174,61 @@ class Measurements:
         self._modelled_pairs: dict[Pair, np.ndarray] = {}  # unmeasured pairs, with the model's tables
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
+        self._correlations = self._measure_correlations(schedule.product_share)
+        # Tables of unmeasured pairs: the model's, tilted to these; and standard deviations of their cells
+        self._tilted_tables: dict[Pair, np.ndarray] = {}
+        self._tilted_deviations: dict[Pair, np.ndarray] = {}
+        self.is_tilted_anew = False  # whether there are such tables that no fit has used
         self._levels: list[np.ndarray] = []
         self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
+
+    def _measure_correlations(self, share: float) -> dict[Pair, Correlation]:
+        """Measure the correlations of all ordered columns; the share stays unspent if there are none."""
+        normal = {j: z for j in range(len(self.margins)) if (z := self._normal_scores(j)) is not None}
+        is_excluded = self._conditioning.pair_mask(len(self.margins))
+        pairs = [e for e in itertools.combinations(normal, 2) if not is_excluded[e]]
+        if not share or not pairs or self._public is not None:
+            self.unspent += share
+            return {}
+        scores = {j: integer_scores(normal[j]) for j in sorted({j for e in pairs for j in e})}
+        answer = self._rows.ask(ScoreProducts([self._axes_of(e) for e in pairs], scores), share)
+        return self._correlations_of(answer, pairs, scores)
+
+    def _correlations_of(
+        self, answer: NoisyValues, pairs: Sequence[Pair], scores: Mapping[int, np.ndarray]
+    ) -> dict[Pair, Correlation]:
+        counts = {j: self.coarse[j] * self.total for j in scores}
+        return significant_correlations(answer.values, answer.sigma, pairs, scores, counts)
+
+    def tilt_unmeasured(self) -> None:
+        """Tilt the model's tables of unmeasured pairs to the correlations that the model lacks."""
+        pairs = [e for e in self._correlations if e not in self._noisy_pairs]
+        if not pairs:
+            return
+        earlier, self._tilted_tables = self._tilted_tables, {}  # estimates are the model's own tables
+        tilted_anew = {}
+        for e, table in zip(pairs, self._estimates(np.array(pairs))[0], strict=True):
+            rows, columns = (self.coarse[j] * self.total for j in e)
+            u, v = (self._normal_scores(j) for j in e)
+            if u is None or v is None:
+                continue
+            correlation, modelled = self._correlations[e], float(u @ table @ v) / self.total
+            if abs(modelled - correlation.value) > self._tolerance(correlation):
+                tilted = tilt(table, rows, columns, (u, v), correlation.value) * self._possible.get(e, 1.0)
+                error = tilted * np.abs(np.outer(u, v)) * correlation.error
+                tilted_anew[e], self._tilted_deviations[e] = tilted, (error + 1) / self.total
+        self._tilted_tables = earlier | tilted_anew
+        self.is_tilted_anew = bool(tilted_anew)
+
+    def _tolerance(self, correlation: Correlation) -> float:
+        """Return the difference from which the model lacks a correlation."""
+        return max(2 * correlation.error, TOLERANCE)
+
+    @property
+    def may_tilt(self) -> bool:
+        """Whether there are correlations, which the fitted model may lack."""
+        return bool(self._correlations)
 
     def _clean_margins(self) -> None:
         """Clean the noisy one-way counts."""
@@ -226,7 +286,13 @@ class Measurements:
                 prior = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
                 joint = rake(prior * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
-        for e, table in self._modelled_pairs.items():
+        tilted: dict[tuple[int, ...], np.ndarray | float] = {
+            e: deviations for e, deviations in self._tilted_deviations.items() if e not in self._noisy_pairs
+        }
+        self.is_tilted_anew = False
+        for e, table in (
+            {e: t for e, t in self._tilted_tables.items() if e in tilted} | self._modelled_pairs
+        ).items():
             joint = rake(table, self.coarse[e[0]], self.coarse[e[1]])
             self._pairs[e], self._pairs[e[1], e[0]] = joint, joint.T
         noisiest = max((sigma for _, _, sigma in self._noisy_pairs.values()), default=0.0)
@@ -235,7 +301,8 @@ class Measurements:
             coarse=self.coarse,
             buckets=self.buckets,
             pairs=self._pairs,
-            scatter={
+            scatter=tilted
+            | {
                 e: (sigma + 1) / self.total * self._possible.get(e, 1.0)
                 for e, (_, _, sigma) in self._noisy_pairs.items()
             }
@@ -243,7 +310,8 @@ class Measurements:
                 e: np.full(table.shape, (noisiest + 1) / self.total)
                 for e, table in self._modelled_pairs.items()
             },
-            posterior={
+            posterior=tilted
+            | {
                 e: (deviations + 1) / self.total * self._possible.get(e, 1.0)
                 for e, deviations in self._deviations.items()
             },
@@ -284,9 +352,11 @@ class Measurements:
         if not len(pairs):
             self.unspent = current.pair_share + current.score_share
             return False
+        if self.simulated is not None:
+            self.tilt_unmeasured()
         estimates, chance = self._estimates(pairs)
-        # Estimates depend on earlier answers only. They are rounded, so that the scores are integers.
         sets = [self._axes_of(e) for e in pairs.tolist()]
+        # Estimates depend on earlier answers only. They are rounded, so that the scores are integers.
         noisy_scores = self._rows.ask(
             L1Distances(sets, [np.rint(t) for t in estimates]), current.score_share
         ).values
@@ -346,7 +416,8 @@ class Measurements:
             return
         for e, table in zip(pairs.tolist(), tables, strict=True):
             independent = self.total * np.outer(*(self.coarse[j] for j in e))
-            if float(np.abs(table - independent).sum()) > DEPENDENT * self.total:
+            is_tilted = (e[0], e[1]) in self._tilted_tables
+            if not is_tilted and float(np.abs(table - independent).sum()) > DEPENDENT * self.total:
                 self._modelled_pairs[e[0], e[1]] = table.copy()
 
     def _unmeasured(self) -> np.ndarray:
@@ -423,7 +494,9 @@ class Measurements:
         u, v = (self._normal_scores(j) for j in e)
         if u is None or v is None:
             return denoise_pair(table, prior, rows, columns, sigma, possible)
-        return denoise_ordered_pair(table, prior, rows, columns, sigma, possible, (u, v))
+        known = self._correlations.get(e)
+        correlation = None if known is None else (known.value, known.error)
+        return denoise_ordered_pair(table, prior, rows, columns, sigma, possible, (u, v), correlation)
 
     def _normal_scores(self, j: int) -> np.ndarray | None:
         """Return the normal scores of an ordered column's buckets, or None."""
@@ -526,7 +599,10 @@ class Measurements:
         scale = self.total / max(len(self.simulated), 1)
         for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):
             rows, columns = self._coarse_counts(pairs[positions])
-            yield positions, rake(counts * scale, rows, columns, SCORED)
+            tables = rake(counts * scale, rows, columns, SCORED)
+            for i, e in enumerate(pairs[positions].tolist()):
+                tables[i] = self._tilted_tables.get((e[0], e[1]), tables[i])
+            yield positions, tables
 
     def _coarse_counts(self, pairs: np.ndarray) -> list[np.ndarray]:
         """Return the bucket counts of the first and of the second columns of these pairs."""

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
+from sdv_plausible.models.adaptive.linear_dependence import Correlation
 from sdv_plausible.models.adaptive.maximum_entropy import EXACT_PRECISION, Estimates, fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
 from sdv_plausible.models.adaptive.schedule import Schedule
@@ -22,7 +23,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.count_queries import Axes, Axis, QueryRecord
+from sdv_plausible.queries.count_queries import Axes, Axis, QueryRecord, ScoreProducts
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.queries.transcript import DEVIATION, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -129,7 +130,7 @@ def reconcile(answers: Sequence[NoisyAnswer], domain: Domain, *, warn: bool = Fa
         for e in sorted({t.columns for t in pairs_of_sets} - {t.columns for t in pairs})
     ]
     for answer in answers:
-        if answer.asked.kind == "distances":
+        if answer.asked.kind in ("distances", "products"):
             result.append(answer)
         elif answer.asked.kind == "counts" and (key := CountsWithVariance.of(answer).columns) in averaged:
             result.append(averaged.pop(key).as_answer())
@@ -243,25 +244,41 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, rng: KeyedRNG
 ) -> BayesianNetwork:
     """Refit the network round by round, as the learner did, from recorded answers."""
-    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain, warn=True), domain)
-    measurements = ReplayedMeasurements(one_way, sets, [current.tables for current in rounds], domain)
+    one_way, rounds, sets, products = _split_by_kind(reconcile(answers, domain, warn=True), domain)
+    tables = [*products, *sets, *(answer for current in rounds for answer in current.tables)]
+    measurements = ReplayedMeasurements(one_way, tables, domain)
+    measurements.replay_correlations(products)
+    late = [current for current in rounds if current.is_after_sets]
+    rounds = [current for current in rounds if not current.is_after_sets] or [_Round()]
     network: BayesianNetwork | None = None
-    for i, current in enumerate(rounds or [_Round()]):
+    for i, current in enumerate(rounds):
         if current.is_repeat:
             measurements.replay_again(current.tables)
         else:
             measurements.replay_pairs(current.tables, current.scored)
         if not current.tables and network is not None:
             continue
-        is_last = not any(later.tables for later in rounds[i + 1 :]) and not sets
+        is_last = (
+            not any(later.tables for later in rounds[i + 1 :]) and not sets and not measurements.may_tilt
+        )
         name = measurements.stream_name if current.is_repeat else (i,)
         network, measurements.simulated = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=is_last
         )
+    if measurements.may_tilt:
+        measurements.tilt_unmeasured()
+    if measurements.is_tilted_anew:
+        network, measurements.simulated = fit_network(
+            measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not sets
+        )
     if sets:
         measurements.replay_sets(sets)
+    for current in late:
+        measurements.replay_again(current.tables)
+    if sets or late:
+        name = ("sets",) if sets else measurements.stream_name
         network, _ = fit_network(
-            measurements.estimates(), max_cost, num_simulated, rng.spawn("sets"), is_last=True
+            measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=True
         )
     assert network is not None
     return network
@@ -279,12 +296,15 @@ def replicate_network(
 
     Tables are denoised against these rows and keep the linear dependence of the answers.
     """
-    one_way, rounds, sets = _split_by_kind(reconcile(answers, domain), domain)
-    measurements = UnshrunkMeasurements(one_way, sets, [current.tables for current in rounds], domain)
+    one_way, rounds, sets, products = _split_by_kind(reconcile(answers, domain), domain)
+    tables = [*products, *sets, *(answer for current in rounds for answer in current.tables)]
+    measurements = UnshrunkMeasurements(one_way, tables, domain)
+    measurements.replay_correlations(products)
     measurements.use_simulated_rows(rows)
     scored = {pair: None for current in rounds[1:] for pair in current.scored}
     first = [answer for current in rounds for answer in current.tables if not current.is_repeat]
     measurements.replay_pairs(first, list(scored))
+    measurements.tilt_unmeasured()
     for current in (current for current in rounds if current.is_repeat):
         measurements.replay_again(current.tables)
     if sets:
@@ -295,13 +315,14 @@ def replicate_network(
 
 def _split_by_kind(
     answers: Sequence[NoisyAnswer], domain: Domain
-) -> tuple[list[NoisyAnswer], list[_Round], list[NoisyAnswer]]:
-    """Return one-way counts, rounds of pairs, and tables of more columns."""
+) -> tuple[list[NoisyAnswer], list[_Round], list[NoisyAnswer], list[NoisyAnswer]]:
+    """Return one-way counts, rounds of pairs, tables of more columns, and products of scores."""
     counts = [a for a in answers if a.asked.kind == "counts"]
     one_way = [a for a in counts if _num_columns(a) == 1]
     if [_axes(a)[0].column for a in one_way] != list(range(len(domain))):
         raise ValueError("answers must hold one-way counts of each column, once and in order")
-    return one_way, _rounds(answers), [a for a in counts if _num_columns(a) > 2]
+    products = [a for a in answers if a.asked.kind == "products"]
+    return one_way, _rounds(answers), [a for a in counts if _num_columns(a) > 2], products
 
 
 def _axes(answer: NoisyAnswer) -> Axes:
@@ -319,19 +340,20 @@ class _Round:
     scored: list[Pair] = field(default_factory=list)
     tables: list[NoisyAnswer] = field(default_factory=list)
     is_repeat: bool = False  # whether the pairs were measured before
+    is_after_sets: bool = False  # whether sets of columns were scored before
 
 
 def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
     """Return the rounds of pairs in order; scores come before the tables chosen by them."""
-    rounds, seen = [_Round()], set[Pair]()
+    rounds, seen, is_after_sets = [_Round()], set[Pair](), False
     for answer in answers:
+        is_after_sets |= answer.asked.kind == "distances" and _num_columns(answer) > 2
         if answer.asked.kind == "distances" and _num_columns(answer) == 2:
-            scored = [(first.column, second.column) for first, second in answer.asked.tables]
-            rounds.append(_Round(scored=scored))
+            rounds.append(_Round(scored=[_columns(axes) for axes in answer.asked.tables]))
         elif answer.asked.kind == "counts" and _num_columns(answer) == 2:
             repeated = [_pair(a) for a in rounds[-1].tables] if rounds[-1].is_repeat else None
             if _pair(answer) in seen and (repeated is None or _pair(answer) in repeated):
-                rounds.append(_Round(is_repeat=True))
+                rounds.append(_Round(is_repeat=True, is_after_sets=is_after_sets))
             seen.add(_pair(answer))
             rounds[-1].tables.append(answer)
     return [current for current in rounds if current.scored or current.tables]
@@ -356,18 +378,12 @@ def _answer(answer: NoisyAnswer) -> NoisyValues:
 class ReplayedMeasurements(Measurements):
     """Measurements chosen earlier, with new answers.
 
-    The last axis of a column, a pair's, is its finest.
+    ``tables`` are the answers that name axes. The last axis of a column, a pair's, is its finest.
     """
 
-    def __init__(
-        self,
-        one_way: Sequence[NoisyAnswer],
-        sets: Sequence[NoisyAnswer],
-        rounds: Sequence[Sequence[NoisyAnswer]],
-        domain: Domain,
-    ) -> None:
-        tables = (*sets, *(answer for pairs in rounds for answer in pairs))
-        self._recorded_buckets = {axis.column: np.asarray(axis.buckets) for a in tables for axis in _axes(a)}
+    def __init__(self, one_way: Sequence[NoisyAnswer], tables: Sequence[NoisyAnswer], domain: Domain) -> None:
+        axes = (axis for answer in tables for table in answer.asked.tables for axis in table)
+        self._recorded_buckets = {axis.column: np.asarray(axis.buckets) for axis in axes}
         self._attributes = list(domain)
         rows = cast("Queryable", _RecordedMargins(one_way))
         super().__init__(rows, domain, Schedule.make(1.0, _SOME_BUDGET, len(domain)))
@@ -377,8 +393,18 @@ class ReplayedMeasurements(Measurements):
         default = super()._make_buckets(domain, schedule)
         return [self._recorded_buckets.get(j, buckets) for j, buckets in enumerate(default)]
 
+    def replay_correlations(self, answers: Sequence[NoisyAnswer]) -> None:
+        """Use the products of scores, if they were measured on the same buckets."""
+        for answer in answers:
+            query = ScoreProducts.of(answer.asked)
+            if all(len(scores) == self._sizes[j] for j, scores in query.scores.items()):
+                pairs = [_columns(axes) for axes in query.sets]
+                self._correlations = self._correlations_of(_answer(answer), pairs, query.scores)
+
     def replay_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
         """Use the pair tables of a round; keep the model's tables of pairs that were only scored."""
+        if scored and self.simulated is not None:
+            self.tilt_unmeasured()
         pairs = [_pair(a) for a in answers]
         if unchosen := [e for e in scored if e not in pairs]:
             self._keep_modelled(np.array(unchosen), self._estimates(np.array(unchosen))[0])
@@ -429,6 +455,10 @@ class UnshrunkMeasurements(ReplayedMeasurements):
     def use_simulated_rows(self, rows: np.ndarray) -> None:
         """Use codes (N, m) of the released model's rows as the prior of pairs."""
         self.simulated = np.column_stack([b[rows[:, j]] for j, b in enumerate(self.buckets)])
+
+    def _tolerance(self, correlation: Correlation) -> float:  # noqa: ARG002
+        """Tilt to every correlation: those of the model's rows do not vary with the answers."""
+        return 0.0
 
     def _denoised(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> np.ndarray:
         rows, columns = (self.coarse[j] * self.total for j in e)
@@ -497,6 +527,10 @@ def with_moments(
     return denoised
 
 
-def _pair(answer: NoisyAnswer) -> tuple[int, int]:
-    a, b = (axis.column for axis in _axes(answer))
-    return a, b
+def _pair(answer: NoisyAnswer) -> Pair:
+    return _columns(_axes(answer))
+
+
+def _columns(axes: Axes) -> Pair:
+    first, second = axes
+    return first.column, second.column

@@ -26,6 +26,9 @@ PUBLIC_BUCKETS, PUBLIC_FLOOR = 16, 1.0  # number of buckets and floor where a pu
 MIN_OWN_BUCKETS, MAX_OWN_BUCKETS, MAX_OWN_BUCKETS_TOTAL = 128, 1024, 6000
 RICH_POWER = 2000.0  # power from which two rounds of pairs, and weak dependence, pay off
 SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
+PRODUCT_SHARE = 0.04  # share for the correlations of ordered columns, if all columns are ordered
+TYPICAL_SCORE = 2.0  # largest standardised score of a column
+MAX_CORRELATION_ERROR = 0.5  # largest error of a correlation that is worth its share
 MOST_SETS = 5000  # largest number of scored sets of three or four columns: a limit on the time
 NUM_SIZES = 200  # largest number of selection sizes that are compared
 MAX_SCORE_NOISE = 0.05  # largest noise on the score of a set, as a share of the rows
@@ -68,6 +71,7 @@ class Schedule:
     pair_sigma: float  # approximate noise of a pair table
     rounds: tuple[Round, ...]  # in order
     sets: SetRound | None = None  # the last round; None if it could not pay off
+    product_share: float = 0.0  # share of mu^2 for the correlations of ordered columns
 
     def most_buckets_of(self, attribute: Attribute) -> int:
         """Return the largest number of buckets of a column in pair tables."""
@@ -76,7 +80,7 @@ class Schedule:
         return self.most_buckets if attribute.is_ordered else self.most_own_buckets
 
     @classmethod
-    def make(cls, rows: float, allowance: QueryBudget, num_columns: int) -> Schedule:
+    def make(cls, rows: float, allowance: QueryBudget, num_columns: int, num_ordered: int = 0) -> Schedule:
         """Create the schedule, tuned on ACS 2018, ACS 2013, bank and NIST tables."""
         power = max(rows, 1.0) * allowance.mu  # rows per unit of noise; with little power, margins get more
         private = allowance.is_private
@@ -86,7 +90,8 @@ class Schedule:
             else 0.35
         )
         sets = _set_round(power, num_columns)
-        pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
+        product_share = _product_share(power, num_columns, num_ordered) if private else 0.0
+        pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE - product_share
         pair_share -= sets.score_share + sets.table_share if sets else 0
         shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH_POWER else ((1.0, 1.0, False),)
         return cls(
@@ -103,7 +108,22 @@ class Schedule:
                 for scores, pairs, forest in shares
             ),
             sets=sets,
+            product_share=product_share,
         )
+
+
+def _product_share(power: float, num_columns: int, num_ordered: int) -> float:
+    """Return the share for the correlations of ordered columns; 0 if their error would be too large."""
+    pairs = num_ordered * (num_ordered - 1) / 2
+    share = PRODUCT_SHARE * num_ordered / num_columns if pairs else 0.0
+    if not share or TYPICAL_SCORE**2 * math.sqrt(pairs / share) / power > MAX_CORRELATION_ERROR:
+        return 0.0
+    return share
+
+
+def num_ordered(domain: Domain) -> int:
+    """Number of columns that may have a correlation: ordered ones with at least three values."""
+    return sum(a.is_ordered and len(a.places) > 2 for a in domain)
 
 
 def _set_round(power: float, num_columns: int) -> SetRound | None:
@@ -136,7 +156,7 @@ def forecast(domain: Domain, allowance: QueryBudget, rows: int) -> Forecast | No
     if not allowance.is_private:
         return None
     m, cards = len(domain), np.array(domain.cardinalities)
-    schedule = Schedule.make(rows, allowance, m)
+    schedule = Schedule.make(rows, allowance, m, num_ordered(domain))
     sigmas = [allowance.sigma(float(s)) for s in margin_shares(domain.cardinalities, schedule.margin_share)]
     most = np.array([schedule.most_buckets_of(a) for a in domain], dtype=float)
     num_buckets = max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)  # buckets with enough rows

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.privacy.ledger_record import LedgerRecord, probability_factor, rounded_up
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
@@ -30,7 +29,9 @@ class ConformanceItem:
 
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
-            raise ValueError(f"{self.topic!r} is said to be covered: name the page that proves it")
+            raise ValueError(
+                f"page ('') must be given for {self.topic!r}, which is covered: name the page that proves it"
+            )
 
 
 def to_conformance(ledger: PrivacyLedger, *, pages: str = "docs") -> str:
@@ -59,7 +60,7 @@ def to_conformance(ledger: PrivacyLedger, *, pages: str = "docs") -> str:
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
     """Return the page in Markdown; ``pages`` is the path or URL of this package's ``docs`` folder."""
     lines = [
-        "# Conformance, in the words of NIST SP 800-226",
+        "# Conformance in the terms of NIST SP 800-226",
         "",
         f"> **{markdown_cell(record.words.lead)}**",
         ">",
@@ -68,7 +69,7 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
         markdown_cell(record.words.conditions),
         "",
         "",
-        "Made from the privacy ledger: the software's own account and no certificate.",
+        "Made from the privacy ledger: the software's own statement and no certificate.",
         "",
         "| question | this release | |",
         "|---|---|---|",
@@ -94,28 +95,28 @@ def markdown_cell(text: str) -> str:
 
 
 def _guarantee(record: LedgerRecord) -> Iterator[ConformanceItem]:
-    epsilon = rounded_up(record.epsilon, 4)
-    factor = rounded_up(math.exp(float(epsilon)), 4) if float(epsilon) < 700 else f"exp({epsilon})"
+    epsilon = rounded_up(record.epsilon)
+    factor = probability_factor(record.epsilon)
     yield ConformanceItem(
         topic="Privacy guarantee",
         state="covered",
         page=PROMISE,
-        answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
+        answer="(epsilon, delta)-differential privacy of everything in the scope of the ledger",
     )
     yield ConformanceItem(
         topic="Epsilon",
         state="covered",
         page=f"{PROOFS}/composition.md",
-        answer=f"at most {epsilon}: no conclusion gets more than {factor} times as likely, or unlikely",
+        answer=f"at most {epsilon}: the probability of any outcome changes by at most a factor of {factor}",
     )
     yield ConformanceItem(
         topic="Delta",
         state="covered",
         page=f"{PROOFS}/composition.md",
-        answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
+        answer=f"{rounded_up(record.delta)}: an additional probability of at most this",
     )
     yield ConformanceItem(
-        topic="Is it little enough?",
+        topic="Choice of epsilon and delta",
         state="yours to do",
         answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
     )
@@ -124,7 +125,7 @@ def _guarantee(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Budget across releases",
         state="yours to do",
         page=LIMITS,
-        answer="this is one fit; others of these people add up: let a Budget hold the limit",
+        answer="this is one fit; losses of other fits to these people add up; a budget file limits them",
     )
 
 
@@ -134,11 +135,11 @@ def _unit(record: LedgerRecord) -> Iterator[ConformanceItem]:
     yield ConformanceItem(topic="Unit of privacy", answer=record.unit, state="covered", page=page)
     yield ConformanceItem(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
     if record.of_people:
-        answer = "no more rows of a person are used; people with more count as if they had so many"
-        duty = "make sure that each person has one value of that column in all rows"
+        answer = "no more rows of a person are used than the unit states"
+        duty = "confirm that each person has one value of that column in all rows"
         if is_family:
-            answer = "no more rows of a family are used; what has more counts as if it had so many"
-            duty = "make sure that all rows of a person are of one family"
+            answer = "no more rows of a family are used than the unit states"
+            duty = "confirm that all rows of a person are in one family"
         yield ConformanceItem(topic="Bounded contribution", state="covered", page=page, answer=answer)
         yield ConformanceItem(topic="Is the unit right?", state="yours to do", answer=duty)
     else:
@@ -146,7 +147,7 @@ def _unit(record: LedgerRecord) -> Iterator[ConformanceItem]:
             topic="Is the unit right?",
             state="yours to do",
             page=f"{PROMISE}#whom-it-protects",
-            answer="make sure that each person has one row at most; else fit again with person=...",
+            answer="confirm that each person has at most one row; otherwise protect persons in a new fit",
         )
 
 
@@ -159,19 +160,19 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Algorithms and their correctness",
         state="covered",
         page=f"{PROOFS}/learning.md",
-        answer=f"charged: {charged}. What this package charges is proved, checked, and tested with faults",
+        answer=f"charged: {charged}. Costs of this package's queries are proved and tested",
     )
     yield ConformanceItem(
         topic="Composition",
         state="covered",
         page=f"{PROOFS}/composition.md",
-        answer="all parts together, each as if it saw the same people",
+        answer="all parts are composed as if they used the same people",
     )
     yield ConformanceItem(
-        topic="Queries of other people's code",
+        topic="Models by other authors",
         state="yours to do",
         page="how_to/own_model.md",
-        answer="a model of your own is as good as what it charges: check_learner",
+        answer="such a model is as private as the queries that it charges; check it before use",
     )
     yield from _preprocessing(record)
     yield ConformanceItem(
@@ -184,19 +185,19 @@ def _algorithms(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Random numbers",
         state="covered",
         page=f"{THREATS}#noise-and-accounting",
-        answer="the operating system's; no seed that anybody knows",
+        answer="from the operating system; nobody knows a seed",
     )
     yield ConformanceItem(
         topic="Side channels: time, memory",
         state="not covered",
         page=f"{PROMISE}#out-of-scope",
-        answer="they depend on the rows: do not let others measure a fit",
+        answer="they depend on the rows; do not let others measure a fit",
     )
     yield ConformanceItem(
         topic="Side channels: messages, logs, failures",
         state="yours to do",
         page=f"{PROMISE}#out-of-scope",
-        answer="what SDV shows while fitting, and whether a fit failed, is for the holder alone",
+        answer="messages during a fit, and whether it failed, are for the data owner alone",
     )
 
 
@@ -205,7 +206,7 @@ def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Data-dependent preprocessing: reading",
         state="yours to do",
         page=f"{PROOFS}/reading.md",
-        answer="read with read_csv, read_parquet or the command line: they read each cell alone",
+        answer="read files with this package, which reads each cell on its own",
     )
     for entry in record.used:
         if "domain" in entry.parts:
@@ -219,7 +220,7 @@ def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
     for entry in record.assumed:
         yield ConformanceItem(
             topic=f"Assumed: {entry.name}",
-            answer=f"{entry.mechanism}. Make sure that they were known without the rows",
+            answer=f"{entry.mechanism}. Confirm that they were known without the rows",
             state="yours to do",
             page=f"{PROMISE}#when-nothing-is-promised",
         )
@@ -227,7 +228,7 @@ def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
         if entry.parts != ("seeds",):
             yield ConformanceItem(
                 topic=f"Declared: {entry.name}",
-                answer=f"{entry.mechanism}. Vouch that this was not chosen by looking at the rows",
+                answer=f"{entry.mechanism}. Confirm that this was chosen without looking at the rows",
                 state="yours to do",
                 page=f"{PROMISE}#when-nothing-is-promised",
             )
@@ -235,7 +236,7 @@ def _preprocessing(record: LedgerRecord) -> Iterator[ConformanceItem]:
         topic="Data-dependent choice of epsilon and arguments",
         state="yours to do",
         page=LIMITS,
-        answer="choose them before, or count every fit that was tried",
+        answer="choose them before the fit, or count every fit that was tried",
     )
 
 
@@ -247,7 +248,7 @@ def _deployment() -> Iterator[ConformanceItem]:
         topic="Trust model",
         state="covered",
         page=THREATS,
-        answer="central: the table's holder and machine are trusted, whoever gets the release is not",
+        answer="central: the data owner and the owner's machine are trusted, recipients are not",
     )
     yield ConformanceItem(
         topic="Data collection, security, access control",
@@ -258,23 +259,23 @@ def _deployment() -> Iterator[ConformanceItem]:
         topic="Integrity of what is handed over",
         state="yours to do",
         page="reference/release_file.md",
-        answer="a release file runs no code; give its digest on another way, and load with expect_sha256",
+        answer="a release file runs no code; send its digest by another channel, and compare it before use",
     )
     yield ConformanceItem(
         topic="Utility",
         state="yours to do",
         page=LIMITS,
-        answer="noise costs small groups most: compare with the table by the report, for your eyes alone",
+        answer="noise affects small groups most; the report, for the data owner alone, has the figures",
     )
     yield ConformanceItem(
         topic="Bias: systemic, human, statistical",
         state="not covered",
         page=LIMITS,
-        answer="the rows repeat the table's bias and add that of noise and bounds: tell their users",
+        answer="the rows repeat the table's bias, and noise and bounds add to it; inform users",
     )
     yield ConformanceItem(
-        topic="Synthetic data taken for real",
+        topic="Synthetic data used as real data",
         state="not covered",
         page=LIMITS,
-        answer="intervals computed from the rows leave out the noise and are too short",
+        answer="standard intervals from the rows leave out the noise and are too short",
     )

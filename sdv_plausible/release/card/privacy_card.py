@@ -2,7 +2,7 @@
 
 Everything on it comes from the release or from the data owner; no row is used. It has no pass rates and
 nothing about single rows, and it starts with the ledger's own sentences. The first sheet holds what an
-officer decides by; the tables follow.
+officer needs for the decision; details follow.
 """
 
 from __future__ import annotations
@@ -14,21 +14,33 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.privacy.ledger_record import ATTACKER, TOTAL
+from sdv_plausible.release.card.authority_questions import NOT_GIVEN
 from sdv_plausible.release.card.conformance import markdown_cell
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_templates import environment
 
 CLAIM, NO_CLAIM = f"{ATTACKER} from ", "This release has no differential privacy guarantee"
-FURTHER = "What else the ledger says"
-KNOWN = {
-    "name": "what the release is called",
+USEFULNESS = "How useful the rows are expected to be"
+FURTHER = "Further statements of the ledger"
+FILED_BY = {
+    "name": "name of the release",
     "holder": "who holds the table",
     "purpose": "what the rows may be used for",
-    "declared_by": "who declared the columns, and vouches that no row was looked at",
+    "declared_by": "who declared the columns and confirms that this was done without the rows",
     "reviewed_by": "the officer who agreed",
-    "date": "of filing",
+    "date": "date of filing",
     "registry": "where the entry in the deployments registry is",
 }
+DATA_PROTECTION = {
+    "controller": "who decides why and how the personal data are used",
+    "lawful_basis": "legal ground for making this release, such as an article of the GDPR",
+    "impact_assessment": "where the data protection impact assessment (DPIA) is filed",
+    "recipients": "who receives the release",
+    "retention": "how long the table and the release are kept",
+    "environment": "access, contract and security agreed with the recipients",
+    "review_date": "when this decision is reviewed",
+}
+KNOWN = FILED_BY | DATA_PROTECTION
 """Facts that only the data owner knows, with a hint for each."""
 
 
@@ -55,7 +67,11 @@ class PrivacyCard:
     facts : mapping of str to str
         Privacy unit, parameters, versions, digest.
     known : mapping of str to str
-        Facts from the data owner; empty if missing.
+        Facts from the data owner; empty if not given.
+    questions : tuple of mapping
+        Questions of data-protection authorities and ISO standards, with answers.
+    utility : tuple of str
+        Expected distances of columns and pairs.
     costs, columns, conformance : tuple of mapping
         Lines of the tables.
     rules, error_bars, not_covered : tuple of str
@@ -79,6 +95,8 @@ class PrivacyCard:
     annex: tuple[str, ...]
     facts: Mapping[str, str]
     known: Mapping[str, str]
+    questions: tuple[Mapping[str, str], ...]
+    utility: tuple[str, ...]
     costs: tuple[Mapping[str, str], ...]
     columns: tuple[Mapping[str, str], ...]
     conformance: tuple[Mapping[str, str], ...]
@@ -93,8 +111,8 @@ class PrivacyCard:
         if not (self.lead.startswith(prefix) and self.total[: len(TOTAL)] == total):
             raise ValueError(
                 f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {prefix!r} here "
-                f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
-                "guarantee, and how often candidates pass is on no card"
+                f"(and total, {self.total[:60]!r}, with {total!r}): a statement about single rows or a pass "
+                "rate is no guarantee"
             )
 
     @property
@@ -104,7 +122,7 @@ class PrivacyCard:
 
     @property
     def blanks(self) -> tuple[str, ...]:
-        """Names of the facts that are still missing."""
+        """Names of the facts that are not given."""
         return tuple(name for name, text in self.known.items() if not text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +140,14 @@ class PrivacyCard:
     def to_html(self) -> str:
         """Return a self-contained, printable page: no script, no network."""
         templates = environment("sdv_plausible.release.card")
-        return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
+        return templates.get_template("card.html").render(
+            card=self,
+            filed_by=FILED_BY,
+            data_protection=DATA_PROTECTION,
+            not_given=NOT_GIVEN,
+            further=FURTHER,
+            usefulness=USEFULNESS,
+        )
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -150,19 +175,19 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
     for text in (card.total, card.conditions) if card.claim else ():
         yield from (markdown_cell(text), "")
     yield from _table(("", ""), [(name, text) for name, text in card.facts.items()])
-    yield from ("## Filed by", "")
-    known = [
-        (name.replace("_", " "), text or f"__________ ({KNOWN[name]})") for name, text in card.known.items()
-    ]
-    yield from _table(("", ""), known)
+    yield from _facts("Filed by", card, FILED_BY)
     if card.budget:
-        yield from ("## Budget", "", markdown_cell(card.budget), "")
+        yield from ("## Budget over all releases of these people", "", markdown_cell(card.budget), "")
     yield from _list("Not covered", card.not_covered)
+    yield from _facts("Data-protection file", card, DATA_PROTECTION)
+    yield from ("## Questions of data-protection authorities and ISO standards", "")
+    yield from _table(("question", "answer", ""), [tuple(line.values()) for line in card.questions])
+    yield from _list(USEFULNESS, card.utility)
     yield from _list(FURTHER, card.said)
     yield from ("## What it cost", "")
     fields = ("name", "mechanism", "epsilon", "scope", "note")
     costs = [tuple(line[field] for field in fields) for line in card.costs]
-    yield from _table(("what", "how", "epsilon alone", "covers", "remarks"), costs)
+    yield from _table(("what", "how", "epsilon", "covers", "remarks"), costs)
     yield from ("## Columns", "")
     yield from _table(
         ("column", "kind", "value set", "source"), [tuple(line.values()) for line in card.columns]
@@ -180,10 +205,18 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
             ("threat", "verdict", "figures"), [tuple(stage.values()) for stage in card.audit["stages"]]
         )
     if card.conformance:
-        yield from ("## Annex: conformance, in the words of NIST SP 800-226", "")
+        yield from ("## Annex: NIST SP 800-226", "")
         yield from _table(
             ("question", "this release", ""), [tuple(line.values()) for line in card.conformance]
         )
+
+
+def _facts(heading: str, card: PrivacyCard, hints: Mapping[str, str]) -> Iterator[str]:
+    lines = [
+        (name.replace("_", " "), card.known[name] or f"{NOT_GIVEN} ({hint})") for name, hint in hints.items()
+    ]
+    yield from (f"## {heading}", "")
+    yield from _table(("", ""), lines)
 
 
 def _list(heading: str, lines: Sequence[str]) -> Iterator[str]:

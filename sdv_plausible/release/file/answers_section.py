@@ -10,7 +10,7 @@ from typing import Any, get_args, overload
 import numpy as np
 
 from sdv_plausible.privacy.parameter_checks import Refused
-from sdv_plausible.queries.count_queries import Axis, QueryRecord, shape
+from sdv_plausible.queries.count_queries import MAX_SCORE, Axis, QueryRecord, shape
 from sdv_plausible.queries.transcript import ALL_ROWS, SCALES, Noise, NoisyAnswer
 from sdv_plausible.release.file.document_nodes import DocumentNode
 from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
@@ -174,6 +174,9 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         sides = tuple(shape(tables[0]))
     elif query.kind == "distances":
         sides = (len(tables),)
+    elif query.kind == "products":
+        sides = (len(tables),)
+        _check_scores(f["details"], query)
     values = f["values"].array("whole", sides)
     if SCALES in query.details:
         scales = query.details[SCALES]
@@ -202,6 +205,20 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         rows=f["rows"].choice(PARTS),
         granularity=granularity,
     )
+
+
+def _check_scores(node: DocumentNode, query: QueryRecord) -> None:
+    """Refuse scores that are not one of at most ``MAX_SCORE`` for every bucket of pairs of columns."""
+    if any(len(axes) != 2 or axes[0].column == axes[1].column for axes in query.tables):
+        raise node.refuse("must be scores of pairs of columns")
+    sizes = {axis.column: axis.size for axes in query.tables for axis in axes}
+    if any(axis.size != sizes[axis.column] for axes in query.tables for axis in axes):
+        raise node.refuse("must be scores of one axis for each column")
+    scores = query.details.get("scores")
+    if not isinstance(scores, np.ndarray) or scores.shape != (sum(sizes.values()),):
+        raise node.refuse("must have as scores a whole number for each bucket")
+    if np.abs(scores).max(initial=0) > MAX_SCORE:
+        raise node.refuse(f"must have scores of at most {MAX_SCORE}")
 
 
 def _read_granularity(node: DocumentNode, noise: str) -> float:

@@ -28,11 +28,14 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.atomic_files import write_atomically
+from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.release.card.privacy_card import PrivacyCard
     from sdv_plausible.release.multiple_synthesis import About
+
+PLOTTED_ROWS = 100_000  # rows of the model in the figure of a pair that was not measured
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -188,6 +191,43 @@ class Release(ChunkedSampler):
         rows = self.ledger.neighbours.rows
         return margins(self.answers, self.domain, columns, level, rows_per_unit=rows)
 
+    def plot(self, columns: str | Sequence[str]) -> Any:
+        """Draw a column, or a pair of columns, from the noisy answers, at no further privacy cost.
+
+        The figure shows no row, and may be published as the release may.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One modelled column: bars with 95 % confidence intervals. Two: a heat map. If the fit did not
+            measure the pair, its counts are those of the model's rows, as the title states.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            The figure. ``figure.write_html(path)`` saves it.
+
+        Raises
+        ------
+        ValueError
+            If there are other than one or two modelled columns, or no noisy counts.
+        """
+        from sdv_plausible.evaluation.report.plots import plot_counts
+
+        names = [columns] if isinstance(columns, str) else list(columns)
+        if len(names) not in (1, 2):
+            raise check.Refused("columns", len(names), "must be one or two", "such as ['age', 'sex']")
+        counts, source = self.margins(names), "noisy counts"
+        if counts["basis"].iloc[0] != "measured":
+            from sdv_plausible.release.intervals.margins import simulated_counts
+
+            source, rows = "rows of the model, which did not measure this pair", self.answers.number_of_rows()
+            codes = self.seeds.sample(
+                min(rows, PLOTTED_ROWS), self.model, KeyedRNG.from_os_entropy().spawn("plot")
+            )
+            counts = simulated_counts(codes, self.domain, names) * (rows / max(1, len(codes)))
+        return plot_counts(counts, f"{self.schema.table}: {source}")
+
     def columns(self) -> pd.DataFrame:
         """Return how well the values of each column were learned, at no further privacy cost.
 
@@ -270,8 +310,10 @@ class Release(ChunkedSampler):
             differs from the released column is not cited, with a warning.
         **known
             Facts that only the data owner knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
-            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). Missing facts are left
-            blank.
+            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is), ``controller``,
+            ``lawful_basis``, ``impact_assessment``, ``recipients``, ``retention``, ``environment``,
+            ``review_date``. They are on the card only, never in the release file. Missing facts are shown as
+            not given.
 
         Returns
         -------
@@ -372,11 +414,15 @@ class Release(ChunkedSampler):
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    @property
+    def _title(self) -> str:
+        columns = len(self.schema.columns)
+        return f"Release of table {self.schema.table!r}: {columns} columns, sha256 {self.digest}"
+
     def __str__(self) -> str:
-        return (
-            f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
-            f"{self.digest}\n"
-            f"{escape_controls(self.ledger.words.first, keep='')}"
-        )
+        return f"{self._title}\n{escape_controls(self.ledger.words.first, keep='')}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return fragment(self._title) + str(self.ledger.to_html())

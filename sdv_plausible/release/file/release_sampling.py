@@ -29,7 +29,6 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import arrow_type, restore_storage, to_pandas_types
-from sdv_plausible.table.files.table_file import cells_as_text
 from sdv_plausible.utils.atomic_files import part_folder
 
 PART_ROWS = 500_000  # rows per part of chunked sampling
@@ -451,6 +450,8 @@ def _decode_column(
 def _arrow_array(column: pd.Series[Any], attributes: Domain) -> Any:
     """A column as the Arrow type of its attribute, so that all parts agree."""
     import pyarrow as pa
+
+    from sdv_plausible.table.files.table_file import cells_as_text
 
     name = str(column.name)
     kind = _arrow_type(attributes[name]) if name in attributes else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, option_names
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME, Settings
-from sdv_plausible.mechanism.privacy_tests.row_tests import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.row_tests import DEFAULT_ROW_CAP, RandomizedTest
 from sdv_plausible.models import learner_config, learner_from_config
 from sdv_plausible.privacy.accounting.composition import RandomSplit
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_from_fields
@@ -61,6 +61,7 @@ def release_settings(settings: Settings, model: Any, voted: Sequence[str], **oth
     parameters = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
     parameters |= {name: getattr(test, name) for name in option_names(type(test))}
     parameters |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
+    parameters["row_cap"] = test.row_limit or DEFAULT_ROW_CAP
     parameters |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
     values = {name: as_json(value) for name, value in {**learner_config(model), **parameters}.items()}
     values = {name: value for name, value in values.items() if is_plain(value)}
@@ -133,6 +134,7 @@ def read_settings(node: DocumentNode) -> dict[str, Any]:
     for name in (*PRIVACY, *optional):
         if not _has_simple_form(values[name]):
             raise f[name].refuse("must be a number, a short text, null, or a list of up to three numbers")
+    f["row_cap"].whole(1)
     f["neighbours"].choice(RELATIONS)
     f["person"].optional(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
@@ -207,7 +209,8 @@ def _warn_of_unused(values: Mapping[str, Any]) -> None:
     test = values["privacy_test"]
     own = option_names(TESTS_BY_NAME[test])
     others = [name for name in _TEST_OPTIONS if name in values and name not in own]
-    unused = {name: values[name] for name in others if values[name] != getattr(RandomizedTest(), name)}
+    usual = RandomizedTest(row_cap=DEFAULT_ROW_CAP)
+    unused = {name: values[name] for name in others if values[name] != getattr(usual, name)}
     if unused:
         text = escape_controls(
             ", ".join(f"{name} ({value!r:.40})" for name, value in unused.items()), keep=""

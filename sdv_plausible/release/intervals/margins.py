@@ -58,7 +58,7 @@ def margins(
         )
     if not indices:
         return _rows_frame(tables, len(domain), 1 - level)
-    measured = _measured_over(tables, indices)
+    measured = measured_over(tables, indices)
     if measured:
         frame = _frame(
             _cell_intervals(measured, tables, len(domain), 1 - level), measured.axes, domain, "measured"
@@ -68,6 +68,16 @@ def margins(
     if rows_per_unit > 1:  # Theorem 2 needs independent rows, and rows of one person are not
         frame[["proportion_lower", "proportion_upper"]] = np.nan
     return frame
+
+
+def simulated_counts(codes: np.ndarray, domain: Domain, names: Sequence[str]) -> pd.DataFrame:
+    """Counts of simulated rows, given as codes, over some columns."""
+    shape = tuple(domain[name].cardinality for name in names)
+    cells = np.zeros(shape)
+    np.add.at(cells, tuple(codes[:, j] for j in _column_indices(names, domain)), 1)
+    labels = [[code_label(domain[name], code) for code in range(domain[name].cardinality)] for name in names]
+    index = pd.MultiIndex.from_product(labels, names=list(names))
+    return pd.DataFrame({"estimate": cells.ravel()}, index=index)
 
 
 def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
@@ -80,7 +90,7 @@ def _column_indices(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     return tuple(domain.names.index(name) for name in names)
 
 
-def _measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
+def measured_over(tables: Sequence[MeasuredTable], indices: tuple[int, ...]) -> MeasuredTable | None:
     """Measured table over exactly these columns; repeated queries give the inverse-variance mean."""
     candidates = [_in_order(t, indices) for t in tables if sorted(t.columns) == sorted(indices)]
     if not candidates:
@@ -158,7 +168,7 @@ def _frechet_frame(
 ) -> pd.DataFrame:
     """Frechet bounds of cells that were not measured, from the intervals of single columns."""
     # Union bound: a cell's bounds hold if the intervals of all its columns and of the number of rows hold.
-    singles = [_measured_over(tables, (j,)) for j in indices]
+    singles = [measured_over(tables, (j,)) for j in indices]
     measured = [t for t in singles if t is not None]
     cardinalities, columns = domain.cardinalities, zip(indices, singles, strict=True)
     axes = [t.axes[0] if t else Axis.of_codes(j, cardinalities[j]) for j, t in columns]

@@ -104,14 +104,9 @@ def main_date_format(counts: Mapping[str, float], present: float) -> str:
     """Return the format of most cells, the first on ties.
 
     Its broader partner is returned instead if that alone explains more than ``MIN_SHARE_ALONE`` of the cells.
-
-    Parameters
-    ----------
-    counts : mapping
-        Number of cells per format, in the order of the list.
-    present : float
-        Number of cells that are not missing.
     """
+    # ``counts``: number of cells per format, in the order of the list.
+    # ``present``: number of cells that are not missing.
     best = max(counts, key=lambda form: counts[form])
     broader = BROADER.get(best)
     return broader if broader is not None and counts.get(broader, 0.0) > MIN_SHARE_ALONE * present else best
@@ -172,13 +167,8 @@ def has_names(form: str | None) -> bool:
 
 
 def read_date(text: str, form: str) -> dt.datetime:
-    """Return the moment that a text writes in a format.
-
-    Raises
-    ------
-    ValueError
-        If the text does not match the format.
-    """
+    """Return the moment that a text writes in a format."""
+    # Raises ValueError if the text does not match the format.
     return dt.datetime.strptime(names_to_digits(text, form), digits_format(form))
 
 

@@ -85,28 +85,14 @@ class ColumnType:
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the cells of a file are written, for all columns; chosen without reading the rows.
+    """How the cells of a file are written, for all columns; chosen without reading the rows."""
 
-    Parameters
-    ----------
-    decimal : str
-        Decimal point, one character.
-    thousands : str or None
-        Separator of groups of three digits, one character. None: no separator.
-    na_values : sequence of str
-        Texts that mean missing. Surrounding blanks are ignored.
-    true_values, false_values : sequence of str
-        Texts of booleans. Case and surrounding blanks are ignored.
+    # ``true_values``, ``false_values``: texts of booleans. Case and surrounding blanks are ignored.
+    # Raises ValueError if a mark is not one character, the two marks are equal, or one text has two meanings.
 
-    Raises
-    ------
-    ValueError
-        If a mark is not one character, the two marks are equal, or one text has two meanings.
-    """
-
-    decimal: str = "."
-    thousands: str | None = None
-    na_values: Sequence[str] = ("",)
+    decimal: str = "."  # decimal point, one character
+    thousands: str | None = None  # separator of groups of three digits, one character. None: no separator.
+    na_values: Sequence[str] = ("",)  # texts that mean missing. Surrounding blanks are ignored.
     true_values: Sequence[str] = TRUE_VALUES
     false_values: Sequence[str] = FALSE_VALUES
 

@@ -15,8 +15,7 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.cell_documents import DATE_FORMS, VALUE_FORM, ZONE_FORM, parse_value
 from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import DATE_FORMAT_RULE, is_date_format, resolution_step
-from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
-from sdv_plausible.table.cells.rounding import LARGEST_STEP
+from sdv_plausible.table.cells.number_texts import FORMAT_RULE, LARGEST_STEP, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
 from sdv_plausible.utils.json_schema import (
     MAX_FLOAT,

@@ -32,6 +32,14 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _EXACT = 2**53  # doubles represent all integers up to here
 _DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+PLAIN_TYPES = {
+    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
+    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
+    **dict.fromkeys(("date", "timestamp"), "datetime"),
+    "bool": "boolean",
+}
+"""Common names of sdtypes."""
+WHOLE_TYPES = ("integer", "int")
 Message = tuple[str | None, str]
 """The column of a message (None: the whole document), and its text."""
 
@@ -250,13 +258,9 @@ CODEBOOK_FORMATS = extension_names("codebook")
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read the declarations of a code book, citing the file's name as source.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or has another format. One line with the file, the place and the way out.
-    """
+    """Read the declarations of a code book, citing the file's name as source."""
+    # Raises ValueError if the file is damaged or has another format. One line with the file, the place and
+    # the way out.
     path = Path(path)
     if form is not None and form not in CODEBOOK_FORMATS:
         raise ValueError(f"format ({form!r}) must be one of {', '.join(CODEBOOK_FORMATS)}")
@@ -310,5 +314,7 @@ def _form(path: Path) -> str:
             raise ValueError(
                 f"{path} is not in a supported code book form: {', '.join(forms)}; give the format"
             )
+        if len(fitting) > 1:
+            raise ValueError(f"{path} can be read as {' and as '.join(fitting)}: choose one, as its format")
         return fitting[0]
     return forms[0]

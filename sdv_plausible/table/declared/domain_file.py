@@ -137,15 +137,10 @@ class DomainFile:
         return attribute
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file with an access record of these columns; the first access to a column counts.
-
-        Parameters
-        ----------
-        names : collection of str
-            Column names. Undeclared columns are recorded as blank: a later declaration may use the access.
-        rules : collection of str, optional
-            Digests of the rules, if violating rows were counted.
-        """
+        """The file with an access record of these columns; the first access to a column counts."""
+        # ``names``: column names. Undeclared columns are recorded as blank: a later declaration may use the
+        # access.
+        # ``rules``: digests of the rules, if violating rows were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         digests = {name: digest(self.columns.get(name, {})) for name in ordered}
         rules_accessed = (

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,11 @@ from sdv_plausible.table.cells.dates import (
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import SHARED, TYPE_WORDS, WORDS, Provenance, words_about
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
 from sdv_plausible.utils.file_paths import find_collision, violated_rule
 from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
 VALUE_WORDS = words_about("values")
@@ -430,6 +432,8 @@ def partial_declaration_of(
     if sdtype == "datetime":
         low, high = (_date_end(name, end, declaration.get("datetime_format")) for end in (low, high))
         _special_dates(name, declaration)
+    from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
+
     special = declaration.get("special_values") or ()
     return PartialDeclaration(
         nullable=declaration.get("range_is_nullable"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise, squares
@@ -14,8 +14,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
-from sdv_plausible.table.learned.value_grid import SURE
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 
 DOMAIN_SHARE = 0.35  # share of mu**2 for the domain if every column is learned; the model gets the rest
 FAILURE_SHARE = 0.1  # share of delta for all thresholds
@@ -229,6 +230,8 @@ class DomainPlan:
 
     def _significant_cell(self, name: str) -> float:
         """Rows that a cell of numbers or dates needs to be significant on every level."""
+        from sdv_plausible.table.learned.value_grid import SURE
+
         share = self.share(name) * min(BUDGET_SHARES[0][1].levels)
         return SURE * QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
 

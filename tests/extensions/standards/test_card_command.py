@@ -7,6 +7,7 @@ from sentences import LEAD
 from sdv_plausible import Release, to_standard
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.standards.standards import STANDARDS
+from sdv_plausible.release.card.privacy_card import DATA_PROTECTION
 
 
 def card(holder, output, *more):
@@ -19,8 +20,8 @@ def test_a_card(holder, tmp_path, capsys):
     for ending in ("html", "md", "json"):
         output = tmp_path / f"card.{ending}"
         assert card(holder, output, *more) == 0
-        blanks = "holder, purpose, reviewed_by, date, registry"
-        said = f"{release.ledger.words.first}\n\nWrote {output}\nTo be filled in: {blanks}\n"
+        blanks = ", ".join(("holder", "purpose", "reviewed_by", "date", "registry", *DATA_PROTECTION))
+        said = f"{release.ledger.words.first}\n\nWrote {output}\nNot given: {blanks}\n"
         assert capsys.readouterr().out == said
         text = output.read_text(encoding="utf-8")
         assert [word for word in ("Census people", "A. Person", release.digest) if word not in text] == []
@@ -31,6 +32,17 @@ def test_a_card(holder, tmp_path, capsys):
     assert said["claim"] is True
     assert said["lead"].startswith(LEAD)
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["known"]["name"] == "people"
+
+
+def test_facts_of_a_data_protection_file_come_as_one_object_or_file(holder, tmp_path, capsys):
+    """An option of the same name counts more than the file."""
+    facts = {name: f"the {name}" for name in DATA_PROTECTION} | {"name": "of the file", "holder": "Office"}
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    for i, known in enumerate((json.dumps(facts), str(tmp_path / "facts.json"))):
+        assert card(holder, tmp_path / f"{i}.json", "--known", known, "--name", "of the option") == 0
+        written = json.loads((tmp_path / f"{i}.json").read_text(encoding="utf-8"))["known"]
+        assert {name: text for name, text in written.items() if text} == {**facts, "name": "of the option"}
+    assert "Not given: purpose, declared_by, reviewed_by, date, registry\n" in capsys.readouterr().out
 
 
 def check_refused(holder, output, capsys, more, words):
@@ -61,7 +73,9 @@ def test_mistakes(holder, tmp_path, capsys, monkeypatch):
         check_refused(holder, page, capsys, more, words)
     sdv = ["--standard", "sdv"]
     for more, words in (
-        (["--known", "{}"], "--known has no effect without --standard"),
+        (["--known", "[]"], "must be a JSON object"),
+        (["--known", '{"owner": "x"}'], "owner is no field of a card"),
+        (["--known", '{"retention": 3}'], "retention must be a text"),
         (["--rows", "people.csv"], "--rows has no effect without --standard"),
         ([*sdv, "--reviewed-by", "B. Person"], "--reviewed-by has no effect with --standard sdv"),
         ([*sdv, "--domain", "domain.json"], "--domain has no effect with --standard sdv"),

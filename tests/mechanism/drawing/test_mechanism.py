@@ -6,7 +6,7 @@ import numpy as np
 import oracles
 import pytest
 from release_cases import SEEDS, network, state
-from scipy.stats import binom
+from scipy.stats import binom, chi2_contingency
 
 from sdv_plausible.mechanism.drawing import mechanism as mechanism_module
 from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
@@ -74,6 +74,17 @@ def test_without_seeds_every_record_is_a_plausible_seed():
         model, made = watched()
         mechanism(DeterministicTest(k=1, gamma=1.0), omega, model).release(200, KeyedRNG.from_seed(4))
         assert (model.count_plausible(made[0], 1.0) == len(SEEDS)).all() == every
+
+
+def test_without_seeds_what_passes_is_what_was_proposed():
+    """release_test.md, corollary: false alarm 1e-6. Control: where one column is kept, large groups pass more often."""
+    test = RandomizedTest(k=len(SEEDS), epsilon0=0.01)  # half of the candidates without a seed pass
+    for omega, same in ((4, True), (3, False)):
+        model, made = watched()
+        rows, first = mechanism(test, omega, model).release(1000, KeyedRNG.from_seed(4)), model.order[0]
+        proposed = np.bincount(np.concatenate([p.candidates[:, first] for p in made]))
+        passed = np.bincount(rows[:, first])
+        assert (chi2_contingency([passed, proposed - passed]).pvalue > 1e-6) == same
 
 
 def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():

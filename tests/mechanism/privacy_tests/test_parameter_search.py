@@ -7,14 +7,28 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, RandomizedTest, ReleaseTest, metadata_of
+from sdv_plausible import (
+    DeterministicTest,
+    PlausibleDeniabilitySynthesizer,
+    RandomizedTest,
+    Release,
+    ReleaseTest,
+    fit_source,
+    metadata_of,
+)
+from sdv_plausible.fitting import fit as fit_module
 from sdv_plausible.mechanism.privacy_tests import row_tests
 from sdv_plausible.mechanism.privacy_tests.row_tests import charged_cost, cheapest
 from sdv_plausible.privacy.neighbours import ONE_ROW
 
 WORDS = {f"c{i}": {"sdtype": "categorical", "range_values": list("abcd")} for i in range(4)}
+TABLE = pd.DataFrame(
+    np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, (1_000, 4))], columns=[*WORDS]
+)
 ASKED = {"rows": 100, "least_rows": 5000}
 # Epsilon, the arguments, and the k of a search by charges alone, which took 3 to 80 s for each.
 SLOW_SEARCH = [
@@ -164,3 +178,118 @@ def test_a_large_total_names_what_lowers_it() -> None:
     )
     (said,) = [one for one in synth.plan().warnings if "hardly any protection" in one]
     assert "row_cap (10,000) or epsilon0" in said
+
+
+# --- epsilon as the total ------------------------------------------------------------------------------
+
+WITHIN = {
+    "release": ReleaseTest.within(k=5, omega=3),
+    "randomized": RandomizedTest.within(rows=1, least_rows=500),
+}
+
+
+def made(test: Any, **given: Any) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(metadata_of(WORDS), domain=WORDS, test=test, **given)
+
+
+def keeps_the_total(kind: str, epsilon: float = 1.0) -> None:
+    """Plan and fit cost nearly all of epsilon and no more, and the model gets what composition leaves."""
+    synth = made(WITHIN[kind], epsilon=epsilon)
+    plan = synth.plan()
+    assert 0.999 * epsilon < plan.ledger.total() <= plan.epsilon == epsilon
+    settings = synth._fit_template.settings
+    assert settings.epsilon > epsilon / 2
+    synth.fit(TABLE)
+    assert synth.privacy_ledger().total() == plan.ledger.total()
+    assert len(synth.sample(1)) == 1
+
+
+@pytest.mark.parametrize("kind", [*WITHIN])
+def test_epsilon_is_the_total_of_a_test_within_it(kind: str) -> None:
+    keeps_the_total(kind)
+
+
+def test_a_model_that_gets_half_or_all_of_the_total_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for share in (0.5, 1.0):
+        monkeypatch.setattr(fit_module, "epsilon_within", lambda total, _, share=share: share * total)
+        with pytest.raises(AssertionError):
+            keeps_the_total("release")
+
+
+def test_a_release_file_of_a_test_within_epsilon_says_what_was_found() -> None:
+    """From both entry points, in a file that loads again; with a seed for tests, and a public total as before."""
+    synth = made(WITHIN["release"])
+    synth.fit(TABLE)
+    by_source = fit_source(TABLE, metadata_of(WORDS), WORDS, test=WITHIN["release"])
+    for release in (synth.release(), by_source):
+        found = Release.from_bytes(release.to_bytes())
+        assert found.settings["epsilon0"] == 0.5
+        assert 0.5 < found.settings["epsilon"] < 0.51
+        assert 0.999 < found.ledger.total() <= 1
+        again = PlausibleDeniabilitySynthesizer.from_release(found)
+        assert again.plan().ledger.total() == found.ledger.total()
+    repeated = made(WITHIN["release"], random_state=1)
+    repeated.plan()
+    assert repeated._fit_template.settings.epsilon == synth._fit_template.settings.epsilon
+
+
+def test_columns_that_change_change_what_the_model_gets() -> None:
+    """The total is searched for again where SDV constraints change the columns, and only there."""
+    synth, searched = made(WITHIN["release"]), []
+    honest = fit_module.Fit.within_total
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_module.Fit, "within_total", lambda fit: searched.append(1) or honest(fit))
+        synth.plan()
+        synth.plan(10)
+        assert searched == [1]
+        patch.setattr(type(synth), "_modelled_specs", lambda _: {"c0": WORDS["c0"]})
+        with pytest.raises(ValueError, match="omega"):  # 3 of one column
+            synth.plan()
+        assert searched == [1, 1]
+
+
+def test_without_kept_values_all_of_epsilon_is_the_model_s() -> None:
+    assert (
+        made(ReleaseTest.within(k=20))._fit_template.settings
+        == made(ReleaseTest(k=20))._fit_template.settings
+    )
+
+
+def charged_for_rows(test: Any) -> float:
+    plan = made(test).plan()
+    assert plan.ledger.claims_privacy
+    return plan.ledger.total()
+
+
+@pytest.mark.parametrize("kind", [RandomizedTest, DeterministicTest])
+def test_a_test_without_seeds_costs_what_the_model_costs(kind: Any) -> None:
+    """Proof: release_test.md, without seeds. Any number of rows, and a release file. Control: a column is kept."""
+    synth = made(kind(omega="all", row_cap=10))
+    assert synth.plan().ledger.total() == made("release").plan().ledger.total()
+    assert "with k = all records and gamma = 1" in str(synth.plan())
+    assert "nothing bounds" not in str(synth.plan())
+    synth.fit(TABLE)
+    assert len(synth.sample(50)) == 50
+    assert synth.release().settings["privacy_test"] == "release"
+    kept = made(kind(omega=3, row_cap=10)).plan().ledger
+    assert "rows" in [entry.name for entry in kept.entries]
+
+
+REFUSED_WITHIN: list[tuple[Any, str]] = [
+    (lambda: made(WITHIN["release"], epsilon=math.inf), r"epsilon \(inf\) must be finite with test=ReleaseTest.within"),
+    (lambda: made(WITHIN["release"], epsilon=-1.0), r"epsilon \(-1.0\) must be"),
+    (lambda: made(WITHIN["randomized"], neighbours="replace_one"), "single rows added or removed"),
+    (lambda: made(WITHIN["randomized"], epsilon=0.05), r"epsilon \(0.025\) is out of reach"),
+    (lambda: made(WITHIN["release"]).plan(total=2.0), r"test=ReleaseTest.within.* leave out total \(2.0\)"),
+    (lambda: made(WITHIN["release"]).plan(max_advantage=0.1), r"makes epsilon the total: .*max_advantage \(0.1\)"),
+    (lambda: RandomizedTest.within(rows=5, least_rows=50, delta=1e-6), r"delta \(1e-06\) is the synthesizer's"),  # type: ignore[call-overload]
+    (lambda: RandomizedTest.within(rows=5, least_rows=50, k=0), r"k \(0\) must"),
+    (lambda: ReleaseTest.within(k=0), r"k \(0\) must"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED_WITHIN)))
+def test_what_cannot_share_epsilon_is_refused_before_a_row(case: int) -> None:
+    call, words = REFUSED_WITHIN[case]
+    with pytest.raises(ValueError, match=f"^.*{words}"):
+        call()

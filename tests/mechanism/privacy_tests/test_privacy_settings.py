@@ -35,7 +35,7 @@ BAD = {
     "epsilon0": [0, -1, math.inf, None],
     "omega": [-1, (3, 2), "some", 1.5, True],
     "test": ["none", None, 3],
-    "row_cap": [0, 1.5, math.inf, None],
+    "row_cap": [0, 1.5, math.inf],
     "seed_free_share": [0, -0.1, 1.1, math.nan, None],
     "least_rows": [0, 0.5, True],
     "split": [

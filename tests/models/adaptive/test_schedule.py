@@ -58,10 +58,12 @@ def test_sets_are_scored_where_that_can_pay():
 
 
 def test_a_schedule_is_told_nothing_but_public_numbers():
-    """A number of rows (from a noisy answer), the allowance and the number of columns: no rows, no engine, no door."""
+    """A number of rows (from a noisy answer), the allowance and numbers of columns: no rows, no engine, no door."""
     hints = inspect.get_annotations(Schedule.make.__func__)
     hints.pop("return")
-    assert hints == {"rows": "float", "allowance": "QueryBudget", "num_columns": "int"}
+    assert hints == {
+        "rows": "float", "allowance": "QueryBudget", "num_columns": "int", "num_ordered": "int"
+    }  # fmt: skip
 
 
 @settings(max_examples=100)

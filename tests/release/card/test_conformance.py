@@ -86,7 +86,7 @@ def test_answers_are_the_ledgers():
     assert found["Neighbouring tables"][0] == ledger.neighbours.relation
     assert "Bounded contribution" in found
     assert "Bounded contribution" not in rows(page())
-    assert "person=" in rows(page())["Is the unit right?"][0]
+    assert "protect persons" in rows(page())["Is the unit right?"][0]
 
 
 def test_of_related_tables_it_speaks_of_families_and_their_proof():

@@ -16,8 +16,7 @@ from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.evaluation.page.sections import IntervalSection
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, QueryRecord
+from sdv_plausible.queries.count_queries import Axis, CodeArray, QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.intervals.margins import margins
 from sdv_plausible.release.intervals.measured_counts import number_of_rows

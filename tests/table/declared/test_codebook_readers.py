@@ -40,6 +40,19 @@ def test_json_is_one_of_four(tmp_path):
         assert read_codebook(path).columns == {"a": {**found, "source": "book.json"}}
 
 
+def test_json_that_two_readers_recognize_is_read_as_named_only(tmp_path):
+    path = tmp_path / "book.json"
+    path.write_text(
+        json.dumps({"properties": {"a": {"enum": ["x"]}}, "fields": [{"name": "b", "type": "boolean"}]})
+    )
+    with pytest.raises(
+        ValueError, match=r"book\.json can be read as frictionless and as json-schema: choose one"
+    ):
+        read_codebook(path)
+    assert list(read_codebook(path, "frictionless").columns) == ["b"]
+    assert list(read_codebook(path, "json-schema").columns) == ["a"]
+
+
 KINDS, RANGE = {"a": "number", "b": "integer"}, {"minimum": 0, "maximum": 35}
 NUMBERS = {
     "csv": ("book.csv", "name,type,min,max\na,number,0,35\nb,integer,0,35\n"),

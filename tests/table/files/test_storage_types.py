@@ -19,8 +19,8 @@ from sdv_plausible.fitting import domain_learning
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv import fit_input, frame_conversion
-from sdv_plausible.sdv.frame_conversion import split_input
+from sdv_plausible.sdv import fit_input
+from sdv_plausible.sdv.fit_input import split_input
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources import bounded_rows, source_types
 from sdv_plausible.sources.source_types import open_source
@@ -269,8 +269,8 @@ def test_texts_keep_their_type_whatever_one_of_them_holds():
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
 def test_left_as_it_is_one_would_end_the_fit(library, budget, monkeypatch):
     """The control."""
-    monkeypatch.setattr(frame_conversion, "mask_invalid_utf8", lambda frame: frame)
-    monkeypatch.setattr(frame_conversion, "has_invalid_utf8", lambda _: False)
+    monkeypatch.setattr(fit_input, "mask_invalid_utf8", lambda frame: frame)
+    monkeypatch.setattr(fit_input, "has_invalid_utf8", lambda _: False)
     columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)

@@ -35,7 +35,10 @@ def steps(
     return [AppStep(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
-TEMPLATE_PACKAGES = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
+TEMPLATE_PACKAGES = (
+    "sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review",
+    "sdv_plausible.evaluation.page",
+)  # fmt: skip
 
 
 def templates() -> Environment:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.extensions.verify.independent.ledger_checks import (
@@ -143,7 +145,7 @@ def _check_paid(
             raise ContradictionError(
                 f"answer {i} has no noise but was {answer['noise']}, and its entry pays for noise"
             )
-        sensitivity = _sensitivity(i, answer, unit, parts)
+        sensitivity = _sensitivity(i, answer, unit, parts, axes)
         if answer["noise"] == "discrete laplace":
             laplace.append((sensitivity / answer["scale"] / parts, parts))
         else:
@@ -261,7 +263,8 @@ def _check_shape(i: int, answer: Any, axes: Sequence[Any]) -> int:
     if any(number >= len(axes) for table in tables for number in table):
         raise ContradictionError(f"answer {i} speaks of an axis that is not there")
     parts = len(tables[0]) * (len(tables[0]) + 1) if kind == "entropies" else 1
-    numbers = {"entropies": parts, "distances": len(tables), "present and missing": 2}
+    numbers = {"entropies": parts, "present and missing": 2}
+    numbers |= dict.fromkeys(("distances", "products"), len(tables))
     numbers |= dict.fromkeys(ROW_COUNT_KINDS, 1)
     expected: tuple[int, ...] | None = (numbers[kind],) if kind in numbers else None
     if kind == "counts":
@@ -277,7 +280,7 @@ def _check_shape(i: int, answer: Any, axes: Sequence[Any]) -> int:
     return parts
 
 
-def _sensitivity(i: int, answer: Any, unit: ProtectedUnit, parts: int) -> float:
+def _sensitivity(i: int, answer: Any, unit: ProtectedUnit, parts: int, axes: Sequence[Any]) -> float:
     """Sensitivity of the exact answer to one unit: Euclidean, or in total for Laplace noise."""
     kind, is_laplace = answer["kind"], answer["noise"] == "discrete laplace"
     if kind in ROW_COUNT_KINDS or (kind == "counts" and is_laplace):
@@ -286,6 +289,8 @@ def _sensitivity(i: int, answer: Any, unit: ProtectedUnit, parts: int) -> float:
         return unit.l2
     if kind == "distances" and not is_laplace:
         return unit.l1 * math.sqrt(len(answer["tables"]))
+    if kind == "products" and not is_laplace:
+        return unit.l1 * _length_of_products(i, answer, axes)
     if kind != "entropies":
         raise UncheckableError(f"answer {i} is to a question of its own, whose sensitivity is in no file")
     c, n = unit.rows, int(answer["details"]["least_rows"])
@@ -294,6 +299,22 @@ def _sensitivity(i: int, answer: Any, unit: ProtectedUnit, parts: int) -> float:
         n = max(1, n - c) if unit.is_replaced else n
         bits = ((n + c) * math.log2(n + c) - (n * math.log2(n) if n else 0)) / (n + c)
     return (math.ceil(bits / answer["details"]["grid"] - 1e-6) + 1) * (parts if is_laplace else parts**0.5)
+
+
+def _length_of_products(i: int, answer: Any, axes: Sequence[Any]) -> float:
+    """Largest length of one row's products of scores: one product for each pair of columns."""
+    sizes: dict[str, int] = {}
+    for number in itertools.chain.from_iterable(answer["tables"]):
+        size = int(axes[number]["buckets"].max()) + 1
+        if sizes.setdefault(axes[number]["column"], size) != size:
+            raise ContradictionError(f"answer {i} (products) has several axes of one column")
+    scores = answer["details"].get("scores")
+    if any(len(table) != 2 for table in answer["tables"]) or np.shape(scores) != (sum(sizes.values()),):
+        raise ContradictionError(f"answer {i} (products) is not of pairs with a score for each bucket")
+    parts = np.split(np.abs(scores), np.cumsum(list(sizes.values()))[:-1])
+    largest = {name: int(part.max()) for name, part in zip(sizes, parts, strict=True)}
+    pairs = ([axes[number]["column"] for number in table] for table in answer["tables"])
+    return math.sqrt(sum((largest[first] * largest[second]) ** 2 for first, second in pairs))
 
 
 def _least_failure(failures: Sequence[float], allows: Callable[[float], bool]) -> float | None:

@@ -29,11 +29,12 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
+from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows, ScoreProducts
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
 from sdv_plausible.queries.queryable import NoisyValues
 
 AXES = [Axis.of_codes(0, 3), Axis.of_codes(1, 2)]
+AXIS_DOCUMENTS = [{"column": axis.column, "buckets": axis.buckets} for axis in AXES]
 UNITS = {
     (n, replace): Neighbours(rows=n, replace=replace, person="p") for n in (1, 3) for replace in (False, True)
 }
@@ -56,7 +57,9 @@ def questions(least: int) -> dict[str, Any]:
     entropies = {"cardinalities": (3, 2), "buckets": [a.buckets for a in AXES], "least_rows": least}
     return {
         "counts": CountTable(AXES), "number of rows": NumberOfRows(),
-        "distances": L1Distances([AXES, AXES[:1], AXES[1:]], []), "entropies": Entropies(**entropies),
+        "distances": L1Distances([AXES, AXES[:1], AXES[1:]], []),
+        "products": ScoreProducts([AXES, AXES[::-1]], {0: np.array([3, -5, 2]), 1: np.array([-4, 4])}),
+        "entropies": Entropies(**entropies),
         "printed counts": PrintedCounts(AXES), "printed size": PrintedSize(),
         "printed entropies": PrintedEntropies(**entropies),
     }  # fmt: skip
@@ -72,7 +75,7 @@ def test_sensitivities_are_the_questions_own():
         answer = told(question, "discrete laplace" if is_printed else "discrete gaussian")
         theirs = question.l1(who) if is_printed else question.sensitivity(who)
         ours = answer_checks._sensitivity(
-            0, answer, ProtectedUnit(*unit, "p"), 6 if "entropies" in name else 1
+            0, answer, ProtectedUnit(*unit, "p"), 6 if "entropies" in name else 1, AXIS_DOCUMENTS
         )
         assert ours == pytest.approx(theirs, rel=1e-12), (name, unit)
     assert questions(9)["entropies"].asked().details["grid"] == ENTROPY_GRID
@@ -129,17 +132,35 @@ def test_epsilons_that_no_piece_holds_are_refused(name):
         answer_checks._check_laplace(*NOT_PACKED[name])
 
 
-@pytest.mark.parametrize("name", ["counts", "number of rows", "distances", "entropies"])
+@pytest.mark.parametrize("name", ["counts", "number of rows", "distances", "products", "entropies"])
 def test_answers_have_the_shape_of_their_question(name):
     """A number too few or too many would have noise that nobody paid for, or none."""
-    axes = [{"column": axis.column, "buckets": axis.buckets} for axis in AXES]
+    axes = AXIS_DOCUMENTS
     question = questions(50)[name]
     answer = told(question)
-    shape = {"counts": (3, 2), "number of rows": (1,), "distances": (3,), "entropies": (6,)}[name]
+    shape = {
+        "counts": (3, 2),
+        "number of rows": (1,),
+        "distances": (3,),
+        "products": (2,),
+        "entropies": (6,),
+    }[name]
     answer_checks._check_shape(0, {**answer, "values": np.zeros(shape)}, axes)
     for other in ((*shape, 1), (shape[0] + 1, *shape[1:]), (0,)):
         with pytest.raises(ContradictionError, match="has shape"):
             answer_checks._check_shape(0, {**answer, "values": np.zeros(other)}, axes)
+
+
+def test_products_need_a_score_for_each_bucket_of_pairs():
+    answer = told(questions(9)["products"])
+    for wrong in (
+        {"details": {}}, {"details": {"scores": np.arange(4)}}, {"tables": [[0, 1], [1]]}, {"tables": [[0, 1], [2, 0]]}
+    ):  # fmt: skip
+        coarse = {"column": 1, "buckets": np.zeros(2, dtype=int)}
+        with pytest.raises(ContradictionError, match=r"answer 0 \(products\)"):
+            answer_checks._sensitivity(
+                0, {**answer, **wrong}, ProtectedUnit(1, False, None), 1, [*AXIS_DOCUMENTS, coarse]
+            )
 
 
 def test_a_more_even_pair_costs_more():
@@ -201,9 +222,9 @@ def entries_of(*losses: GaussianLoss) -> list[LedgerEntry]:
 def test_a_question_of_one_s_own_is_open():
     answer = {"kind": "Mine", "noise": "discrete gaussian", "tables": [], "details": {}, "scale": 1.0}
     with pytest.raises(UncheckableError, match="its own"):
-        answer_checks._sensitivity(0, answer, ProtectedUnit(1, False, None), 1)
+        answer_checks._sensitivity(0, answer, ProtectedUnit(1, False, None), 1, [])
     assert math.isfinite(
-        answer_checks._sensitivity(0, {**answer, "kind": "runs"}, ProtectedUnit(1, False, None), 1)
+        answer_checks._sensitivity(0, {**answer, "kind": "runs"}, ProtectedUnit(1, False, None), 1, [])
     )
 
 
