@@ -136,7 +136,7 @@ DOORS = {
     "cli/run_fit.py: make_synthesizer": "fit",
     "cli/declare.py: _learn_domain": "declare",
     "fitting/domain_learning.py: learned_file": "declare",
-    "extensions/app/pages/release_request.py: ReleaseRequest.synthesizer": "app",
+    "extensions/app/pages/release_request.py: ReleaseRequest._synthesizer": "app",
     "extensions/multi_table/related_fit.py: TableFit.run": "families",
     "extensions/multi_table/related_fit.py: OwnColumns.read": "families",
 }

@@ -40,7 +40,6 @@ from sdv_plausible import (
 from sdv_plausible.cli import files
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.models.paper import structure
-from sdv_plausible.fitting import fit_rows
 from sdv_plausible.fitting import partitioned_table as fit_parts
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -48,6 +47,7 @@ from sdv_plausible.rules import Implies, Inequality, Multiple
 from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.metadata import metadata_from_columns, metadata_from_table
 from sdv_plausible.sources import source_rows
+from sdv_plausible.table import contribution_bounding
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 
@@ -245,7 +245,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((fit_rows, "choose_rows"), (source_rows, "of_persons")):
+    for module, name in ((contribution_bounding, "choose_rows"), (source_rows, "of_persons")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=tmp_path)
