@@ -29,7 +29,7 @@ _HINTS: tuple[tuple[str, str | None, str | None, str | None], ...] = (
         "in --row-cap 1000. --total 1 --row-cap 1000 --least-rows 20000 keeps",
         None,
         None,
-    ),  # fmt: skip
+    ),
     (r"; RandomizedTest\.within finds a cheaper test", "", None, None),
     (r"RandomizedTest\.within", "--total", None, None),
     (r"print\(plan\(\)\)", "sdv-plausible plan", None, None),
