@@ -193,7 +193,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
     from sdv_plausible.privacy.neighbours import person_from_fields
-    from sdv_plausible.privacy.parameter_checks import Refused
+    from sdv_plausible.privacy.parameter_checks import Refused, positive
 
     arguments: dict[str, Any] = {}
     by_argument: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
@@ -202,6 +202,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     model_parameters = arguments.pop("model_parameters", None)
     if "total" in arguments:
         total, test = arguments.pop("total"), arguments.get("test", default_of("test"))
+        positive("total", total, "try 1.0")
         if "epsilon" in arguments:
             raise Refused("total", total, "is the epsilon of the whole release", "leave epsilon out")
         arguments |= {"epsilon": total, "test": _within_epsilon(test, by_argument["test"])}

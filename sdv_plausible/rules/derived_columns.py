@@ -338,8 +338,8 @@ class Formula(_Computed):
         numbers = [number for _, number in pairs]
         if not all(map(rule_cells.is_number, (*numbers, self.constant))) or 0 in numbers:
             raise ValueError(
-                f"Formula: terms ({shown(self.terms)}) and constant ({shown(self.constant)}) must have finite "
-                "coefficients other than 0"
+                f"Formula: terms ({shown(self.terms)}) and constant ({shown(self.constant)}) must have "
+                "finite numbers, and coefficients other than 0"
             )
         terms = tuple((check_columns("Formula: terms", names, 1), _exact(number)) for names, number in pairs)
         object.__setattr__(self, "terms", terms)
