@@ -177,7 +177,7 @@ def plan(
 
 
 def large_total_warnings(settings: Settings, total: float) -> list[str]:
-    """Warning of a total that is hardly any protection, with the parameters that lower it."""
+    """Warning of a total that gives hardly any protection, with the parameters that lower it."""
     if not HARDLY_ANY < total < math.inf:
         return []
     lower = "lower epsilon"
