@@ -43,5 +43,5 @@ def test_what_is_no_metadata_is_left_to_sdv_or_named_with_the_way_out():
     for thing in (None, {"columns": {}}):
         assert without_details(thing) is thing
         assert metadata_columns(thing) == {}
-    with pytest.raises(Refused, match=r"metadata \(int\) must be SDV's Metadata .* metadata_of\(domain\)"):
+    with pytest.raises(Refused, match=r"metadata \(int\) must be SDV Metadata .* metadata_of\(domain\)"):
         metadata_columns(3)

@@ -78,6 +78,30 @@ def total_of(kind: str) -> float:
     return loaded(document(kind)).ledger.total()
 
 
+OF_0_1 = re.compile(
+    r"(?P<total>.*): every conclusion that anyone can draw from (?P<release>.*) is at most (?P<factor>\S+) "
+    r"times as likely (?P<compared>.*), or the reverse, (?P<delta>apart from .*)\. Column names, semantic types, "
+    r"date formats and what was declared count as public\."
+)
+CHANGES = {
+    "with any one row in the data as without it": "Adding or removing any one row",
+    "with any one person as with any other one in its place": "Replacing any one person by another one",
+}
+
+
+def of_today(sentence: str) -> str:
+    """The guarantee of a file of version 0.1, with the same figures, in the words of today."""
+    if (found := OF_0_1.fullmatch(sentence)) is None:
+        old, _, reasons = sentence.partition(": ")
+        assert old == "No differential-privacy claim is made for this release"
+        return f"This release has no differential privacy guarantee: {reasons}"
+    return (
+        f"{found['total']}. {CHANGES[found['compared']]} changes the probability of any outcome of "
+        f"{found['release']} by at most a factor of {found['factor']}, {found['delta']}. Column names, semantic "
+        "types, date formats and declarations count as public."
+    )
+
+
 def check_stored(kind: str) -> Release:
     path = STORED / f"{kind}.release"
     release = Release.load(path, sha256(path.read_bytes()).hexdigest())
@@ -93,12 +117,12 @@ def check_stored(kind: str) -> Release:
 def test_stored_files_are_read(kind):
     release, stored = check_stored(kind), document(kind)["ledger"]
     assert release.ledger.claims_privacy == (kind != "no_claim")
-    assert release.ledger.sentence(as_written=True) == stored["sentence"]
+    assert release.ledger.sentence(as_written=True) == of_today(stored["sentence"])
     if kind != "no_claim":
         assert release.ledger.total() == pytest.approx(stored["epsilon"], rel=ledgers.TOLERANCE)
         card = release.card()
-        said = f"{card.total.removesuffix('.')}: {card.conditions[:1].lower()}{card.conditions[1:]}"
-        assert (card.lead, said) == (release.ledger.meaning(), stored["sentence"])
+        said = f"{card.total} {card.conditions}"
+        assert (card.lead, said) == (release.ledger.meaning(), of_today(stored["sentence"]))
 
 
 def test_a_limit_that_stands_there_stays():
@@ -120,7 +144,7 @@ def reword(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledgers.PrivacyLedger, "sentence", sentence)
     monkeypatch.setattr(ledgers, "NOT_COVERED", ("something else",))
     monkeypatch.setattr(ReleaseTest, "covers", "other things")
-    for name in ("unit", "relation", "comparison", "question"):
+    for name in ("unit", "relation", "change", "question"):
         monkeypatch.setattr(Neighbours, name, f"another {name}")
 
 
@@ -200,7 +224,8 @@ def test_words_that_a_file_makes_up_are_shown_nowhere(kind, tmp_path, capsys):
     changed["ledger"] |= LIES
     shown = "".join(doors(loaded(changed), tmp_path)) + capsys.readouterr().out
     assert "LIE" not in shown
-    assert shown.count(document(kind)["ledger"]["sentence"].split(":")[0]) > 5
+    opening, *_ = re.split("[:.] ", of_today(document(kind)["ledger"]["sentence"]))
+    assert shown.count(opening) > 5
 
 
 FORGED = "Certified by the Federal Office: epsilon 0.001"
@@ -249,7 +274,7 @@ def check_total(kind: str, factor: float) -> None:
     changed["ledger"]["epsilon"] = true * factor
     if factor < 1 - ledgers.TOLERANCE:
         with pytest.raises(
-            ValueError, match="ledger.epsilon: must not be below what the entries add up"
+            ValueError, match="ledger.epsilon: must not be below the composed total of the entries"
         ) as raised:
             loaded(changed)
         assert "\n" not in str(raised.value)

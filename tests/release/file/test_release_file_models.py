@@ -84,7 +84,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unregistered_model_is_refused_with_the_way_out(registry):
     release = fitted(model=SharesLearner()).release()
-    with pytest.raises(ValueError, match=r"Shares are not registered: register_model_type\(name, Shares"):
+    with pytest.raises(
+        ValueError, match=r"Shares are not registered: call register_model_type\(name, Shares"
+    ):
         release.to_bytes()
 
 
