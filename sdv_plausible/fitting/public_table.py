@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.parameter_checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
@@ -21,6 +20,9 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.table.files.storage_types import check_storage, mask_invalid_utf8
 from sdv_plausible.utils.text_output import unhashable_types
+
+if TYPE_CHECKING:
+    from sdv_plausible.models.adaptive.public_prior import PublicCodes
 
 LONGEST_SOURCE = 200
 NOTE = (
@@ -165,6 +167,8 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
     for j, attribute in enumerate(domain):
         if attribute.name in frame:
             codes[:, j] = ColumnCodec(attribute).encode(frame[attribute.name])
+    from sdv_plausible.models.adaptive.public_prior import PublicCodes  # loaded only for a published table
+
     return replace(learner, public=PublicCodes(codes=codes))
 
 

@@ -112,7 +112,6 @@ from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_c
 from sdv_plausible.table.declared.declarations import Specs, Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES, check_table_name
-from sdv_plausible.table.files.text_files import reads_in_parts
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.text_output import escape_controls
 
@@ -572,7 +571,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         objects. A warning names columns, these included, whose cells are mostly outside the declared values.
         """
         call = self._call
-        if scratch is None and not reads_in_parts(data):
+        if scratch is None and (isinstance(data, pd.DataFrame) or not _reads_in_parts(data)):
             self._check_stored(data)
             self._fit_frame(data)
             frame = next(iter(data.values()), None) if isinstance(data, dict) else data
@@ -1437,3 +1436,10 @@ PARAMETERS = fixed_parameters(PlausibleDeniabilitySynthesizer, but=("metadata", 
 # Saved files name the class by its public module, which is always imported. cloudpickle, which SDV uses,
 # would copy the class into the file if its module might not be imported yet.
 PlausibleDeniabilitySynthesizer.__module__ = "sdv_plausible"
+
+
+def _reads_in_parts(data: Any) -> bool:
+    """Whether data that is no frame in memory is read in parts."""
+    from sdv_plausible.table.files.text_files import reads_in_parts
+
+    return reads_in_parts(data)

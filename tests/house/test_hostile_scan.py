@@ -124,7 +124,7 @@ SAFE = {
     "date format": "length and directives of date formats are checked",
     "objects read": "numbers without pickles, safe YAML, XML without entities",
     "program": "started with a list of arguments, none from a document",
-    "SQL": "names are quoted",
+    "SQL": "names are quoted; a query is the user's own, and no document can name one",
     "printed": "control characters are escaped",
     "shown": "control characters are escaped",
 }

@@ -22,13 +22,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast, num_ordered
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -41,6 +40,9 @@ from sdv_plausible.queries.count_queries import NumberOfRows
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.domain import Domain
+
+if TYPE_CHECKING:
+    from sdv_plausible.models.adaptive.public_prior import PublicCodes
 
 NUM_SIMULATED = 60_000
 

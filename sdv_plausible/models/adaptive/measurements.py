@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -34,7 +35,6 @@ from sdv_plausible.models.adaptive.linear_dependence import (
     significant_correlations,
 )
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
-from sdv_plausible.models.adaptive.public_prior import PriorWeight, PublicCodes, dependence_share
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
@@ -51,6 +51,9 @@ from sdv_plausible.queries.count_queries import Axis, L1Distances, ScoreProducts
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import group_by_shape, pair_counts
+
+if TYPE_CHECKING:
+    from sdv_plausible.models.adaptive.public_prior import PublicCodes
 
 LIGHT = 0.25  # factor on the budget share of a conditioning column's counts
 LIGHT_PAIR = 0.25  # factor on the budget share of a pair with a conditioning column
@@ -529,6 +532,10 @@ class Measurements:
 
     def _public_shifts(self, public: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """Return what public dependence adds to independence, weighted by its fit to measured pairs."""
+        if not public:
+            return {}
+        from sdv_plausible.models.adaptive.public_prior import PriorWeight, dependence_share
+
         independent = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in public}
         weight = PriorWeight.of(
             {
