@@ -240,7 +240,7 @@ def test_what_cannot_be_is_refused_in_one_line():
         ([], DOMAIN, "answers .* must be StatedCounts, a Release, or a list"),
         ([PEOPLE], DOMAIN, "must hold StatedCounts and Releases alone"),
         ([wrong_name], DOMAIN, "did you mean 'sex'"),
-        ([stated("sex", "age")], DOMAIN, "say nothing of column 'job': give counts over it"),
+        ([stated("sex", "age")], DOMAIN, "contain no counts of column 'job': add counts over it"),
         ([stated("sex")], {"sex": {"sdtype": "categorical"}}, "fix the values of sex"),
         ([stated("sex")], {"key": {"sdtype": "id"}}, "declares no column that is modelled"),
     ):

@@ -130,7 +130,7 @@ def test_without_a_card_the_release_is_there(heard, monkeypatch):
     monkeypatch.setattr(Release, "card", lambda *_, **__: int("Basel"))
     told = heard()
     assert told.without == ["card"]
-    assert "ValueError while the rows were worked on" in told.of("without")[0][1]
+    assert "ValueError while the rows were processed" in told.of("without")[0][1]
     assert told.files == ["ledger", "release", "plots", "own_plots", "rows"]
     assert told.of("released")[0][3]
     assert "Basel" not in str(told)
@@ -155,7 +155,7 @@ def test_rows_that_cannot_be_made_leave_what_was_paid_for(heard, tmp_path, monke
 def test_an_error_quotes_no_cell(heard, monkeypatch):
     monkeypatch.setattr(background_fit, "read_file", lambda *_: int("Basel"))
     told = heard(ends_well=False)
-    assert "ValueError while the rows were worked on" in told.of("failed")[0][0]
+    assert "ValueError while the rows were processed" in told.of("failed")[0][0]
     assert "Basel" not in str(told)
 
 

@@ -51,7 +51,7 @@ def test_what_is_left_out_stays_out(browser):
     ("name", "content", "words"),
     [
         ("", b"", "choose a file"),
-        ("book.exe", b"x", "nothing reads code books that end in"),
+        ("book.exe", b"x", "are not supported; supported are"),
         ("book.csv", b"<script>alert(1)</script>,b\n", "no code book"),
         ("book.csv", b"\xff\xfe\x00", "not UTF-8"),
         ("../../b.json", b"[" * 100_000, "The code book was not read"),

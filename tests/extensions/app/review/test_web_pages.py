@@ -169,7 +169,7 @@ def test_errors_of_others_quote_no_cell(visit, monkeypatch, capfd, caplog):
     visitor.press("save")
     monkeypatch.setattr(review_module, "read_file", lambda *_: json.loads("Basel"))
     answer = visitor.press("compare")
-    assert "JSONDecodeError while the rows were worked on" in answer.text
+    assert "JSONDecodeError while the rows were processed" in answer.text
     assert "Basel" not in answer.text + caplog.text + "".join(capfd.readouterr())
 
 
