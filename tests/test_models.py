@@ -27,7 +27,7 @@ def test_learners_by_name():
     class Alike:  # has the methods, and says nothing of the rest
         plan, fit = Uniform.plan, Uniform.fit
 
-    with pytest.raises(ValueError, match=r"derive your own from sdv_plausible\.models\.base\.Learner"):
+    with pytest.raises(ValueError, match=r"a learner derived from sdv_plausible\.models\.base\.Learner"):
         make_learner(Alike())
     for model, options in (("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
         with pytest.raises(ValueError, match="model"):

@@ -195,7 +195,7 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same
     path, rows = str(tmp_path / "five.json"), tmp_path / "rows.json"
     learned_file(people(), TYPES, 2.0, 1e-9, neighbours=FIVE).save(path)
     entry, persons = read_reused_domain(path, FIVE).entries
-    assert "at most 5 of the rows" in persons.mechanism
+    assert "at most 5 rows per value of id" in persons.mechanism
     learned_file(people(), TYPES, 2.0, 1e-9).save(rows)
     row = read_reused_domain(str(rows), ONE_ROW).entries[0]
     needed = [int(re.search(r"fewer than about ([\d,]+) rows", e.mechanism)[1]) for e in (row, entry)]
@@ -256,7 +256,7 @@ def test_the_command_protects_persons(tmp_path, capsys):
         assert "goes with --private" in capsys.readouterr().err
     assert main([*arguments, "--rows-per-person", "5", "--private", "2"]) == 0
     assert "Davos" not in json.loads(output.read_text())["columns"]["town"]["values"]
-    assert "at most 5 of the rows of each value of id" in output.read_text()
+    assert "at most 5 rows per value of id" in output.read_text()
 
 
 # --- the domain of a fit ----------------------------------------------------------------------------------------------

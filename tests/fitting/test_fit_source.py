@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(monkeypatch):
     for wrong, says in (
         ({"person": "key"}, "person"), ({"test": "randomized"}, "all records in memory"),
         ({"model": "latent"}, "learns from records"), ({"rows": 0}, "rows"), ({"domain": "written"}, "domain"),
-        ({"domain": {"key": {"sdtype": "id"}}, "metadata": None}, "declare no column"), ({"epsilon": 0}, "epsilon"),
+        ({"domain": {"key": {"sdtype": "id"}}, "metadata": None}, "declare no modelled column"), ({"epsilon": 0}, "epsilon"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             fit_source(FRAME, **values(**{"metadata": COLUMNS} | wrong))

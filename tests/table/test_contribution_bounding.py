@@ -117,7 +117,7 @@ def test_entries_say_what_is_done_and_what_is_not_known():
     assert person_entry(Neighbours()) == unknown_persons_entry(Neighbours()) == []
     (entry,) = person_entry(Neighbours(rows=4, person="home"))
     assert (entry.status, entry.parts) == ("declared", ())
-    assert "at most 4 of the rows of each value of home" in entry.mechanism
+    assert "at most 4 rows per value of home" in entry.mechanism
     assert "more than 4 rows count as if they had 4" in entry.note
     (entry,) = unknown_persons_entry(Neighbours(rows=4, person="home"))
     assert entry.status == "no claim"

@@ -279,7 +279,7 @@ REFUSED_WITHIN: list[tuple[Any, str]] = [
     (lambda: made(WITHIN["release"], epsilon=math.inf), r"epsilon \(inf\) must be finite with test=ReleaseTest.within"),
     (lambda: made(WITHIN["release"], epsilon=-1.0), r"epsilon \(-1.0\) must be"),
     (lambda: made(WITHIN["randomized"], neighbours="replace_one"), "single rows added or removed"),
-    (lambda: made(WITHIN["randomized"], epsilon=0.05), r"epsilon \(0.025\) is out of reach"),
+    (lambda: made(WITHIN["randomized"], epsilon=0.05), r"epsilon \(0.025\) cannot be reached"),
     (lambda: made(WITHIN["release"]).plan(total=2.0), r"test=ReleaseTest.within.* leave out total \(2.0\)"),
     (lambda: made(WITHIN["release"]).plan(max_advantage=0.1), r"makes epsilon the total: .*max_advantage \(0.1\)"),
     (lambda: RandomizedTest.within(rows=5, least_rows=50, delta=1e-6), r"delta \(1e-06\) is the synthesizer's"),  # type: ignore[call-overload]

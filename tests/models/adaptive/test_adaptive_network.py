@@ -155,7 +155,7 @@ def test_options_have_one_form_and_others_are_named():
     assert learner == AdaptiveNetwork(workload=(("c2", "c0"), ["number", "c0"]))
     assert learner.wanted(DOMAIN) == {(0, 2), (0, 3)}
     learner.check_domain(DOMAIN)
-    with pytest.raises(ValueError, match=r"^workload names \['age', 'sex'\], which are not modelled columns"):
+    with pytest.raises(ValueError, match=r"^workload names \['age', 'sex'\], but the modelled columns are"):
         AdaptiveNetwork(workload=[["sex", "age", "c0"]]).check_domain(DOMAIN)
     for workload in ("ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}):
         with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):

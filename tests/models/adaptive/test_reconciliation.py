@@ -59,7 +59,7 @@ def test_columns_without_counts_get_those_that_a_table_adds_up_to():
     np.testing.assert_allclose(found[0,].values, CELLS.sum((1, 2)) + 4 * (1 / 4) / (1 / 2 + 1 / 4))
     assert found[0,].scale == pytest.approx(1 / math.sqrt(1 / 2 + 1 / 4))
     np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 8)
-    with pytest.raises(ValueError, match="say nothing of column 'c': give counts over it"):
+    with pytest.raises(ValueError, match="contain no counts of column 'c': add counts over it"):
         reconcile([answer(0, 1)], DOMAIN)
 
 

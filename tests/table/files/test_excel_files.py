@@ -93,7 +93,7 @@ def test_a_sheet_by_name_and_files_that_are_none(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"cannot be read as .xlsx"):
         read_excel(tmp_path / "no.xlsx", {"a": NUMBER})
     for file, words in (
-        (Files(path, separator=";"), "plays no part in Excel"),
+        (Files(path, separator=";"), "separator .* only applies to CSV files"),
         (Files("p.csv", sheet="a"), "sheet .* CSV"),
     ):
         with pytest.raises(ValueError, match=words):
