@@ -177,7 +177,7 @@ def plan(
 
 
 def large_total_warnings(settings: Settings, total: float) -> list[str]:
-    """Warning of a total that is hardly any protection, with the parameters that lower it."""
+    """Warning of a total that gives hardly any protection, with the parameters that lower it."""
     if not HARDLY_ANY < total < math.inf:
         return []
     lower = "lower epsilon"
@@ -185,7 +185,7 @@ def large_total_warnings(settings: Settings, total: float) -> list[str]:
         lower += f", row_cap ({settings.test.row_limit:,}) or epsilon0, or use test='release'"
     elif settings.total is None and settings.test.uses_seeds:
         lower += " or epsilon0"
-    return [f"a total epsilon of {math.ceil(total):,} is hardly any protection: {lower}"]
+    return [f"a total epsilon of {math.ceil(total):,} gives hardly any protection: {lower}"]
 
 
 def _check_row_cap(settings: Settings, ledger: PrivacyLedger) -> None:
