@@ -99,7 +99,8 @@ class AdaptiveNetwork(Learner):
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """Return one ledger entry: the stages share one Gaussian budget, in shares chosen during the fit."""
-        return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
+        words = "number of rows, one-way counts, correlations, scores of pairs and sets, chosen tables"
+        return [budget.entry(words)]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Under a split, structure and parameter rows are combined."""
