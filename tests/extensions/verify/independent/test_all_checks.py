@@ -29,7 +29,7 @@ from tests import ruled
 from tests.digests import others
 
 CASES = agreeing.cases()
-STORED = Path(__file__).parents[1] / "release/file/stored"
+STORED = Path(__file__).parents[3] / "release/file/stored"
 UNSEEN = ("correlated", "latent", "types")  # choices, sums over samples, a vote: their answers are in no file
 UNCHECKABLE = ("as printed", "normal", "correlated", "latent", "no noise", "noise", "accounting")
 SLOW = ("copula", "correlated", "latent")
@@ -51,6 +51,7 @@ def test_every_option_has_a_case():
     assert agreeing.guarded.models_without_a_case() == agreeing.guarded.units_without_a_case() == []
     assert len(CASES) >= 100
     assert len(LIES) >= 120
+    assert len([*STORED.glob("*.release")]) >= 8
     assert sum(lie.consistent for lie in LIES.values()) >= 90
     assert {lie.case for lie in LIES.values()} <= {*CASES}
     assert {case.split(",")[0] for case in CASES} >= {*agreeing.MODELS, *agreeing.WRITTEN}
