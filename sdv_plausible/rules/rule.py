@@ -240,7 +240,8 @@ def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[st
         or not all(isinstance(name, str) and name for name in names)
         or len(set(names)) != len(names)
     ):
-        raise ValueError(f"{rule}: columns ({shown(columns)}) must be distinct names of columns")
+        given = columns if all(isinstance(name, str) for name in names) else type(columns)
+        raise ValueError(f"{rule}: columns ({shown(given)}) must be distinct names of columns")
     if len(names) < least:
         raise ValueError(f"{rule}: columns ({shown(columns)}) must be at least {least}")
     return names
