@@ -249,16 +249,18 @@ def refit_network(
     measurements = ReplayedMeasurements(one_way, tables, domain)
     measurements.replay_correlations(products)
     network: BayesianNetwork | None = None
-    for i, current in enumerate(rounds or [_Round()]):
+    repeats = [current for current in rounds if current.is_after_sets]
+    rounds = [current for current in rounds if not current.is_after_sets] or [_Round()]
+    is_refitted = bool(sets or repeats)  # after the rounds of pairs
+    for i, current in enumerate(rounds):
         if current.is_repeat:
             measurements.replay_again(current.tables)
         else:
             measurements.replay_pairs(current.tables, current.scored)
         if not current.tables and network is not None:
             continue
-        is_last = (
-            not any(later.tables for later in rounds[i + 1 :]) and not sets and not measurements.may_tilt
-        )
+        has_later = any(later.tables for later in rounds[i + 1 :])
+        is_last = not (has_later or is_refitted or measurements.may_tilt)
         name = measurements.stream_name if current.is_repeat else (i,)
         network, measurements.simulated = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=is_last
@@ -267,12 +269,16 @@ def refit_network(
         measurements.tilt_unmeasured()
     if measurements.is_tilted_anew:
         network, measurements.simulated = fit_network(
-            measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not sets
+            measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not is_refitted
         )
+    for current in repeats:
+        measurements.replay_again(current.tables)
     if sets:
         measurements.replay_sets(sets)
+    if is_refitted:
+        name = ("sets",) if sets else measurements.stream_name
         network, _ = fit_network(
-            measurements.estimates(), max_cost, num_simulated, rng.spawn("sets"), is_last=True
+            measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=True
         )
     assert network is not None
     return network
@@ -334,18 +340,21 @@ class _Round:
     scored: list[Pair] = field(default_factory=list)
     tables: list[NoisyAnswer] = field(default_factory=list)
     is_repeat: bool = False  # whether the pairs were measured before
+    is_after_sets: bool = False  # whether sets were scored before
 
 
 def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
     """Return the rounds of pairs in order; scores come before the tables chosen by them."""
-    rounds, seen = [_Round()], set[Pair]()
+    rounds, seen, after_sets = [_Round()], set[Pair](), False
     for answer in answers:
         if answer.asked.kind == "distances" and _num_columns(answer) == 2:
             rounds.append(_Round(scored=[_columns(axes) for axes in answer.asked.tables]))
+        elif answer.asked.kind == "distances":
+            after_sets = True
         elif answer.asked.kind == "counts" and _num_columns(answer) == 2:
             repeated = [_pair(a) for a in rounds[-1].tables] if rounds[-1].is_repeat else None
             if _pair(answer) in seen and (repeated is None or _pair(answer) in repeated):
-                rounds.append(_Round(is_repeat=True))
+                rounds.append(_Round(is_repeat=True, is_after_sets=after_sets))
             seen.add(_pair(answer))
             rounds[-1].tables.append(answer)
     return [current for current in rounds if current.scored or current.tables]
@@ -389,9 +398,11 @@ class ReplayedMeasurements(Measurements):
         """Use the products of scores, if they were measured on the same buckets."""
         for answer in answers:
             query = ScoreProducts.of(answer.asked)
-            if all(len(scores) == self._sizes[j] for j, scores in query.scores.items()):
+            axes = {axis.column: axis for pair in query.sets for axis in pair}
+            if all(np.array_equal(axis.buckets, self.buckets[j]) for j, axis in axes.items()):
                 pairs = [_columns(axes) for axes in query.sets]
-                self._correlations = self._correlations_of(_answer(answer), pairs, query.scores)
+                self._products = _answer(answer), pairs, query.scores
+                self._find_correlations()
 
     def replay_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
         """Use the pair tables of a round; keep the model's tables of pairs that were only scored."""
