@@ -13,6 +13,7 @@ from sdv_plausible.models.adaptive import adaptive_network, linear_dependence, s
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.linear_dependence import (
     CUT,
+    Correlation,
     factor_analysis,
     integer_scores,
     significant_correlations,
@@ -302,3 +303,40 @@ def test_replicates_keep_the_correlations(monkeypatch):
         kept.append(float(np.mean(np.corrcoef(rows.T)[above] / truth)))
     assert kept[0] > 0.85
     assert kept[1] < 0.6
+
+
+def test_tilted_tables():
+    """Of what differs by more than its error; with structural zeros, and deviations of the noise; they are the model's now."""
+    planned = schedule.Schedule.make(ROWS, QueryBudget(mu=0.4), COLUMNS, COLUMNS)
+    made, _ = measured(planned)
+    rng = np.random.default_rng(0)
+    made.simulated = np.column_stack([rng.choice(len(p), ROWS, p=p / p.sum()) for p in made.coarse])
+    made._correlations = {
+        (0, 1): Correlation(value=0.9, error=0.01), (2, 3): Correlation(value=0.15, error=0.1)
+    }  # fmt: skip
+    possible = np.ones((len(made.coarse[0]), len(made.coarse[1])), dtype=bool)
+    possible[-1, -1] = False
+    made._possible = {(0, 1): possible}
+    made.tilt_unmeasured()
+    assert list(made._tilted_tables) == [(0, 1)]
+    table, deviations = made._tilted_tables[0, 1], made._tilted_deviations[0, 1] * made.total
+    assert table[-1, -1] == 0 < table[-2, -2]
+    assert deviations.min() >= 1
+    assert 3 < deviations.max() < 100
+    pair = np.array([[0, 1]])
+    assert (made._estimates(pair)[0][0] == table).all()
+    strong = np.diag(made.coarse[0]) * made.total
+    made._keep_modelled(pair, [strong])
+    assert not made._modelled_pairs
+    made._tilted_tables = {}
+    made._keep_modelled(pair, [strong])
+    assert list(made._modelled_pairs) == [(0, 1)]
+
+
+def test_pairs_that_were_not_measured_are_no_zeros():
+    """Where some pairs of columns are unknown, nothing is shrunk."""
+    noisy, errors = np.full((4, 4), 0.1), np.full((4, 4), 0.5)
+    np.fill_diagonal(errors, np.inf)
+    assert np.abs(factor_analysis(noisy, errors)).max() == 0
+    errors[0, 1] = errors[1, 0] = np.inf
+    assert factor_analysis(noisy, errors) is noisy
