@@ -26,8 +26,7 @@ import pandas as pd
 from scipy import sparse
 from scipy.special import expit
 
-from sdv_plausible.datasets.census import TABLES_FILE, census_like_codes
-from sdv_plausible.datasets.census_schema import COLUMNS
+from sdv_plausible.datasets.census import COLUMNS, TABLES_FILE, census_like_codes
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "sdv_plausible" / "datasets" / TABLES_FILE

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.links import coded
 from benchmarks.pair_forecasts import CHECKED, CHOSEN, table_of
-from sdv_plausible.evaluation.distances import column_distances, pair_distances
+from sdv_plausible.evaluation.table_codes import column_distances, pair_distances
 from sdv_plausible.release.card.expected_distances import expected_distances
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.models import HERE, PAGE, K, acs2013, adult, seeds_of_points, synthesizer
 from sdv_plausible import DeterministicTest, metadata_of
-from sdv_plausible.evaluation import distances, table_codes
+from sdv_plausible.evaluation import table_codes
 from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.extensions.models.latent.latent_learner import Latent
 from sdv_plausible.models import base
@@ -54,8 +54,8 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
         "floor": floor,
         "pass rate": float((plausible >= K).mean()),
         "median seeds": float(np.median(plausible)),
-        "1-way": float(distances.column_distances(real, ours, coded.cardinalities).mean()),
-        "2-way": float(np.mean(list(distances.pair_distances(real, ours, coded.cardinalities).values()))),
+        "1-way": float(table_codes.column_distances(real, ours, coded.cardinalities).mean()),
+        "2-way": float(np.mean(list(table_codes.pair_distances(real, ours, coded.cardinalities).values()))),
     }
 
 

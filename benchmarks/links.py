@@ -27,7 +27,7 @@ import pandas as pd
 
 from benchmarks.declared_tables import DECLARED, DeclaredTable
 from benchmarks.utility import Line, cpu, interval, read, synthesized
-from sdv_plausible.evaluation.distances import pair_distances, total_variation
+from sdv_plausible.evaluation.table_codes import pair_distances, total_variation
 
 KEPT = Path(__file__).parent / "results_links.jsonl"
 BINS, FITS, STRONGEST = 16, 6, 10

@@ -28,7 +28,7 @@ import pandas as pd
 from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
-from sdv_plausible.evaluation import distances, table_codes
+from sdv_plausible.evaluation import table_codes
 from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
 from sdv_plausible.evaluation.table_pair import prepare_pair
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -129,8 +129,8 @@ def scores(
     )
     game = distinguishing_game(pair, classifiers="random_forest", num_runs=1)
     return {
-        "1-way": float(distances.column_distances(real, ours, coded.cardinalities).mean()),
-        "2-way": float(np.mean(list(distances.pair_distances(real, ours, coded.cardinalities).values()))),
+        "1-way": float(table_codes.column_distances(real, ours, coded.cardinalities).mean()),
+        "2-way": float(np.mean(list(table_codes.pair_distances(real, ours, coded.cardinalities).values()))),
         "agreement": compared.results["random_forest"].agreement.mean,
         "game": game.accuracy["random_forest"].mean,
     }

@@ -14,7 +14,7 @@ from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_grid import grid_distances
 from benchmarks.raw_methods import DELTA
 from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cells
-from sdv_plausible.evaluation import distances, table_codes
+from sdv_plausible.evaluation import table_codes
 from sdv_plausible.evaluation.classifiers import compare_classifiers, distinguishing_game
 from sdv_plausible.evaluation.table_pair import prepare_pair, to_numbers
 
@@ -154,11 +154,11 @@ def _ours(
     )
     forest = compared.results["random_forest"]
     game = distinguishing_game(pair, classifiers=("random_forest", "tree"), num_runs=1)
-    of_columns = distances.column_distances(real, made, coded.cardinalities)
+    of_columns = table_codes.column_distances(real, made, coded.cardinalities)
     return dict(zip(coded.columns, map(float, of_columns), strict=True)), {
         "column distance": float(of_columns.mean()),
         "pair distance": float(
-            np.mean(list(distances.pair_distances(real, made, coded.cardinalities).values()))
+            np.mean(list(table_codes.pair_distances(real, made, coded.cardinalities).values()))
         ),
         "RF accuracy": forest.synthetic_accuracy.mean,
         "real RF accuracy": forest.real_accuracy.mean,

@@ -41,7 +41,7 @@ from benchmarks.environments import cpu_seconds, own
 from benchmarks.links import Declared, coded
 from benchmarks.related_data import DATASETS, Domain, Related, Tables
 from benchmarks.utility import interval, read
-from sdv_plausible.evaluation.distances import paired_histograms, total_variation
+from sdv_plausible.evaluation.table_codes import paired_histograms, total_variation
 from sdv_plausible.extensions.multi_table.relationships import Relationship
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ from typing import Any
 
 from sdv_plausible.fitting.fit import learn_model
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import SeedRecords
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -20,7 +20,7 @@ from reviewing import COLUMNS, browser, served, write_people
 from selenium.webdriver.support.ui import WebDriverWait
 
 SIZES = {"wide": (1280, 800), "narrow": (390, 800)}
-SHOWN = {"table": "wide", "budget": "wide", "result": "narrow"}
+SHOWN = {"table": "wide", "columns": "wide", "budget": "wide", "result": "narrow"}
 
 
 def photographs(folder: Path, size: str) -> dict[str, bytes]:
@@ -42,8 +42,10 @@ def photographs(folder: Path, size: str) -> dict[str, bytes]:
         found["table"] = photograph(driver)
         driver.find_element("id", "table").send_keys(str(folder / "people.csv"))
         driver.find_element("id", "domain").send_keys(str(folder / "domain.json"))
-        for _ in range(3):
-            go(main)
+        go(main)
+        found["columns"] = photograph(driver)
+        go(main)
+        go(main)
         driver.find_element("id", "table_rows").send_keys("20000")
         wait.until(lambda d: "20,000 rows" in d.find_element("id", "planned").text)
         found["budget"] = photograph(driver)

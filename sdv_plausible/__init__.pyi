@@ -43,7 +43,9 @@ from .table.columns.domain import Attribute as Attribute
 from .table.columns.domain import Domain as Domain
 from .table.files.csv_files import count_unreadable as count_unreadable
 from .table.files.csv_files import read_csv as read_csv
+from .table.files.excel_files import read_excel as read_excel
 from .table.files.parquet_files import read_parquet as read_parquet
 from .table.files.text_files import Files as Files
+from .table.files.typed_records import read_sql as read_sql
 
 __version__: str

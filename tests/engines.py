@@ -63,6 +63,12 @@ def _parquet(frame: pd.DataFrame, folder: Path) -> str:
     return str(folder / "part-*.parquet")
 
 
+def _excel(frame: pd.DataFrame, folder: Path) -> str:
+    pytest.importorskip("openpyxl")
+    frame.to_excel(folder / "rows.xlsx", index=False)
+    return str(folder / "rows.xlsx")
+
+
 def _batches(frame: pd.DataFrame) -> Callable[[], Any]:
     arrow = _arrow(frame)
     return lambda: arrow.to_batches(700)
@@ -98,6 +104,7 @@ HELD: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "arrow": lambda frame, _: _arrow(frame),
     "parquet": _parquet,
     "csv": _csv,
+    "excel": _excel,
     "duckdb": lambda frame, _: pytest.importorskip("duckdb").from_df(frame),
     "dask": lambda frame, _: _dask(frame),
     "dask parquet": _dask_parquet,

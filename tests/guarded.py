@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
-from sdv_plausible import AdaptiveNetwork, Latent, PaperNetwork
+from sdv_plausible import AdaptiveNetwork, Budget, Latent, PaperNetwork
 from sdv_plausible.models import NAMES, learner_config, make_learner
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
@@ -136,7 +136,7 @@ DOORS = {
     "cli/run_fit.py: make_synthesizer": "fit",
     "cli/declare.py: _learn_domain": "declare",
     "fitting/domain_learning.py: learned_file": "declare",
-    "extensions/app/pages/release_request.py: ReleaseRequest.synthesizer": "app",
+    "extensions/app/pages/release_request.py: ReleaseRequest._synthesizer": "app",
     "extensions/multi_table/related_fit.py: TableFit.run": "families",
     "extensions/multi_table/related_fit.py: OwnColumns.read": "families",
 }
@@ -212,7 +212,10 @@ def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
 
 def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]]) -> set[str]:
     """Parameters of a function, and values of ``Literal`` ones, that no case sets to other than the default."""
-    hints, given = get_type_hints(function), [(name, value) for case in cases for name, value in case.items()]
+    hints, given = (
+        get_type_hints(function, localns={"Budget": Budget}),
+        [(name, value) for case in cases for name, value in case.items()],
+    )
     lacking = set()
     for name, parameter in inspect.signature(function).parameters.items():
         met = [value for given_name, value in given if given_name == name]

@@ -101,11 +101,16 @@ def browser(folder: Path, width: int, height: int = 900) -> Iterator[Any]:
 
 def serious(driver):
     """Findings that keep people out, by rule, with where they are."""
+    return findings(driver, ("serious", "critical"))
+
+
+def findings(driver, impacts=("minor", "moderate", "serious", "critical")):
+    """Findings of axe-core, by rule, with where they are."""
     script = Path(next(iter(AXE.submodule_search_locations)), "axe.min.js").read_text(encoding="utf-8")
     driver.set_script_timeout(120)
     driver.execute_script(script)
     found = driver.execute_async_script("axe.run(document).then(found => arguments[0](found.violations))")
-    hard = [one for one in found if one["impact"] in ("serious", "critical")]
+    hard = [one for one in found if one["impact"] in impacts]
     return {one["id"]: [node["target"] for node in one["nodes"]] for one in hard}
 
 

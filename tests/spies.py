@@ -26,6 +26,7 @@ WATCHED = (
 )  # fmt: skip
 NO_QUESTIONS = {
     "part": "other rows of the same door",
+    "report": "words for the data owner's terminal",
     "sigma": "noise to expect, from the budget alone",
     "seed_records": "records for the row-by-row tests: what is saved with them is outside every claim",
     "raw_rows": "records, and the claim ends",

@@ -36,9 +36,11 @@ def test_learners_by_name():
 
 def test_options_of_the_papers_network_are_its_alone():
     for model in ("latent", "correlated", "uniform"):
-        with pytest.raises(ValueError, match=rf"structure \('cfs'\) .* plays no part in model \('{model}'\)"):
+        with pytest.raises(
+            ValueError, match=rf"structure \('cfs'\) .* has no effect with model \('{model}'\)"
+        ):
             named_learner(model, structure="cfs")
-    with pytest.raises(ValueError, match=r"structure .* plays no part in model \('independent'\)"):
+    with pytest.raises(ValueError, match=r"structure .* has no effect with model \('independent'\)"):
         named_learner("independent", structure="cfs")
     assert named_learner("independent", noise="paper") == PaperNetwork(structure="independent", noise="paper")
 

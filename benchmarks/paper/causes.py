@@ -17,7 +17,7 @@ from benchmarks.paper.synthesis import Study, child_after_child
 from sdv_plausible.extensions.models.paper.structure import correlation_feature_selection, count_entropies
 from sdv_plausible.models.bayesian_network import Parents
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 
 FORESTS = {"10 trees": 10, "20 trees": 20, "100 trees": 100}
 LEAVES = {"stumps": 2, "4 leaves": 4, "11 leaves": 11}  # of AdaBoost's trees

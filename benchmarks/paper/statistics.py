@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.paper.settings import EPSILONS, PRIVATE_MODELS, ROWS, Row
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
-from sdv_plausible.evaluation.distances import column_distances, pair_distances
+from sdv_plausible.evaluation.table_codes import column_distances, pair_distances
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 
 FOREST_TREES = (

@@ -30,7 +30,7 @@ from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable, SeedRecords
 
 ALL_RESAMPLED = Omega(None, None)

@@ -12,7 +12,8 @@ from sdv_plausible.cli.output import print_result, print_to_stderr
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.utils.entry_points import extension
 
-PURPOSE = "count cells that the declarations do not fit: not private, for your eyes"
+PURPOSE = "count cells that do not fit the declarations (confidential)"
+EXAMPLE = "people.csv --domain domain.json"
 
 FORMAT_HINT = (
     "If values are there, say how they are written: datetime_format or number_format of the column, "
@@ -28,10 +29,10 @@ OWNER_NOTICE = "NOT private, for your eyes. Cells that cannot be read, and count
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``check``."""
     add = command.add_argument
-    add("data", type=Path, nargs="+", help="CSV or Parquet file; of related tables all, as for families")
+    add("data", type=Path, nargs="+", help="CSV, Parquet or Excel file; or all related tables")
     files.add_declarations(command)
     files.add_format_options(command, "data")
-    add("--max-children", metavar="N", help="of related tables: as for families (default: 8)")
+    add("--max-children", metavar="N", help="for related tables, as for families (default: 8)")
     command.set_defaults(only_declared=True)
 
 
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
         extension("release", "families").check(options)
     elif options.max_children is not None:
         raise files.UsageError(
-            f"--max-children ({options.max_children}) plays no part in one table: name all related ones"
+            f"--max-children ({options.max_children}) needs several tables: name all related ones"
         )
     else:
         (options.data,) = options.data
@@ -102,12 +103,15 @@ def print_findings(
         lines = [*lines, f"Not declared, and not compared: {', '.join(undeclared)}"]
     if counts := _counts(unreadable_cells):
         print_to_stderr(f"warning: cells that cannot be read, and count as missing: {counts}. {FORMAT_HINT}")
-        lines = [line.replace("every cell fits", "every cell that can be read fits") for line in lines]
+        lines = [line.replace("every cell matches", "every cell that can be read matches") for line in lines]
     if codes:
         print_to_stderr(
             f"warning: cells of numbers that are written as codes: {_counts(codes)}. {CODES_HINT}"
         )
-        lines = [line.replace("every cell fits", "every cell can be read as") for line in lines]
+        lines = [
+            line.replace("every cell matches its declaration", "every cell can be read as declared")
+            for line in lines
+        ]
     print_result(
         options,
         [f"{OWNER_NOTICE}: {counts or 'none'}", *lines],

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sdv_plausible.cli.output import print_result
 
-PURPOSE = "what bash, zsh or fish need to complete commands and options"
+PURPOSE = "print a script that completes commands in your shell"
+EXAMPLE = "bash"
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -25,7 +26,7 @@ class Command:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the choice of the shell."""
-    command.add_argument("shell", choices=SHELLS, help="prints a script to be sourced")
+    command.add_argument("shell", choices=SHELLS, help="shell for which a script is printed; source it")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -29,7 +29,8 @@ from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.utils.atomic_files import locked
 from sdv_plausible.utils.entry_points import extension
 
-PURPOSE = "draft a domain file: the columns, and what public sources say"
+PURPOSE = "draft a domain file from column names and public sources"
+EXAMPLE = "people.csv -o domain.json --from-codebook book.csv"
 
 PRIVATE_DEFAULTS = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
@@ -41,38 +42,36 @@ PRIVATE_DEFAULTS = {
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``declare``."""
     add = command.add_argument
-    add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
+    add("data", type=Path, help="table: only its column names are read")
     add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
-    add(
-        "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
-    )
-    add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
-    add("--format", choices=CODEBOOK_FORMATS, help="form of the code book (default: the file's ending tells)")
-    add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
+    add("--from-public", type=Path, metavar="CSV", help="published table with ranges and values")
+    add("--from-codebook", type=Path, metavar="FILE", help="a code book; see --format")
+    add("--format", choices=CODEBOOK_FORMATS, help="format of the code book (default: by its ending)")
+    add("--domain", type=Path, metavar="JSON", help="a domain file to start from; its declarations are kept")
     add(
         "--private",
         type=_epsilon,
         metavar="EPSILON",
-        help="learn what is left open from the rows, within this; every fit that uses the file pays it",
+        help="learn undeclared columns from the rows within this budget; every fit with the file pays it",
     )
     delta = typed_default("delta")
-    add("--delta", type=float, default=PRIVATE_DEFAULTS["delta"], help=f"of --private (default: {delta})")
-    add_budget(command, "of --private: draw from the budget in this file")
-    add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
+    add("--delta", type=float, default=PRIVATE_DEFAULTS["delta"], help=f"for --private (default: {delta})")
+    add_budget(command, "with --private: draw from the budget in this file")
+    add("--person", metavar="COLUMN", help="with --private: protect all rows of each person in this column")
     add(
         "--rows-per-person",
         type=int,
         default=PRIVATE_DEFAULTS["rows_per_person"],
         metavar="C",
-        help="of --person: rows used of each (default: %(default)s)",
+        help="with --person: most rows used of each person (default: %(default)s)",
     )
-    add("--anyway", action="store_true", help=f"of --private: {OPTIONS['anyway'].help}")
+    add("--anyway", action="store_true", help=f"with --private: {OPTIONS['anyway'].help}")
     files.add_format_options(command, "data", "from_public")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
     add(
         "--web",
         action="store_true",
-        help="review and edit the file in a browser on this machine; one that exists is opened",
+        help="review and edit the file, new or existing, in a browser on this machine",
     )
 
 
@@ -81,8 +80,8 @@ def run(options: argparse.Namespace) -> None:
     for path in (options.from_public, options.from_codebook):
         if path is not None and files.is_same_file(options.data, path):
             raise files.UsageError(
-                f"{path} is the table itself: what is read off it is no declaration; name a published table, "
-                "or have the domain learned (synthesize --undeclared private)"
+                f"{path} is the table itself, so ranges and values from it cannot be declarations. Name a "
+                "published table, or learn the domain privately (synthesize --undeclared private)"
             )
     private_only = [name for name, usual in PRIVATE_DEFAULTS.items() if getattr(options, name) != usual]
     if options.private is None and private_only:
@@ -118,8 +117,9 @@ def run(options: argparse.Namespace) -> None:
     lines, document = _notes(options, names, sources, file)
     if kept:
         lines.append(
-            f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
-            "otherwise than it was then makes no claim, unless it cites its public source"
+            f"Kept from the file that it replaces: {', '.join(kept)} were compared with the rows. "
+            "Declarations that have changed since then end the privacy guarantee, unless they cite a "
+            "public source"
         )
     if options.web:
         page = extension("page", "review")
@@ -133,8 +133,8 @@ def run(options: argparse.Namespace) -> None:
     lines.append(f"Wrote {options.output}: {len(names)} columns")
     if left := blanks(file):
         lines.append(
-            "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
-            f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
+            "Fill in sdtype, and range or values; or remove the column; or leave it blank to have its type "
+            f"inferred by synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
     print_result(options, lines, document)
 

@@ -13,21 +13,22 @@ from sdv_plausible.privacy.parameter_checks import whole
 from sdv_plausible.table.files.table_file import write_table
 from sdv_plausible.utils.atomic_files import write_atomically
 
-PURPOSE = "fit the embedded census example and look at the result"
+PURPOSE = "fit a simulated census table and show the result"
+EXAMPLE = "-o demo_output"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``demo``."""
     add = command.add_argument
-    add("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
-    add("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
+    add("--rows", type=int, default=10_000, help="number of synthetic rows (default: 10000)")
+    add("--table-rows", type=int, default=100_000, help="size of the simulated table (default: 100000)")
     add(
         "--epsilon",
         type=float,
         default=default_of("epsilon"),
         help="total privacy budget (default: %(default)s)",
     )
-    add("-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)")
+    add("-o", "--output", type=Path, default=Path("demo_output"), help="output folder (default: demo_output)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -63,8 +64,10 @@ def run(options: argparse.Namespace) -> None:
     report.to_html(options.output / "comparison.html")
     print_result(
         options,
-        f"{synthetic.head(5).to_string(index=False)}\n\n{ledger}\n\n"
-        f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html\n"
-        f"in {time.perf_counter() - start:.1f} s. Open comparison.html in a browser.",
+        f"{synthetic.head(5).to_string(index=False)}\n\n{ledger.words.lead}\n{ledger.words.total}\n\n"
+        f"Wrote to {options.output} in {time.perf_counter() - start:.1f} s:\n"
+        f"  synthetic.csv    {len(synthetic):,} synthetic rows\n"
+        "  ledger.json      the whole privacy ledger\n"
+        "  comparison.html  a report, to open in a browser",
         {"output": options.output, "rows": len(synthetic), "ledger": ledger.to_dict()},
     )

@@ -25,10 +25,12 @@ from glob import has_magic
 
 Kind = TypeVar("Kind")
 CSV_OPTIONS = ("encoding", "separator", "quote")  # format of the CSV file
+TABLE_ENDINGS = (".csv", ".parquet", ".xlsx")
+_NEEDED = {".parquet": ("pyarrow", "Parquet needs", "parquet"), ".xlsx": ("openpyxl", "Excel needs", "excel")}
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # format of its cells
 ALIKE = (
-    "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
-    "between cells what its header line tells)"
+    "the synthetic file has the format of the real one (default: the format that this package writes: UTF-8, "
+    "decimal points, the separator of its header line)"
 )
 
 
@@ -38,8 +40,8 @@ class UsageError(ValueError):
 
 def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool = False) -> None:
     """Add the table and the options of its declarations and format."""
-    several = {"nargs": "+", "help": "CSV or Parquet file; several, a folder or a pattern are read in parts"}
-    words = several if in_parts else {"help": "CSV or Parquet file"}
+    several = {"nargs": "+", "help": "CSV, Parquet or Excel file; or several, a folder or a pattern"}
+    words = several if in_parts else {"help": "CSV, Parquet or Excel file"}
     command.add_argument("data", type=Path, **words)  # type: ignore[arg-type]
     add_declarations(command)
     add_format_options(command, "data", *tables)
@@ -48,36 +50,41 @@ def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool =
 def add_declarations(command: argparse.ArgumentParser) -> None:
     """Add the options that declare columns and rules."""
     add = command.add_argument
-    add("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
-    add("--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata')
-    add("--rules", type=Path, help="rules JSON: what holds in every row")
+    add("--metadata", type=Path, help="SDV metadata (JSON) that you wrote, with the types of the columns")
+    add("--domain", help='domain file (JSON); or "written" if you wrote the ranges in --metadata')
+    add("--rules", type=Path, help="rules file (JSON): conditions that hold in every row")
 
 
 def add_format_options(command: argparse.ArgumentParser, *tables: str) -> None:
     """Add the format options of the files named by ``tables``."""
     add = command.add_argument
-    add("--encoding", help="of a CSV file (default: utf-8)")
-    header_rule = 'which of "," ";" "|" and tab the header line has most'
-    add("--separator", type=separator_of, help=f'between cells (default: {header_rule}); "tab" for tabs')
-    add("--quote", help="around cells that hold a separator (default: '\"')")
-    add("--decimal", help='decimal point of numbers (default: ".")')
-    add("--thousands", help="mark between groups of three digits (default: none)")
-    add("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
-    add("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
-    add("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+    add("--encoding", help="character encoding of CSV files (default: utf-8)")
+    header_rule = 'the most frequent of "," ";" "|" and tab in the header line'
+    add("--separator", type=separator_of, help=f'of CSV files (default: {header_rule}); "tab" for tabs')
+    add("--quote", help="quotation mark in CSV files (default: '\"')")
+    add("--decimal", help='decimal mark of numbers in text (default: ".")')
+    add("--thousands", help="separator between groups of three digits (default: none)")
+    add("--na-values", nargs="+", metavar="TEXT", help="texts that mean missing (default: the empty text)")
+    add("--true-values", nargs="+", metavar="TEXT", help="texts that mean true (default: true t yes y 1)")
+    add("--false-values", nargs="+", metavar="TEXT", help="texts that mean false (default: false f no n 0)")
+    add("--sheet", metavar="NAME", help="sheet of an Excel file (default: the only one)")
     if "synthetic" in tables:
         add("--alike", action="store_true", help=ALIKE)
     command.set_defaults(tables=tables)
 
 
 def check_spelling(options: argparse.Namespace) -> None:
-    """Raise UsageError for CSV format options if no table is a CSV file."""
+    """Raise UsageError for options of CSV files if no table is one, and likewise for Excel files."""
     values = (getattr(options, name, None) for name in getattr(options, "tables", ()))
     paths = (file for path in values for file in named_paths(path))
     files = [path for path in paths if path is not None and not _has_own_format(options, path)]
-    if (format_options := given_options(options, *CSV_OPTIONS)) and all(map(_is_parquet, files)):
+    kinds = {_ending_of(path) for path in files}
+    if (format_options := given_options(options, *CSV_OPTIONS)) and kinds <= {".parquet", ".xlsx"}:
         name, value = next(iter(format_options.items()))
-        raise UsageError(f"--{name} ({value!r}) is of CSV files, and plays no part in Parquet: leave it out")
+        others = "Excel files" if ".xlsx" in kinds else "Parquet"
+        raise UsageError(f"--{name} ({value!r}) only applies to CSV files, not to {others}: remove it")
+    if getattr(options, "sheet", None) is not None and ".xlsx" not in kinds:
+        raise UsageError(f"--sheet ({options.sheet!r}) is of Excel files, and no table is one: leave it out")
 
 
 def option_name(name: str) -> str:
@@ -129,7 +136,7 @@ def _table(paths: list[Path]) -> Path | tuple[Path, ...]:
     return path if len(paths) == 1 else tuple(paths)
 
 
-def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
+def check_outputs(options: argparse.Namespace, endings: Sequence[str] = TABLE_ENDINGS) -> None:
     """Raise UsageError for outputs that cannot be written, before anything is read."""
     check_inputs(options)
     check_output(options, "output", endings)
@@ -175,11 +182,17 @@ def check_output(
         )
     if path.exists() and not (overwrite or options.overwrite):
         raise UsageError(f"{option}: {path} exists; choose another name, or add --overwrite")
-    if path.suffix.lower() not in endings:
+    ending = _ending_of(path)
+    if (kind := getattr(options, "format", None)) is not None and name == "output":
+        if ending in TABLE_ENDINGS and ending != f".{kind}":
+            raise UsageError(f"{option}: {path} ends in {ending}, and --format is {kind}: change one of them")
+        ending = f".{kind}"
+    if ending not in endings:
         raise UsageError(f"{option}: {path} must end in {' or '.join(endings)}")
-    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+    if ending in _NEEDED and find_spec(_NEEDED[ending][0]) is None:
+        library, need, extra = _NEEDED[ending]
         raise UsageError(
-            f"{option}: Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
+            f"{option}: {need} {library}: pip install 'sdv-plausible[{extra}]', or name a .csv file"
         )
     folder = Path(os.path.realpath(path)).parent  # writing follows links
     if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -305,8 +318,8 @@ def given_format(options: argparse.Namespace, path: Any) -> dict[str, Any]:
     """Return the given format options of a table's file."""
     if _has_own_format(options, path):
         return given_options(options, "na_values")
-    path = expand_paths(path)[0]
-    return given_options(options, *(() if _is_parquet(path) else CSV_OPTIONS), *HOW_SPELLED)
+    of_kind = {".parquet": (), ".xlsx": ("sheet",)}.get(_ending_of(expand_paths(path)[0]), CSV_OPTIONS)
+    return given_options(options, *of_kind, *HOW_SPELLED)
 
 
 def _has_own_format(options: argparse.Namespace, path: Any) -> bool:
@@ -314,10 +327,8 @@ def _has_own_format(options: argparse.Namespace, path: Any) -> bool:
     return path is getattr(options, "synthetic", None) and not options.alike
 
 
-def _is_parquet(path: Path) -> bool:
-    from sdv_plausible.table.files.text_files import is_parquet
-
-    return is_parquet(path)
+def _ending_of(path: Path) -> str:
+    return Path(path).suffix.lower()
 
 
 def metadata_and_detected(

@@ -8,14 +8,15 @@ from pathlib import Path
 from sdv_plausible.cli import run_fit
 from sdv_plausible.cli.files import UsageError, check_outputs
 
-PURPOSE = "learn a release file, from which rows are drawn without the table"
+PURPOSE = "fit a table and write a release file"
+EXAMPLE = "people.csv -o people.release --domain domain.json --epsilon 1"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``fit``."""
     run_fit.add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
-    command.add_argument("--readable", action="store_true", help="with line breaks, for people")
+    command.add_argument("--readable", action="store_true", help="write the file with line breaks")
     run_fit.add_signing(command)
     run_fit.allow_no_claim(command)
 

@@ -19,19 +19,20 @@ from sdv_plausible.sdv.type_detection import detect_types
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.utils.atomic_files import write_atomically
 
-PURPOSE = "a page of a table before and after: not private, for your eyes"
+PURPOSE = "show a table before and after on a page (confidential)"
+EXAMPLE = "people.csv rows.csv -o inspection.html --domain domain.json"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``inspect``."""
     add = command.add_argument
-    add("real", type=Path, help="the table before (CSV or Parquet)")
-    add("synthetic", type=Path, help="the table after (CSV or Parquet)")
-    add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
-    add("--domain", type=Path, help="domain JSON: types; others are detected")
-    add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
+    add("real", type=Path, help="the real table")
+    add("synthetic", type=Path, help="the synthetic table")
+    add("-o", "--output", type=Path, required=True, help="HTML page to write (confidential)")
+    add("--domain", type=Path, help="domain file (JSON): types; others are detected")
+    add("--rules", type=Path, help="rules file (JSON): recorded as made before the rows were shown")
     files.add_format_options(command, "real", "synthetic")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -14,23 +14,24 @@ from sdv_plausible.cli.undeclared_columns import columns_to_plan
 if TYPE_CHECKING:
     from sdv_plausible.fitting.plan import Plan
 
-PURPOSE = "what a release will cost, before any row is looked at"
+PURPOSE = "show what a release will cost, without reading any row"
+EXAMPLE = "--domain domain.json --table-rows 5000"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``plan``: declarations and parameters, without a table."""
     add = command.add_argument
     add_declarations(command)
-    add("-n", "--rows", type=int, help="synthetic rows that you want")
+    add("-n", "--rows", type=int, help="number of synthetic rows")
     add(
         "--table-rows",
         type=int,
-        help="a public figure or guess for the rows of the table: says what to expect",
+        help="public figure or guess for the size of the table: predicts the accuracy",
     )
     add(
         "--max-advantage",
         type=float,
-        help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
+        help="limit on an attacker's advantage, in (0, 1): plans the largest epsilon within it",
     )
     add_parameters(command)
     command.set_defaults(only_declared=False)

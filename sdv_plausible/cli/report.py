@@ -14,7 +14,8 @@ from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.utils.file_paths import read_regular_file
 from sdv_plausible.utils.json_schema import strict_json
 
-PURPOSE = "compare synthetic with real rows on a page: not private unless --publishable"
+PURPOSE = "compare synthetic with real rows on a page (confidential)"
+EXAMPLE = "people.csv rows.csv -o report.html --domain domain.json --release people.release"
 
 OWNER_NOTICE = "NOT private: it shows real rows; for your eyes alone"
 NO_GUARANTEE = "It names no guarantee: give --release, the file of the release, or --ledger"
@@ -24,22 +25,22 @@ PUBLISHABLE = "It may be published: real rows are on it through the guarantee al
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
     add = command.add_argument
-    add("data", type=Path, help="the real table (CSV or Parquet)")
-    add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
+    add("data", type=Path, help="the real table")
+    add("synthetic", type=Path, help="the synthetic rows")
     add("-o", "--output", type=Path, required=True, help="HTML page to write")
     files.add_declarations(command)
     files.add_format_options(command, "data", "synthetic", "holdout")
-    add("--release", type=Path, help="the release file: its guarantee and network")
-    add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
-    add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
+    add("--release", type=Path, help="release file: shows its guarantee and network")
+    add("--ledger", type=Path, help="privacy ledger (JSON), instead of --release")
+    add("--holdout", type=Path, help="real rows that were not fitted, as a baseline")
     add("--target", help="column that classifiers predict")
     add(
         "--publishable",
         action="store_true",
-        help="only what may be published: the guarantee and the synthetic rows",
+        help="show only what may be published: the guarantee and the synthetic rows",
     )
     allow_no_claim(command)
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
     command.set_defaults(only_declared=False)
 
 
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> None:
         compared = {options.synthetic: synthetic} | ({} if options.publishable else {options.data: real})
         if empty_paths := [path for path, rows in compared.items() if rows.empty]:
             raise files.UsageError(f"{empty_paths[0]} has no rows: there is nothing to compare")
+        begin.note(f"{len(real):,} real and {len(synthetic):,} synthetic rows")
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )
@@ -116,8 +118,8 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     guarantee = GuaranteeSection.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise files.UsageError(
-            f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
-            "a release with a claim, leave --publishable out, or add --allow-no-claim"
+            f"{guarantee.words.lead} The page may contain values of single people: give --release or "
+            "--ledger of a release with a privacy guarantee, remove --publishable, or add --allow-no-claim"
         )
     return guarantee.claimed
 

@@ -34,7 +34,7 @@ ROW_BY_ROW = tuple(name for name, value in NAMED["test"].items() if value in OPT
 def add_fitting(command: argparse.ArgumentParser) -> None:
     """Add the options of the table, of learning, and of the ledger."""
     add_table_options(command)
-    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger to this JSON file")
     add_parameters(command)
     command.set_defaults(outputs=("output", "ledger"))
 
@@ -43,15 +43,15 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the table, and --overwrite."""
     add = command.add_argument
     files.add_reading(command, "public", in_parts=True)
-    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
+    add("--only-declared", action="store_true", help="leave out columns whose types are not declared")
     add(
         "--scratch",
         type=Path,
         metavar="FOLDER",
-        help="for a table that is read in parts: cells are read once; the folder, on a disk of yours, holds "
-        "codes of its rows, as secret as they are, until the fit is over",
+        help="for tables that are read in parts: keep encoded rows in this folder until the fit is over, so "
+        "that cells are parsed once; they are as confidential as the table",
     )
-    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
+    add("--overwrite", action="store_true", help="replace output files that exist, but never an input")
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
@@ -78,7 +78,7 @@ def allow_no_claim(command: argparse.ArgumentParser) -> None:
     """Add the option that permits a release without a privacy claim."""
     command.add_argument(
         "--allow-no-claim", action="store_true",
-        help="write the file even without a privacy claim: it may hold single people's values",
+        help="write the file even without a privacy guarantee: it may contain values of single people",
     )  # fmt: skip
 
 
@@ -86,8 +86,8 @@ def add_signing(command: argparse.ArgumentParser) -> None:
     """Add the option that signs a release."""
     command.add_argument(
         "--sign", type=Path, metavar="KEY",
-        help="also write a signed statement beside the release (.intoto.jsonl): with which code and options "
-        "it was made, and what was drawn; KEY is a file that the command key made",
+        help="also write a signed statement (.intoto.jsonl) next to the release: code, options, and budget "
+        "drawn; KEY is a file made by the command key",
     )  # fmt: skip
 
 
@@ -111,13 +111,14 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 
     if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
         raise files.UsageError(
-            "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
-            "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
+            "no column is modelled, so there is nothing to release: ids and personal data get placeholder "
+            "values. Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take "
+            "synthesize"
         )
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
         raise files.UsageError(
-            f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
+            f"{ledger.sentence()} The file may contain values of single people. Remove the cause, or add "
             "--allow-no-claim. Nothing was fitted"
         )
 
@@ -215,11 +216,17 @@ def fit_synthesizer(
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)
-    synth.record, synth.watch_passes = access_recorder(domain_file), begin.note
+    synth.record = access_recorder(domain_file)
     options.rows_were_read = True
-    in_parts = is_partitioned(options)
-    rows = files.files_of(options) if in_parts else files.read_table(options, columns.types)
+    rows: Any
+    if is_partitioned(options):
+        rows, size = files.files_of(options), ""
+    else:
+        rows = files.read_table(options, columns.types)
+        size = f"{len(rows):,} rows, "
     begin()
+    synth.watch_progress = lambda words: begin.note(size + words)
+    synth.watch_progress("planning the cost")
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.inferred_types(synth)
 
@@ -240,22 +247,18 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
         "--model-parameters",
         metavar="JSON",
         default=argparse.SUPPRESS,
-        help='further options of the model, such as {"max_cost": 300}, or a file that holds them',
+        help='more options of the model, such as {"max_cost": 300}, or a file with them',
     )
     add("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    add_budget(group, "a total over several releases, kept in a file, which is made if it is not there")
-    add(
-        "--public",
-        type=Path,
-        help="a PUBLISHED table (CSV or Parquet) of the same columns, from which learning starts",
-    )
+    add_budget(group, "draw from a total over several releases; the file is created if it is missing")
+    add("--public", type=Path, help="a PUBLISHED table with the same columns, which helps the model")
 
 
 def add_budget(command: Any, why: str) -> None:
     """Add the options of :func:`open_budget`."""
     command.add_argument("--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"), help=why)
     command.add_argument(
-        "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
+        "--budget-filter", choices=("sum", "rho"), help="how costs in --budget add up (default: sum)"
     )
 
 
@@ -287,8 +290,8 @@ def constructor_arguments(options: argparse.Namespace, **defaults: Any) -> dict[
         if (misused := unused_option(argument, chosen, arguments)) is not None:
             others = " or ".join(name for name, value in names.items() if value in OPTIONS[misused].of)
             raise UsageError(
-                f"{OPTIONS[misused].flag} ({arguments[misused]}) plays no part under --{argument} {chosen}: "
-                f"leave it out, or take --{argument} {others}"
+                f"{OPTIONS[misused].flag} ({arguments[misused]}) has no effect with --{argument} {chosen}: "
+                f"remove it, or use --{argument} {others}"
             )
     structure = arguments.get("structure")
     if isinstance(structure, str) and (structure[:1] == "{" or structure.endswith(".json")):

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.cli.files import UsageError, check_output, write_output
-from sdv_plausible.cli.output import print_result, print_to_stderr, rows_bar
+from sdv_plausible.cli.files import TABLE_ENDINGS, UsageError, check_output, write_output
+from sdv_plausible.cli.output import ProgressSteps, print_result, print_to_stderr, progress_steps
 from sdv_plausible.privacy.noise.keyed_rng import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.json_documents import kind_of_release
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.table.files.text_files import TABLE_KINDS
 from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.entry_points import extension
 from sdv_plausible.utils.file_paths import read_regular_file
@@ -25,7 +26,8 @@ from sdv_plausible.utils.file_paths import read_regular_file
 if TYPE_CHECKING:
     from sdv_plausible.table.columns.domain import Attribute
 
-PURPOSE = "draw rows from a release file"
+PURPOSE = "sample rows from a release file"
+EXAMPLE = "people.release -o rows.csv --rows 1000 --where sex=Female"
 
 PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 
@@ -33,31 +35,36 @@ PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``sample``."""
     add = command.add_argument
-    add("release", type=Path, help="what fit or describe wrote, or any release file")
+    add("release", type=Path, help="release file, as written by fit, describe or families")
     add(
         "-o",
         "--output",
         type=Path,
         required=True,
-        help="CSV or Parquet file to write; of related tables a new folder",
+        help="file to write (.csv, .parquet, .xlsx); for related tables, a new folder",
     )
-    rows = "rows, of related tables of the first one (default: their noisy number in the release)"
+    add("--format", choices=TABLE_KINDS, help="format of the output (default: by its ending)")
+    rows = "number of rows; for related tables, of the first one (default: the noisy number in the release)"
     add("-n", "--rows", type=int, help=rows)
     add(
         "--where",
         nargs="+",
         default=[],
         metavar="COLUMN=VALUE",
-        help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
+        help='values that every row must have, such as sex=f age=34; "income=" means missing',
     )
     add(
-        "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
+        "--uniform",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns drawn uniformly from their domains",
     )
-    add("--random-state", type=int, help="the same rows again for the same options")
-    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    add("--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret")
-    add("--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--random-state", type=int, help="seed: the same options give the same rows again")
+    add("--expect-sha256", metavar="DIGEST", help="SHA-256 digest that the release file must have")
+    add("--recipient", help="who receives the rows: the same name always gets the same rows; needs --secret")
+    add("--secret", type=Path, help="the data owner's secret file, created if it is missing; never share it")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -67,14 +74,19 @@ def run(options: argparse.Namespace) -> None:
     if (kind := kind_of_release(options.release)) is not None:
         extension("release", kind).sample(options)
         return
-    check_output(options, "output", (".csv", ".parquet"))
+    check_output(options, "output", TABLE_ENDINGS)
     if (options.recipient is None) != (options.secret is None):
         raise UsageError(
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"
         )
-    release = Release.load(options.release, options.expect_sha256)
-    rows = draw_rows(options, release)
-    write_output(options, options.output, lambda path: write_table(rows, path))
+    with progress_steps("reading", "drawing rows", "writing") as begin:
+        begin()
+        release = Release.load(options.release, options.expect_sha256)
+        begin()
+        rows = draw_rows(options, release, begin)
+        begin()
+        begin.note(f"{len(rows):,} rows")
+        write_output(options, options.output, lambda path: write_table(rows, path, options.format))
     print_result(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
@@ -82,8 +94,8 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def draw_rows(options: argparse.Namespace, release: Release) -> pd.DataFrame:
-    """Draw the requested rows; many rows in parts, with a progress bar."""
+def draw_rows(options: argparse.Namespace, release: Release, begin: ProgressSteps) -> pd.DataFrame:
+    """Draw the requested rows; many rows in parts, with their progress."""
     arguments: dict[str, Any] = {
         "given": parse_conditions(options.where, release),
         "uniform": options.uniform,
@@ -94,14 +106,17 @@ def draw_rows(options: argparse.Namespace, release: Release) -> pd.DataFrame:
     num_rows = options.rows
     if num_rows is None:
         num_rows = release.answers.number_of_rows()
+    if "xlsx" in (options.format, options.output.suffix.lower()[1:]):
+        from sdv_plausible.table.files.excel_files import check_excel_rows
+
+        check_excel_rows(num_rows)
     if num_rows <= PART_ROWS or any(value not in (None, [], {}) for value in arguments.values()):
         return release.sample(num_rows, **arguments)
     release.check_memory(num_rows)
     parts = []
-    with rows_bar(num_rows) as advance:
-        for part in release.sample_parts(num_rows, rows=PART_ROWS):
-            parts.append(part)
-            advance(len(part))
+    for part in release.sample_parts(num_rows, rows=PART_ROWS):
+        parts.append(part)
+        begin.rows(min(len(parts) * PART_ROWS, num_rows), num_rows)
     return pd.concat(parts, ignore_index=True)
 
 

@@ -9,23 +9,25 @@ from sdv_plausible.cli.files import UsageError, check_outputs, write_output
 from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.run_fit import ROW_BY_ROW, add_fitting, fit_synthesizer, row_cap, save_on_failure
 from sdv_plausible.table.files.table_file import write_table
+from sdv_plausible.table.files.text_files import is_excel
 
-PURPOSE = "make a synthetic copy of a CSV or Parquet table"
+PURPOSE = "fit a table and write synthetic rows"
+EXAMPLE = "people.csv -o synthetic.csv --domain domain.json --rows 1000"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``synthesize``."""
     add = command.add_argument
     add_fitting(command)
-    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add("-o", "--output", type=Path, required=True, help="file to write (.csv, .parquet, .xlsx)")
     add(
         "-n",
         "--rows",
         type=int,
         default=10_000,
-        help="synthetic rows (default: 10000; the table's own number is private)",
+        help="number of synthetic rows (default: 10000; the size of the table is private)",
     )
-    add("--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most")
+    add("--processes", type=int, default=1, help="processes for a row-by-row test, at most 61")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -37,6 +39,10 @@ def run(options: argparse.Namespace) -> None:
     if options.processes > 1 and getattr(options, "test", None) not in ROW_BY_ROW:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
+    if is_excel(options.output):
+        from sdv_plausible.table.files.excel_files import check_excel_rows
+
+        check_excel_rows(options.rows)
     with progress_steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, inferred = fit_synthesizer(options, begin, defaults=row_cap(options, options.rows))
         begin()

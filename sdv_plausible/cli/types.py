@@ -9,7 +9,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import check_files_exist, check_output
 from sdv_plausible.cli.output import print_result
 
-PURPOSE = "whether a release file holds types of columns that were read off the rows"
+PURPOSE = "check a release file for types detected from the rows"
+EXAMPLE = "people.release"
 
 CLEAN = "No type of a column was read off the rows without noise."
 
@@ -17,9 +18,9 @@ CLEAN = "No type of a column was read off the rows without noise."
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of ``types``."""
     add = command.add_argument
-    add("release", type=Path, help="the release file")
-    add("-o", "--output", type=Path, help="write the release without values of real columns")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("release", type=Path, help="release file")
+    add("-o", "--output", type=Path, help="write the release without these values")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -53,15 +53,20 @@ class InferredTypes:
             types = escape_controls(
                 ", ".join(f"{n} {_in_words(words)}" for n, words in self.voted.items()), keep=""
             )
-            note = f"Types by a vote, for {VOTE_TAKES}: {types}. They were learned from the rows,"
-            return f"\n\n  {note} and are no public words: declare (--domain) what you know without them."
+            note = f"Inferred types, for {VOTE_TAKES}: {types}. They come from the rows"
+            return (
+                f"\n\n  {note} and do not count as declared: declare (--domain) what you know without "
+                "the rows."
+            )
         if not self.detected:
             return ""
         note = f"Types detected: {escape_controls(', '.join(self.detected), keep='')}. "
         note += "Declare them (--domain), or leave them out (--only-declared)."
         if personal := [name for name, kind in self.detected.items() if kind.get("pii")]:
             personal = [escape_controls(name, keep="") for name in personal]
-            note += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are "
+            note += (
+                f"\n  Treated as personal data, with placeholder values: {', '.join(personal)}. If they are "
+            )
             example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
             note += f"categories, declare them so: {example}"
         return f"\n\n  {note}"
@@ -107,8 +112,8 @@ def columns_of(options: argparse.Namespace) -> ColumnInfo:
         )
     if undeclared and hasattr(options, "scratch") and is_partitioned(options):
         raise UsageError(
-            f"--types detected: a table in parts is not in memory, and {', '.join(undeclared)} have no type: "
-            "declare them, leave them out (--only-declared), or let them be voted for (--types voted)"
+            f"--types detected: a table in parts is not in memory, and {', '.join(undeclared)} have no "
+            "type: declare them, leave them out (--only-declared), or have them inferred (--types voted)"
         )
     metadata, detected = metadata_and_detected(options, types)
     arguments = {

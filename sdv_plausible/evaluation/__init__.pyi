@@ -5,3 +5,7 @@ from .metrics import ModelAccuracy as ModelAccuracy
 from .metrics import PairwiseTotalVariationDistance as PairwiseTotalVariationDistance
 from .metrics import TotalVariationDistance as TotalVariationDistance
 from .report.report import PlausibleDeniabilityReport as PlausibleDeniabilityReport
+
+DEFAULT_NUM_BINS: int
+DEFAULT_MAX_ROWS: int
+DISTINGUISHERS: tuple[str, ...]

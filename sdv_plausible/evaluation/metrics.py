@@ -23,16 +23,11 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation.table_pair import (
-    DEFAULT_MAX_ROWS,
-    DEFAULT_NUM_BINS,
-    TablePair,
-    prepare_holdout,
-    prepare_pair,
-)
+from sdv_plausible.evaluation import DEFAULT_MAX_ROWS, DEFAULT_NUM_BINS
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate, GameResult
+    from sdv_plausible.evaluation.table_pair import TablePair
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -65,6 +60,8 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         **options: Any,
     ) -> dict[str, Any]:
         """Return the score, its parts, and the numbers of rows used."""
+        from sdv_plausible.evaluation.table_pair import prepare_holdout, prepare_pair
+
         pair = prepare_pair(real_data, synthetic_data, metadata, table_name)
         if "holdout" in options:
             options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)
@@ -99,11 +96,11 @@ class TotalVariationDistance(_SectionSixMetric):
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        from sdv_plausible.evaluation import distances, table_codes
+        from sdv_plausible.evaluation import table_codes
 
         coded, row_counts = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
-        values = distances.column_distances(real, synthetic, coded.cardinalities)
+        values = table_codes.column_distances(real, synthetic, coded.cardinalities)
         columns = {name: {"score": float(value)} for name, value in zip(coded.columns, values, strict=True)}
         return {"score": float(values.mean()), "columns": columns, **row_counts}
 
@@ -130,11 +127,11 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
     ) -> dict[str, Any]:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        from sdv_plausible.evaluation import distances, table_codes
+        from sdv_plausible.evaluation import table_codes
 
         coded, row_counts = table_codes.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
-        values = distances.pair_distances(real, synthetic, coded.cardinalities)
+        values = table_codes.pair_distances(real, synthetic, coded.cardinalities)
         pairs = {(coded.columns[i], coded.columns[j]): {"score": value} for (i, j), value in values.items()}
         return {"score": float(np.mean(list(values.values()))), "pairs": pairs, **row_counts}
 
@@ -181,7 +178,7 @@ class ModelAccuracy(_SectionSixMetric):
         max_rows: int | None = DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        from sdv_plausible.evaluation import prediction, table_codes
+        from sdv_plausible.evaluation import classifiers, table_codes
         from sdv_plausible.evaluation.table_codes import split_rows, split_sizes
 
         *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
@@ -189,16 +186,16 @@ class ModelAccuracy(_SectionSixMetric):
         row_sets = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
         coded = table_codes.encode(row_sets, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
-        predictor = prediction.forest_predictor(random_state)
+        predictor = classifiers.forest_predictor(random_state)
         if structure is not None:
-            predictor = prediction.network_predictor(
+            predictor = classifiers.network_predictor(
                 _column_indices(structure, coded.columns), coded.cardinalities
             )
         accuracies = pd.DataFrame(
             {
-                "score": prediction.model_accuracy(synthetic, test, predictor),
-                "real": prediction.model_accuracy(real, test, predictor),
-                "majority": prediction.model_accuracy(synthetic, test, prediction.majority_predictor),
+                "score": classifiers.model_accuracy(synthetic, test, predictor),
+                "real": classifiers.model_accuracy(real, test, predictor),
+                "majority": classifiers.model_accuracy(synthetic, test, classifiers.majority_predictor),
                 "random_guess": [1.0 / np.unique(real[:, j]).size for j in range(real.shape[1])],
             },
             index=list(coded.columns),

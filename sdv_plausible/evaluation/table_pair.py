@@ -18,9 +18,6 @@ from sdv_plausible.utils.text_output import unhashable_types
 Kind = Literal["numerical", "datetime", "categorical"]
 Floats = npt.NDArray[np.float64]
 _READABILITY_SAMPLE = 10_000
-DEFAULT_NUM_BINS = 20  # quantile bins of a numerical column
-DEFAULT_MAX_ROWS = 10_000  # maximum number of training rows and of test rows of a classifier
-DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
 def to_numbers(column: pd.Series[Any], kind: Kind, form: str | None = None) -> tuple[Floats, Any]:

@@ -12,7 +12,6 @@ from sdv_plausible.fitting.column_specs import ColumnSpecs
 from sdv_plausible.fitting.fit import Fit
 from sdv_plausible.fitting.ledger_notes import check_types
 from sdv_plausible.fitting.public_table import check_public
-from sdv_plausible.fitting.release_budget import check_budget
 from sdv_plausible.fitting.reused_domain import ReusedDomain, read_reused_domain
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models import make_learner
@@ -72,7 +71,10 @@ class FitArguments:
         random_state: int | None,
     ) -> FitArguments:
         """Read the arguments of an entry point; a ValueError names a wrong one."""
-        check_budget(budget)
+        if budget is not None:
+            from sdv_plausible.fitting.release_budget import check_budget
+
+            check_budget(budget)
         learner, unit = make_learner(model), Neighbours.parse(neighbours, person)
         settings = Settings.of(epsilon, delta, test, unit, learner)
         if random_state is not None:
@@ -151,9 +153,9 @@ def _check_not_inferred(metadata: Any, domain: Any) -> None:
     ]:
         raise Refused.saying(
             "types",
-            f'types ("declared"): those of {listed(names)} were voted for by an earlier fit, and its ledger '
-            "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
-            'or types="voted", or declare these columns (domain={...})',
+            f'types ("declared"): those of {listed(names)} were inferred by an earlier fit, whose cost this '
+            "fit would not include. Give domain=earlier.get_domain() with this metadata, use "
+            'types="voted", or declare these columns (domain={...})',
         )
 
 
@@ -162,10 +164,11 @@ def paid_row_cap(rows: int, rules: Any, row_cap: int | None) -> int:
     if row_cap is None and has_row_constraints(read_rules(rules)):
         raise Refused.saying(
             "test",
-            "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
-            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
+            "test: a row-by-row test pays for every row, also for rows that break a rule and are drawn "
+            'again. Use "release", remove these rules, or set row_cap to the number of rows to draw, such '
+            f"as {2 * rows}",
         )
     if row_cap is not None and row_cap < rows:
-        rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"
+        rule = f"must be at least the number of requested rows ({rows}), because each row is paid for"
         raise Refused("row_cap", row_cap, rule)
     return max(rows, 1) if row_cap is None else row_cap

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE, VOTE_TAKES
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -73,6 +72,7 @@ class ColumnSpecs:
         """Charge of type inference; none if every type is declared."""
         if not self.open:
             return ()
+        from sdv_plausible.fitting.options import TYPES_SHARE
         from sdv_plausible.table.learned.type_inference import type_inference_entry  # only if types are open
 
         return (type_inference_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
@@ -82,12 +82,13 @@ class ColumnSpecs:
         if not self.open:
             return []
         return [
-            f"the types of {listed(self.open)} are not known yet, and are planned as categories; the total "
-            "is the same whatever they are"
+            f"{listed(self.open)}: these types are not known yet, and are planned as categories. The total "
+            "does not depend on them"
         ]
 
     def infer_types(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Infer the open types under differential privacy; at least one column is left to the model."""
+        from sdv_plausible.fitting.options import TYPES_SHARE
         from sdv_plausible.table.learned.type_inference import infer_types, threshold_failure
 
         failure = threshold_failure(TYPES_SHARE * s.model_delta)
@@ -120,8 +121,8 @@ def split_undeclared(
     if uses_metadata_values(domain):
         raise Refused.saying(
             "types",
-            'types ("voted") does not go with domain="written", which is your word for types and values '
-            "alike: declare what you know in domain={...}, or leave types out",
+            'types ("voted") cannot be combined with domain="written", which declares types and values '
+            "alike: list your declarations in domain={...}, or leave types out",
         )
     file = (explicit_domain_file(domain) or DomainFile(columns={})).without_blanks()
     known = {name: column.words for name, column in column_types(file, person=person).items()}
@@ -139,17 +140,19 @@ def split_undeclared(
 
 def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
     """Reject rules and structures that name columns with open types, and type inference without noise."""
+    from sdv_plausible.fitting.options import VOTE_TAKES
+
     if not math.isfinite(s.epsilon):
         raise Refused.saying(
             "types",
-            f'types ("voted") needs a finite epsilon, as the vote takes {VOTE_TAKES}: give one, or say '
-            'types="detected"',
+            f'types ("voted") needs a finite epsilon, because type inference uses {VOTE_TAKES}: give one, '
+            'or set types="detected"',
         )
     if learner.names_columns and learner.arcs is None:
         raise Refused.saying(
             "model",
-            f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
-            "to be voted for: declare them (domain=...)",
+            f"model ({type(learner).__name__}) names its columns, but the types of {listed(told.open)} are "
+            "still to be inferred: declare them (domain=...)",
         )
     arcs = learner.arcs or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
@@ -158,6 +161,6 @@ def check_inference(told: ColumnSpecs, s: Settings, learner: Learner) -> None:
         if both := [name for name in told.open if name in named]:
             raise Refused.saying(
                 parameter,
-                f"{parameter}: {listed(both)} must have a declared type, as whoever says this knows it: try "
-                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
+                f'{parameter}: {listed(both)} must have a declared type: try domain={{"{both[0]}": '
+                '{"sdtype": "numerical"}}',
             )

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,15 @@ from sdv_plausible.table.data_checks import (
     columns_often_truncated,
 )
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.raw_queries import PrecisionCounts
+from sdv_plausible.utils.messages import ColumnNote, attention_table
 from sdv_plausible.utils.text_output import escape_controls
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.raw_queries import PrecisionCounts
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that usually mark a missing value."""
+ATTENTION = "some columns need your attention"
 FOR_YOU = "for you, not for publication"
 GONE = 0.9  # warn of columns with at least this share of missing cells
 GONE_ROWS = 2000  # rows sampled from the model to estimate that share
@@ -49,11 +53,30 @@ LookRecorder = Callable[[Collection[str], Collection[str] | None], list[str]]
 
 
 class FitWarning(UserWarning):
-    """A warning of a fit; ``for_holder`` if it depends on the rows, and so is for the data owner alone."""
+    """A warning of a fit; ``for_holder`` if it depends on the rows, and so is for the data owner alone.
 
-    def __init__(self, text: str, *, for_holder: bool = False) -> None:
-        super().__init__(escape_controls(text, keep=""))
+    ``notes`` are its messages: one, or those of the columns in its table.
+    """
+
+    def __init__(self, text: str, *, for_holder: bool = False, notes: Sequence[ColumnNote] = ()) -> None:
+        if notes:  # the table's cells are escaped
+            text = f"{text}\n{attention_table(notes)}"
+        super().__init__(escape_controls(text, keep="\n" if notes else ""))
         self.for_holder = for_holder
+        self.notes = tuple(notes) or (text if isinstance(text, ColumnNote) else str(self),)
+
+
+def grouped(issued: Sequence[FitWarning]) -> list[FitWarning]:
+    """The warnings, with several on columns as one table: one for the data owner, and one for all."""
+    others, tables = list[FitWarning](), list[FitWarning]()
+    for private, whom in ((False, ""), (True, f" ({FOR_YOU})")):
+        warned = [one for one in issued if one.for_holder is private]
+        notes = [note for one in warned for note in one.notes if isinstance(note, ColumnNote)]
+        if len(notes) > 1:
+            tables.append(FitWarning(f"{ATTENTION}{whom}:", for_holder=private, notes=notes))
+            warned = [one for one in warned if not isinstance(one.notes[0], ColumnNote)]
+        others += warned
+    return [*others, *tables]
 
 
 def warn_of_assumed_types(planned: PrivacyLedger) -> None:
@@ -61,12 +84,12 @@ def warn_of_assumed_types(planned: PrivacyLedger) -> None:
     if not (names := planned.assumed_types) or not planned.claims_privacy:
         return
     text = (
-        f"the privacy claim holds only if the column types of {listed(names)} were known without the data: "
-        "the metadata does not say where they are from, and detection reads types off the rows. If they were "
-        'known, say types="declared", or declare these columns (domain=...)'
+        f"{listed(names)}: the privacy guarantee holds only if these column types were known without the "
+        "data. The metadata does not record their origin, and detection takes types from the rows. If they "
+        'were known, set types="declared", or declare these columns (domain=...)'
     )
     if not isinstance(planned.neighbours, RelatedTablesUnit):
-        text += '. Otherwise types="voted" learns them within the budget'
+        text += '. Otherwise infer them within the budget (types="voted")'
     warnings.warn(FitWarning(text), stacklevel=3)
 
 
@@ -76,24 +99,30 @@ class HolderDiagnostics:
 
     note: LookRecorder | None = None  # records a comparison with the rows; without it none is made
     issued: list[FitWarning] = field(default_factory=list)  # warnings so far, in order
+    tell: Callable[[str], object] | None = None  # receives the stages of the fit
 
     def warn(self) -> None:
         """Issue all warnings, two stack frames up. Call it when the result can be returned."""
-        for warning in self.issued:
+        for warning in grouped(self.issued):
             try:
                 warnings.warn(warning, stacklevel=3)
             except UserWarning:  # a filter turns warnings into errors: the paid result must not be lost
                 if sys.stderr is not None:  # GUI programs have none
                     sys.stderr.write(f"{warning}\n")
 
-    def _add(self, text: str, *, for_holder: bool = False) -> None:
+    def add(self, text: str, *, for_holder: bool = False) -> None:
+        """Add a warning."""
         self.issued.append(FitWarning(text, for_holder=for_holder))
+
+    def add_columns(self, *note: Any, for_holder: bool = False) -> None:
+        """Add a warning on columns, with the arguments of a ``ColumnNote``."""
+        self.add(ColumnNote(*note), for_holder=for_holder)
 
     def report_public_rows(self, public: pd.DataFrame | None, rows: FitRows) -> None:
         """Warn that the published table repeats the rows."""
         with suppress(Exception):  # a diagnostic never ends a fit
             if public is not None and starts(public, rows.begins(len(public))):
-                self._add(
+                self.add(
                     f"public: it contains the first rows of the table to be protected ({FOR_YOU}). Nothing "
                     "protects them then, whatever the ledger says. Leave public out",
                     for_holder=True,
@@ -103,26 +132,27 @@ class HolderDiagnostics:
         """Warn of public columns outside the domain. Uses public facts and noisy answers only."""
         present, encoded = {*map(str, public)}, zip(domain.names, codes.T, strict=True)
         if names := [name for name, column in encoded if name in present and (column < 0).mean() > 0.5]:
-            self._add(
-                f"public: most cells of {', '.join(names)} do not match the values of these columns, and are "
-                "ignored. Write them as in the table, or drop the columns"
+            self.add_columns(
+                names,
+                "most cells of the public table are no value of this column, and are ignored",
+                "Write them as in the table, or drop the column from public.",
             )
 
     def report_unidentified_persons(self, person: str | None, rows: FitRows) -> None:
         """Warn of rows that were left out because the person column does not identify a person."""
         if rows.unnamed:
-            self._add(
+            self.add(
                 f"{person}: some cells do not identify a person, and their rows were left out ({FOR_YOU}). "
-                "Give each person a whole number or a text",
+                "Identify each person by a whole number or a text",
                 for_holder=True,
             )
 
     def report_reduced_omega(self, omega: Any, columns: int) -> None:
         """Warn that fewer columns are modelled than omega. Uses public facts and noisy answers only."""
         if isinstance(omega, (int, tuple)) and np.max(omega) > columns:
-            self._add(
-                f"omega ({omega}): after the vote on types only {columns} columns are modelled, and all of "
-                "them are resampled"
+            self.add(
+                f"omega ({omega}): type inference left only {columns} modelled columns, and all of them are "
+                "resampled"
             )
 
     def report_mismatches(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: FitRows) -> None:
@@ -134,9 +164,9 @@ class HolderDiagnostics:
         digests = (rules.digests or None) if uses_rules else None
         try:  # record all columns before the comparison, so that the record does not depend on the rows
             lines = self.note(compared, digests)[: 1 if digests is None else 2]
-            noted, lost = "".join(f". {line}" for line in lines), None
+            lost = None
         except (OSError, ValueError) as error:
-            noted, lost = "", error
+            lines, lost = [], error
         outside, cut, missing = [], [], []
         with suppress(Exception):  # a diagnostic never ends a fit
             head = rows.begins(LOOKED_AT)
@@ -147,92 +177,100 @@ class HolderDiagnostics:
             missing = columns_often_missing(
                 head, [name for name in present if declared.allows_missing(name) is False]
             )
-        for names, problem in (
-            (outside, "{}: most cells are outside the declared values and are lost"),
-            (cut, "{}: digits after the point are cut off, because whole numbers were declared"),
-            (missing, "{}: cells are missing although none was declared to be, and get random values"),
-        ):
-            if names:
-                text = f"{problem.format(', '.join(names))} ({FOR_YOU})"
-                way_out = "synth.check(table) or sdv-plausible check shows why"
-                if lost is not None:
-                    text = f"some columns do not fit their declarations ({FOR_YOU}), and are not named"
-                    way_out = f"the comparison cannot be recorded: {lost}"
-                self._add(f"{text}: {way_out}{noted}", for_holder=True)
+        texts = (
+            (outside, "most cells are outside the declared values and are lost"),
+            (cut, "digits after the point are cut off, because whole numbers were declared"),
+            (missing, "cells are missing although none was declared to be, and get random values"),
+        )
+        problems = [(names, problem) for names, problem in texts if names]
+        if problems and lost is not None:
+            self.add(
+                f"some columns do not fit their declarations ({FOR_YOU}), and are not named: the comparison "
+                f"cannot be recorded: {lost}",
+                for_holder=True,
+            )
+            return
+        for place, (names, problem) in enumerate(problems, 1):
+            check = ". ".join(["synth.check(table) shows why", *(lines if place == len(problems) else [])])
+            self.add_columns(names, f"{problem} ({FOR_YOU})", check, for_holder=True)
 
     def report_missing_cells(self, shares: Mapping[str, float]) -> None:
         """Warn of mostly missing columns. Uses public facts and noisy answers only."""
-        if gone := [f"{name} ({share:.0%})" for name, share in shares.items() if share >= GONE]:
-            self._add(
-                f"{', '.join(gone)}: these shares of the cells are missing or could not be read. If the file "
-                "has values there, declare how they are written: datetime_format or number_format of the "
-                "column, decimal, thousands or na_values of the file. Dates must lie in the years 1678 to "
-                "2262"
+        if gone := {name: f"{share:.0%}" for name, share in shares.items() if share >= GONE}:
+            self.add_columns(
+                gone,
+                "of the cells are missing or could not be read",
+                "If the file has values there, declare how they are written: datetime_format or "
+                "number_format of the column, decimal, thousands or na_values of the file. Dates must "
+                "lie in the years 1678 to 2262.",
             )
 
     def report_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
         """Warn of inferred domains and lost values. Uses public facts and noisy answers only."""
         missing = missing_in(domain, answers)
-        if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
-            self._add(
-                f"{', '.join(lost)}: these shares of the cells cannot be read and come out missing. Dates "
-                "must lie in the years 1678 to 2262. List other dates and codes as special_values, or "
-                "declare another type or format"
+        unread = unread_in(domain, answers)
+        if lost := {name: f"{share:.0%}" for name, share in unread.items() if share}:
+            self.add_columns(
+                lost,
+                "of the cells cannot be read and come out missing",
+                "Dates must lie in the years 1678 to 2262. List other dates and codes as special_values, "
+                "or declare another type or format.",
             )
         if domain.inferred:
-            self._add(
-                f"the value sets of {list(domain.inferred)[:6]} were read from the rows and may contain "
-                "values of single people, so this fit makes no privacy claim. Declare them, or leave "
-                "undeclared='infer' out"
+            self.add(
+                f"{listed(domain.inferred)}: values were taken from the rows and may be those of single "
+                "people, so this fit has no privacy guarantee. Declare the columns, or remove "
+                "undeclared='infer'"
             )
         learned = [a for a in domain if a.provenance == "private"]
         empty = [a.name for a in learned if not (a.values or a.lower)]
         if hidden := [name for name in empty if missing.get(name, 0.0) < GONE]:
-            self._add(
-                f"{', '.join(hidden)}: no value was common enough to survive the noise, and the cells are "
-                "empty. Declare the values (domain=...), or give more epsilon"
+            self.add_columns(
+                hidden,
+                "no value was common enough to survive the noise, and the cells are empty",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
-        if lost := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
-            self._add(
-                f"{', '.join(lost)}: only one value or range was common enough to survive the noise. Declare "
-                "the values or the range (domain=...), or give more epsilon"
+        if single := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
+            self.add_columns(
+                single,
+                "only one value or range was common enough to survive the noise",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
-        if texts := [
-            f"{a.name} {value}"
-            for a in learned
-            for value in (
-                a.values if a.kind == "categorical" else ()
-            )  # special values of numbers are declared
-            if isinstance(value, str) and value.strip().casefold() in AS_MISSING
-        ]:
-            self._add(
-                f"{', '.join(texts)}: these texts usually mean that a value is missing, and were learned as "
-                "values. If they mean missing, list them (na_values, --na-values)"
-            )
-        if rare := [f"{a.name} ({a.unlearned_share:.0%})" for a in domain if a.unlearned_share >= RARE]:
-            self._add(
-                f"{', '.join(rare)}: these shares of the cells held values too rare to learn, and more "
-                "common values replace them. Declare the values (domain=...), or give more epsilon"
+        for a in learned:  # special values of numbers are declared
+            values = a.values if a.kind == "categorical" else ()
+            texts = [v for v in values if isinstance(v, str) and v.strip().casefold() in AS_MISSING]
+            if texts:
+                self.add_columns(
+                    [a.name],
+                    f"texts that usually mean a missing value were learned as values: {texts}",
+                    "If they mean missing, list them (na_values).",
+                )
+        if rare := {a.name: f"{a.unlearned_share:.0%}" for a in domain if a.unlearned_share >= RARE}:
+            self.add_columns(
+                rare,
+                "of the cells held values too rare to learn, and more common values replace them",
+                "Declare values or a range (domain=...), or raise epsilon.",
             )
 
     def report_hidden_digits(
         self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]
     ) -> None:
         """Warn of numbers whose decimals noise may hide. Uses public facts and noisy answers only."""
-        if hidden := hidden_digits(domain, names, answers):
-            learned = ", ".join(
-                f"{name} {digits} (up to {share:.0%} of its cells may have more)"
-                for name, (digits, share) in hidden.items()
-            )
-            self._add(
-                f"digits after the point that survived the noise: {learned}. Declare how many there are "
-                f'(domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give more epsilon'
+        hidden = hidden_digits(domain, names, answers)
+        for digits in sorted({digits for digits, _ in hidden.values()}):
+            shares = {name: f"up to {share:.0%}" for name, (d, share) in hidden.items() if d == digits}
+            self.add_columns(
+                shares,
+                f"of the cells may have more digits after the point than the {digits} that survived the "
+                "noise",
+                f'Declare them (domain={{"{next(iter(shares))}": {{"decimal_places": 2, ...}}}}), or '
+                "raise epsilon.",
             )
 
     def report(self, texts: Collection[str]) -> None:
         """Add warnings that follow from public facts and noisy answers only."""
         for text in texts:
-            self._add(text)
+            self.add(text)
 
     def report_omitted_parents(self, arcs: Any, model: Any, domain: Domain) -> None:
         """Warn of parents left out of too large tables. Uses public facts and noisy answers only."""
@@ -241,8 +279,8 @@ class HolderDiagnostics:
         used = {(domain.names[child], domain.names[p]) for child, ps in model.structure() for p in ps}
         if lost := sorted({(child, p) for child, ps in arcs.items() for p in ps} - used):
             omitted = ", ".join(f"{parent} of {child}" for child, parent in lost)
-            self._add(
-                f"structure: parents were left out ({omitted}), because the tables would have too many "
+            self.add(
+                f"structure: parents were left out ({omitted}), because their tables would have too many "
                 "cells. Declare fewer values or coarser buckets"
             )
 
@@ -267,6 +305,8 @@ def _precisions(
     rows = _noisy_rows(answers)
     for answer in answers if rows > 0 else ():
         if answer.asked.kind == "precision":
+            from sdv_plausible.table.learned.raw_queries import PrecisionCounts
+
             (name,), counts = answer.asked.columns, PrecisionCounts.of(answer.values, answer.asked)
             yield name, counts, answer.scale, math.fsum(counts.lost(domain[name].texts, answer.scale)), rows
 
@@ -309,6 +349,8 @@ def hidden_digits(
         digits = 0 if learned.kind == "integer" else learned.decimals
         if digits is None:  # all digits are learned
             continue
+        from sdv_plausible.table.learned.raw_queries import PrecisionCounts
+
         beyond = PrecisionCounts.of(answer.values, answer.asked).levels[digits + 1 :]
         most = float(beyond.sum()) + SURELY * answer.scale * math.sqrt(len(beyond))
         if most > HIDDEN * rows:

@@ -12,9 +12,10 @@ import pandas as pd
 
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics, missing_in
-from sdv_plausible.fitting.fit import PaidFit
+from sdv_plausible.fitting.fit import PaidFit, check_texts, draw_all
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.release_budget import Budget, check_budget, check_texts, draw_all
+from sdv_plausible.fitting.ledger_notes import person_entry
+from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import cost_document
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.privacy import parameter_checks as check
@@ -29,7 +30,6 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.cell_series import normalize_cells
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain, write_attribute
-from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -61,7 +61,7 @@ def learned_file(
     check.delta("delta", delta, "try 1e-9")
     check_budget(budget)
     if file.learned is not None:
-        raise ValueError("columns of this file are learned already: start from a file without them")
+        raise ValueError("this file already contains learned columns: start from a file without them")
     stored = table = mask_invalid_utf8(table.set_axis(table.columns.astype(str), axis=1))
     table = normalize_cells(table)
     document = file.to_dict()
@@ -70,12 +70,12 @@ def learned_file(
     declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})
     if declared.origins:
         raise ValueError(
-            f"the declarations of {', '.join(declared.origins)} were read off the rows: start from a file "
+            f"the declarations of {', '.join(declared.origins)} come from the rows: start from a file "
             "without them"
         )
     plan = declared.plan_private(specs, LearningBudget.of(epsilon, delta), neighbours)
     if not plan.columns:
-        raise ValueError("there is nothing to learn: every column's values are declared")
+        raise ValueError("there is nothing to learn: the values of every column are declared")
     check_bins(max_bins, plan.columns)
     settings = Settings(epsilon=epsilon, delta=delta, neighbours=neighbours)
     is_counted = bool(plan.open) and row_count_check.is_counted(settings, anyway)
@@ -124,7 +124,7 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
-        raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
+        raise ValueError(f"data must have each declared column once: {wrong} are missing or duplicated")
     check_storage(table, learned if person is None else {**learned, person: PERSON_SDTYPE})
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.column_specs import CATEGORY, MOMENTS, ColumnSpecs
 from sdv_plausible.fitting.diagnostics import (
     FitWarning,
@@ -33,16 +33,7 @@ from sdv_plausible.fitting.ledger_notes import (
 )
 from sdv_plausible.fitting.plan import ExpectedNoise, Plan, epsilon_within, large_total_warnings, plan
 from sdv_plausible.fitting.public_table import codes_digest, with_public
-from sdv_plausible.fitting.release_budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fitting.reused_domain import ReusedDomain
-from sdv_plausible.fitting.worst_case_charge import (
-    check_uniform_cost,
-    delta_too_small,
-    open_after_inference,
-    padded_domain,
-    possible_domains,
-    worst_case_entry,
-)
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
@@ -57,7 +48,7 @@ from sdv_plausible.models.learner_checks import (
 )
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.parameter_checks import Refused
@@ -67,12 +58,16 @@ from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer, Transcript
 from sdv_plausible.release.file.all_sections import check_sections
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.rules_and_declarations import rule_entries
+from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.columns.cell_reader import reparse_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.domain_building import build_domain, domain_entries
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget, check_bins
+
+if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +154,8 @@ class Fit:
         """The fit with the settings that a row count leaves; itself if no row count comes first."""
         if self.total_settings is not None or not (self.column_specs.open or self._undeclared.open):
             return self
+        from sdv_plausible.fitting import row_count_check
+
         s = self.settings
         if not row_count_check.is_counted(s, self.anyway) or not self._claims_privacy:
             return self
@@ -190,6 +187,8 @@ class Fit:
             assumed=self.declared.assumed(self.specs),
         )  # fmt: skip
         if planned.ledger.claims_privacy and math.isinf(planned.ledger.total()):
+            from sdv_plausible.fitting.worst_case_charge import delta_too_small
+
             raise delta_too_small(settings)
         warnings = [
             *self.column_specs.warnings(),
@@ -198,6 +197,8 @@ class Fit:
             *private.warnings(table_rows),
         ]
         if self.total_settings is not None:
+            from sdv_plausible.fitting import row_count_check
+
             warnings += row_count_check.plan_warnings(table_rows, private.rows_needed, self.rules)
         return replace(planned, warnings=tuple(warnings))
 
@@ -209,7 +210,11 @@ class Fit:
     @property
     def _row_count_entries(self) -> tuple[LedgerEntry, ...]:
         """The charge of the row count, if there is one."""
-        return () if self.total_settings is None else (row_count_check.count_entry(self.total_settings),)
+        if self.total_settings is None:
+            return ()
+        from sdv_plausible.fitting.row_count_check import count_entry
+
+        return (count_entry(self.total_settings),)
 
     @property
     def _undeclared(self) -> DomainPlan:
@@ -233,6 +238,8 @@ class Fit:
         settings = self.settings
         if is_builtin(self.learner):
             return
+        from sdv_plausible.fitting.worst_case_charge import check_uniform_cost, possible_domains
+
         if math.isfinite(settings.epsilon) and any(a.provenance == "private" for a in domain):
             ledger = settings.empty_ledger()
             ledger.charge(*entries)
@@ -249,9 +256,13 @@ class Fit:
             return (self.worst_case,)
         is_open, to_learn, earlier = self.column_specs.open, self._undeclared.columns, self.reused_domain
         if earlier.voted and (is_open or (to_learn and not earlier.anew)):
+            from sdv_plausible.fitting.worst_case_charge import open_after_inference
+
             raise open_after_inference(list(dict.fromkeys([*is_open, *to_learn])))
         if not is_open and (not earlier.voted or math.isinf(self.settings.epsilon)):
             return ()
+        from sdv_plausible.fitting.worst_case_charge import worst_case_entry
+
         parts: tuple[Part, ...] = ("structure", "parameters")
         if is_open or earlier.anew:
             parts = ("domain", *parts)
@@ -264,6 +275,8 @@ class Fit:
 
     def _worst_case_domains(self) -> list[Domain]:
         """Planned domains that bound the cost of all outcomes of type inference, now or by an earlier fit."""
+        from sdv_plausible.fitting.worst_case_charge import padded_domain
+
         domain = self._planned_domain()
         if not self.column_specs.open:
             names_columns = is_builtin(self.learner) and self.learner.names_columns
@@ -304,22 +317,11 @@ class Fit:
         *,
         warns: bool = True,
     ) -> PaidFit:
-        """Plan the fit and draw its cost from the budget, the last step before the rows.
-
-        Parameters
-        ----------
-        budget : Budget, optional
-            Total over several releases.
-        watch : callable, optional
-            Called with the ledger after each charge, before the rows are queried.
-        warns : bool
-            Whether to warn of a guarantee that assumes column types of unknown origin.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the budget has too little left.
-        """
+        """Plan the fit and draw its cost from the budget, the last step before the rows."""
+        # ``budget``: total over several releases.
+        # ``watch``: called with the ledger after each charge, before the rows are queried.
+        # ``warns``: whether to warn of a guarantee that assumes column types of unknown origin.
+        # Raises BudgetExceededError if the budget has too little left.
         # Plan.
         fit = self.with_row_count()
         fit = replace(fit, worst_case=next(iter(fit._worst_case_charge()), None))
@@ -330,7 +332,9 @@ class Fit:
             for outcome in (*map(fit._assuming_all, MOMENTS), fit._assuming(fit.column_specs.fewest)):
                 outcomes.append(possible := outcome.plan().ledger)
                 if planned.claims_privacy and not possible.claims_privacy:
-                    raise Refused.saying("types", f"types: the vote may end the claim. {possible.sentence()}")
+                    raise Refused.saying(
+                        "types", f"types: type inference may end the privacy guarantee. {possible.sentence()}"
+                    )
         # Check that a release file can hold everything.
         check_texts(planned)
         domains = {name: domain for name in self.declared.names if (domain := self.declared.known(name))}
@@ -374,7 +378,9 @@ class Fit:
         TooFewRowsError
             If noise would hide most undeclared columns, by a noisy row count.
         """
-        fit, ledger, table, transcript = self.with_row_count(), paid.ledger, rows, Transcript()
+        fit, ledger, table, transcript = (
+            self.with_row_count(), paid.ledger, rows, Transcript(diagnostics.tell),
+        )  # fmt: skip
 
         # Bound contributions: at most as many rows of each person as the privacy unit has.
         rows = rows.of_persons(fit.settings.neighbours, rng.spawn("persons"))
@@ -392,7 +398,7 @@ class Fit:
         # Infer the types that nobody declared.
         types, type_notes, other_types = dict[str, dict[str, Any]](), list[str](), dict[str, float]()
         if fit.column_specs.open:
-            types, votes = fit._infer_types(rows, paid, rng.spawn("types"))
+            types, votes = fit._infer_types(rows, paid, rng.spawn("types"), Transcript(transcript.report))
             type_notes = inferred_type_notes(types, votes, fit.column_specs.spelling)
             other_types = other_type_shares(types, votes, fit.column_specs.spelling)
             fit = fit.with_types(types)
@@ -445,6 +451,8 @@ class Fit:
         """Stop the fit if a noisy row count says that most undeclared columns would be lost."""
         if self.total_settings is None:
             return
+        from sdv_plausible.fitting import row_count_check
+
         private = self._domain_plan(self._worst_case_charge())
         needed = row_count_check.rows_needed(private.rows_needed, self.rules)
         specs = {**self.column_specs.columns, **self.specs, **{name: {} for name in self.column_specs.open}}
@@ -455,10 +463,11 @@ class Fit:
         )
 
     def _infer_types(
-        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG
+        self, rows: FitRows, paid: PaidFit, rng: KeyedRNG, transcript: Transcript
     ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
         """Infer undeclared types under differential privacy; return them, and the noisy answers."""
-        specs, transcript = self.column_specs, Transcript()
+        specs = self.column_specs
+        transcript.report("inferring types")
         as_text = column_types(dict.fromkeys(specs.open, CATEGORY))
         columns = rows.read_again(as_text, specs.spelling, RuleSet()).columns(specs.open)
         entries = specs.entries(self.settings)
@@ -470,9 +479,10 @@ class Fit:
     ) -> tuple[Domain, FittedRules]:
         """Learn undeclared domains, fit the rules to them, and charge the entries of both."""
         names = list(self.specs)
+        transcript.report("learning values" if private.columns else "encoding rows")
         domain = build_domain(
             rows.folded(names), self.declared, self.specs, self.column_specs.max_bins, private, ledger, rng,
-            transcript, rows.columns(names),
+            transcript, rows.columns(names) if private.columns else None,
         )  # fmt: skip
         domain = domain if self.rounding else domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
@@ -523,8 +533,8 @@ def fit_release(
     """Learn the model and attach the privacy test. Every query is charged first, then recorded."""
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
-            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
-            f"(the {settings.neighbours.relation}): make it with the same neighbours"
+            f"ledger (for the {ledger.neighbours.relation}) must have the neighbours of the settings (the "
+            f"{settings.neighbours.relation}): create it with the same neighbours"
         )
     test, factor = settings.test, settings.test.likelihood_factor
     settings.check_model(model_class(learner))
@@ -561,10 +571,12 @@ def learn_model(
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
         name=_name(parts, "learning"),
     )  # fmt: skip
+    rows.report("learning the model")
     model, made = learner.fit(rows, domain, budget, rng), model_class(learner)
     if not isinstance(model, made):
         raise TypeError(
-            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+            f"the learner ({type(learner).__name__}) must return {made.__name__}, but returned "
+            f"{type(model).__name__}"
         )
     return model
 
@@ -587,3 +599,72 @@ def split_rows(
         "parameters": rows.part(first, second, named),
         "seeds": rows.part(second, second + split[2], named),
     }
+
+
+# --- paying -------------------------------------------------------------------------------------
+
+
+def check_texts(planned: PrivacyLedger) -> None:
+    """Raise ValueError for texts that no release file could hold, before the fit is paid for."""
+    for entry in planned.entries:
+        if not all(map(is_text, (entry.mechanism, entry.note))):
+            raise ValueError(
+                f"ledger: the text of entry {entry.name} is longer than {LONGEST_TEXT:,} characters, or "
+                "contains a lone surrogate: shorten the sources of declarations and rules, or use fewer"
+            )
+
+
+def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
+    """A ``before_charge`` hook that rejects losses which were not planned, and so not drawn."""
+    allowed = Counter((*planned.losses, *planned.within))
+
+    def check_planned(losses: tuple[Loss, ...]) -> None:
+        if not Counter(losses) <= allowed:
+            raise BudgetExceededError(
+                "this fit charges more than its plan, for example because the learner's plan depends on a "
+                "learned domain: declare the domain. The amount drawn from the budget stays drawn"
+            )
+
+    return check_planned
+
+
+def draw_all(
+    ledger: PrivacyLedger,
+    planned: PrivacyLedger,
+    budget: Budget | None,
+    what: str,
+    due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
+    count: Sequence[LedgerEntry] = (),
+) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
+    """Draw the plan from the budget, and let the ledger charge nothing beyond it.
+
+    ``due`` removes what the budget has paid already. With a row ``count``, only its entries are drawn now.
+    Returns the date and name of the charge, and a function that draws the rest once the count has passed.
+    """
+    charge, rest = None, None
+    if budget is not None:
+        budget.check_claim(planned)  # of the whole plan, before a part is drawn
+    if budget is not None and not count:
+        charge = _drawn(budget, due(budget, planned), what)
+    elif budget is not None:
+        first, then = _split_off(planned, count)
+        left = due(budget, then)
+        charge = _drawn(budget, first, what, then=left)
+        rest = partial(_drawn, budget, left, what, when=charge["when"])
+    if planned.claims_privacy:
+        ledger.before_charge = only_planned(planned)
+    return charge, rest
+
+
+def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> dict[str, str]:
+    drawn = budget.draw(planned, what, **more)
+    return {"when": drawn.when, "what": drawn.what}
+
+
+def _split_off(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
+    """The charges of the row count, which takes nothing of delta, and the other charges of a plan."""
+    first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
+    first.charge(*count)
+    rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
+    rest.charge(*(entry for entry in planned.entries if entry not in count))
+    return first, rest

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts, UnpicklableRows
+from sdv_plausible.queries.count_queries import CodeArray, ExactCounts, UnpicklableRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling, reparse_columns
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.contribution_bounding import choose_rows, has_unidentified_rows, person_keys
-from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
 
 LOOKED_AT = 5000  # first rows that diagnostics read
 
@@ -62,21 +62,7 @@ class FitRows(Protocol):
 
 
 class InMemoryRows(UnpicklableRows):
-    """A table in memory.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The modelled columns.
-    rules : RuleSet
-        Rules that turn them into the model's columns.
-    persons : Series, optional
-        Person of each row.
-    unnamed : bool
-        Whether rows without an identifiable person were left out already.
-    given : DataFrame, optional
-        The rows before parsing, for diagnostics.
-    """
+    """A table in memory."""
 
     def __init__(
         self,
@@ -87,6 +73,10 @@ class InMemoryRows(UnpicklableRows):
         unnamed: bool = False,
         given: pd.DataFrame | None = None,
     ) -> None:
+        # ``rules``: rules that turn them into the model's columns.
+        # ``persons``: person of each row.
+        # ``unnamed``: whether rows without an identifiable person were left out already.
+        # ``given``: the rows before parsing, for diagnostics.
         self._table, self._rules, self._persons = table.reset_index(drop=True), rules, persons
         self._given = self._table if given is None else given
         self._unnamed = unnamed
@@ -101,6 +91,8 @@ class InMemoryRows(UnpicklableRows):
         """Bound contributions: a secret choice of at most ``neighbours.rows`` rows per person."""
         if neighbours.person is None or self._persons is None:
             return self
+        from sdv_plausible.table.contribution_bounding import choose_rows, has_unidentified_rows, person_keys
+
         chosen, first = choose_rows(self._persons, neighbours.rows, rng), self._persons.iloc[:LOOKED_AT]
         unnamed = has_unidentified_rows(first, person_keys(first))
         return InMemoryRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
@@ -131,6 +123,8 @@ class InMemoryRows(UnpicklableRows):
 
     def columns(self, names: Collection[str]) -> FrameColumns:
         """Exact answers on the model's columns."""
+        from sdv_plausible.table.learned.raw_queries import FrameColumns
+
         return FrameColumns(self.folded(names))
 
     def coded(self, domain: Domain, rng: KeyedRNG) -> CodeArray:

@@ -13,7 +13,7 @@ from typing import Any
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.diagnostics import HolderDiagnostics
 from sdv_plausible.fitting.fit import Fit, FitResult
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry
 from sdv_plausible.fitting.options import check_no_moved
 from sdv_plausible.fitting.partitioned_table import check_partitionable, open_in_parts, spelling_of
 from sdv_plausible.fitting.release_budget import Budget
@@ -33,7 +33,6 @@ from sdv_plausible.sources.worker_pool import WorkerPool
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import generated_type, output_type, uses_storage
-from sdv_plausible.table.contribution_bounding import person_entry
 from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, uses_metadata_values
@@ -133,7 +132,7 @@ def fit_source(
     check.truth("allow_no_claim", allow_no_claim)
     if uses_metadata_values(domain):
         raise check.Refused.saying(
-            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
+            "domain", 'domain ("written") must be the declarations themselves: pass the mapping as domain'
         )
     arguments = FitArguments.of(
         metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
@@ -150,7 +149,7 @@ def fit_source(
     modelled = [name for name, column in columns.items() if column.is_modelled]
     if not modelled:
         raise ValueError(
-            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
+            "metadata and domain declare no modelled column: try {'age': {'sdtype': 'numerical'}}"
         )
     words = release_settings(
         settings, model, fit.column_specs.open, max_bins=max_bins,
@@ -160,7 +159,6 @@ def fit_source(
     side = entries_without_cost(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, stored_settings=words, extra_entries=(*person_entry(settings.neighbours), *side))
     rng = KeyedRNG.from_os_entropy() if random_state is None else KeyedRNG.from_seed(random_state)
-    diagnostics = HolderDiagnostics(partial(log_access_of_domain, domain))
     with (
         on_terminal() if progress else nullcontext() as tell,
         open_in_parts(
@@ -170,6 +168,8 @@ def fit_source(
     ):  # fmt: skip
         _check_claim(fit.plan().ledger, allow_no_claim=allow_no_claim)
         paid = fit.pay(budget)  # before the first row
+        record = partial(log_access_of_domain, domain)
+        diagnostics = HolderDiagnostics(record, tell=parts.source.progress.stage)
         result = fit.run(parts.rows(fit.rules, modelled), paid, rng, diagnostics)
     columns = {**columns, **column_types(result.types)}
     release = make_release(
@@ -192,8 +192,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
         if metadata is not None:
             raise check.Refused.saying(
                 "types",
-                'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
-                "you know in domain={...}, and leave metadata out",
+                'types ("voted"): metadata is not used, because its types may have been detected. Remove '
+                "metadata, and declare known columns in domain={...}",
             )
         words, file, _ = split_undeclared(() if person is None else (person,), arguments.domain, person)
         # Declared types help to tell a header line from a record.
@@ -201,8 +201,8 @@ def _columns_of(source: Any, metadata: Any, arguments: FitArguments, rows: int) 
         if odd := table.uneven:
             raise check.Refused.saying(
                 "types",
-                f'types ("voted"): all columns are taken, and {", ".join(odd)} are not in every file (or are '
-                "told by names of folders): give files with the same columns, or declare what is to be taken "
+                f'types ("voted") uses all columns, but {", ".join(odd)} are not in every file (or come '
+                "from folder names): give files with the same columns, or declare the columns to use "
                 "(domain={...}) and leave types out",
             )
         return {name: {} for name in table.names}
@@ -264,6 +264,6 @@ def _check_claim(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
     if planned.claims_privacy or allow_no_claim:
         return
     raise ValueError(
-        f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
+        f"{planned.sentence()} The release may contain values of single people. Remove the cause, or call "
         "fit_source(..., allow_no_claim=True)"
     )

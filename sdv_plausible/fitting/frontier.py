@@ -106,15 +106,15 @@ def frontier(
     test = settings.test
     if not isinstance(test, RandomizedTest):
         raise ValueError(
-            f"test ({test.name!r}) has no frontier: only under RandomizedTest does the total depend on k "
-            "and the number of rows"
+            f"test ({test.name!r}) has no frontier: the total depends on k and the number of rows only "
+            "under RandomizedTest"
         )
     test = test if num_rows is None else replace(test, row_cap=num_rows)
     if ks is None:
         wanted = {max(1, round(factor * test.k)) for factor in FACTORS}
         wanted = {k for k in wanted if k == test.k or k < test.least_rows}
     else:
-        wanted = {check.whole("ks", k, 1, "give numbers of plausible seeds") for k in ks}
+        wanted = {check.whole("ks", k, 1, "give a sequence of whole numbers, such as [20, 50]") for k in ks}
     rows = []
     for k in sorted(wanted):
         there = _at(settings, test, k)

@@ -5,7 +5,6 @@ They are entries without a loss, charged with the others, so that they stay with
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -20,6 +19,7 @@ from sdv_plausible.privacy.accounting.paper_theorems import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SENTENCE_ENTRIES
 from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.parameter_checks import listed, one_of
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.table.columns.cell_reader import Spelling
@@ -27,24 +27,24 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import personal_sdtype
 from sdv_plausible.table.declared.declarations import Declarations, Specs, Types
 from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
+from sdv_plausible.utils.messages import ColumnNote, translate
 
 FOR_SURE = 6.0  # standard deviations; among 100 columns with 1000 types noise exceeds it once in 10,000 fits
 RARE = 0.01  # smallest share of a column's cells whose loss is reported
 NO_SEED = (
-    f"{ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used), so every record "
-    "could have produced it with the same probability. What the rows tell of the records that the model was "
-    "learned from is bounded by epsilon alone"
+    f"{ALL_SEEDS} (Definition 1 of [PD]): no seed record is used, so every record could have produced a row "
+    "with the same probability. Only epsilon bounds what the rows reveal about the records that the model "
+    "was learned from"
 )
 NO_SEED_NO_EPSILON = (
-    "This test gives no epsilon: nothing bounds what the rows tell of the records that the model was learned "
-    f"from. {ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used)"
+    "This test gives no epsilon, so nothing bounds what the rows reveal about the records that the model "
+    f"was learned from. {ALL_SEEDS} (Definition 1 of [PD]): no seed record is used"
 )
 FROM_POINTS = (
-    "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
-    "holds for the row and for the pair, which sample_with_points releases at no further cost; plausible "
-    "deniability holds for the pair alone, as seeds of far-apart points may all give the same row"
+    "The test checks the latent point from which the row is decoded. Its epsilon holds for the row and for "
+    "the pair of row and point, which sample_with_points releases at no further cost. Plausible "
+    "deniability holds for the pair only, because seeds with distant points may all give the same row"
 )
-_PYTHON = re.compile(r" \(domain=[^()]*\)")
 MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
 
 
@@ -79,24 +79,30 @@ def inferred_type_notes(types: Specs, answers: Sequence[NoisyAnswer], spelling: 
         other_kind_shares,
     )
 
-    hidden, others = [], []
+    hidden, others = list[str](), dict[str, str]()
     for name, (decided, share) in other_kind_shares(answers, spelling).items():
         if not decided:
             hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
             continue
         is_significant = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
-        others += [f"{name} ({share.estimate:.0%})"] if is_significant else []
+        others |= {name: f"{share.estimate:.0%}"} if is_significant else {}
     notes = placeholder_notes(types)
     if hidden:
         notes.append(
-            f"{', '.join(hidden)}: noise hid the types of these columns, and they are treated as categories. "
-            "Declare those that are numbers or dates (domain=...), or give more epsilon"
+            ColumnNote(
+                hidden,
+                "the noise hid the type, and the column is treated as categorical",
+                "If it holds numbers or dates, declare it (domain=...), or raise epsilon.",
+            )
         )
     if others:
         notes.append(
-            f"{', '.join(others)}: these shares of the cells are of another type than their column, and "
-            "count as missing. Declare the columns where they mean something "
-            '(special_values beside numbers; codes are "categorical")'
+            ColumnNote(
+                others,
+                "of the cells are of another type than their column, and count as missing",
+                "If they mean something, declare the column (special_values for codes beside numbers; "
+                '"categorical" for codes).',
+            )
         )
     return notes
 
@@ -115,10 +121,13 @@ def other_type_notes(others: Mapping[str, float]) -> list[str]:
     """Note on the cells that may be of another type than their column."""
     if not others or max(others.values()) < RARE:
         return []
-    names = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
     return [
-        f"{names}: at most these shares of the cells may be of another type than their column, which the "
-        "noise hides. Such cells count as missing. Declare the types to be sure (domain=...)"
+        ColumnNote(
+            {name: f"up to {share:.0%}" for name, share in others.items()},
+            "of the cells may be of another type than their column, hidden by the noise, and count as "
+            "missing",
+            "Declare the types to be sure (domain=...).",
+        )
     ]
 
 
@@ -128,10 +137,13 @@ def placeholder_notes(types: Specs) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)}: the cells look like identifiers or free text, so placeholder values are "
-        "generated instead, and none is missing. If they are dates, numbers or categories, declare them "
-        f'(domain={{"{names[0]}": {{"sdtype": "categorical"}}}}; of dates give datetime_format, of numbers '
-        "number_format, too)"
+        ColumnNote(
+            names,
+            "the cells look like identifiers or free text, so placeholder values are generated instead, and "
+            "none is missing",
+            f'If they are categories, dates or numbers, declare them (domain={{"{names[0]}": {{"sdtype": '
+            f'"categorical"}}}}; dates also need datetime_format, numbers number_format).',
+        )
     ]
 
 
@@ -148,15 +160,18 @@ def personal_data_notes(specs: Specs, declared: Declarations) -> list[str]:
         return []
     first = next(iter(names))
     return [
-        f"{', '.join(names)}: the name suggests personal data, and texts that enough rows share are released "
-        f'as they are. Generate placeholder values (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), '
-        "or list the values (range_values) where these are public"
+        ColumnNote(
+            [*names],
+            "the name suggests personal data, and texts that enough rows share are released as they are",
+            f'Generate placeholder values (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), or list '
+            "the values (range_values) if these are public.",
+        )
     ]
 
 
 def _entries(name: str, notes: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """One entry of all notes, without hints in Python: a ledger has other readers."""
-    notes = [_PYTHON.sub("", note) for note in notes]
+    notes = [translate(note, "ledger").removesuffix(".") for note in notes]
     # Notes that begin with a column name keep its case.
     text = ". ".join(f"A{note[1:]}" if note.startswith("at about ") else note for note in notes)
     return (_entry(name, text),) if notes else ()
@@ -174,12 +189,12 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     says = test.seed_deniability
     if latent:
         says = f"{test.point_deniability}. {FROM_POINTS}"
-    return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
+    return f"{says}. This concerns the seed of a row, not the records that the model was learned from"
 
 
 def as_printed(settings: Settings, model: str, missed: str) -> str:
     """The guarantee by the paper's own formulas, for model and rows, and what they omit."""
-    text, test = f"As printed in [PD] this would be {model}", settings.test
+    text, test = f"The formulas of [PD] give {model}", settings.test
     if isinstance(test, RandomizedTest) and test.omega != Omega(None, None):
         missed = MISSED_OF_ROWS + missed
         try:
@@ -187,7 +202,7 @@ def as_printed(settings: Settings, model: str, missed: str) -> str:
             text += f", and epsilon {rounded_up(best.epsilon)} for each candidate (Theorem 1, t = {best.t})"
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
-    return f"{text}; it misses {missed}"
+    return f"{text}. They omit {missed}"
 
 
 def check_types(types: Any) -> None:
@@ -212,25 +227,24 @@ def entries_without_cost(
     if types == "detected":
         reasons["types"] = (
             "semantic types and date formats detected in the rows",
-            "semantic types were detected in the rows, where one row can change what a column is taken for; "
-            "declare them: give "
-            "every column its sdtype, in the domain file or in metadata that you wrote, and say "
-            'types="declared", or have the cells vote (types="voted")',
+            "semantic types were detected in the rows, where one row can change the type of a column: "
+            'declare every sdtype in the domain file or in metadata that you wrote (types="declared"), or '
+            'infer them within the budget (types="voted")',
         )
     if random_state is not None:
         reasons["coins"] = (
             f"random_state = {random_state}",
-            "the coins come from random_state and can be guessed; leave random_state out",
+            "random_state makes all random numbers predictable: leave it out",
         )
     if has_constraints:
         reasons["constraints"] = (
             "SDV constraints",
-            "SDV constraints learn from the rows without noise; drop them",
+            "SDV constraints learn from the rows without noise: remove them",
         )
     if transformers:
         reasons["transformers"] = (
             f"transformers of {', '.join(transformers)}",
-            "your own transformers learn from the rows without noise; leave the default ones",
+            "custom transformers learn from the rows without noise: use the default ones",
         )
     no_claim = [
         LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
@@ -245,10 +259,37 @@ def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
         return []
     how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"
     note = (
-        'the total holds if they were known without the data: types="declared" is your word that they were; '
-        'types="voted" learns those of a single table within the budget'
+        'the total holds only if these were known without the data: confirm that (types="declared"), or '
+        'infer the types of a single table within the budget (types="voted")'
     )
     entry = LedgerEntry(
         name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
     )
     return [entry]
+
+
+def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for the bound on a person's rows; none if every row is a unit of its own."""
+    if neighbours.person is None:
+        return []
+    how = (
+        f"at most {neighbours.rows:,} rows per value of {neighbours.person} are used, chosen secretly; rows "
+        "without a value are not used; the column itself gets placeholder values"
+    )
+    note = neighbours.bias
+    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
+
+
+def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for processed rows without a person column: it ends the privacy claim."""
+    if neighbours.person is None:
+        return []
+    return [
+        LedgerEntry(
+            name="persons",
+            mechanism="processed rows",
+            losses=(InfiniteLoss(),),
+            scope="everything",
+            note=f"processed rows do not identify persons ({neighbours.person}): call fit() with the table",
+        )
+    ]

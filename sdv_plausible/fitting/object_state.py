@@ -12,7 +12,7 @@ from sdv_plausible.models import is_builtin
 from sdv_plausible.table.columns.column_document import type_words_by_column
 
 TRANSIENT = (
-    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # paths and rows
+    "budget", "public", "_public_given", "watch", "watch_progress", "record",  # paths and rows
     "_given",  # metadata that the user may change
     "_charge", "_paid",  # charges on this machine
     "_points",  # state of a call
@@ -35,7 +35,7 @@ def check_budget_there(synth: Any) -> None:
     """Reject a fit of a copied or saved object that had a budget."""
     if vars(synth).get("_lost_budget") and synth.budget is None:
         raise ValueError(
-            "budget: this synthesizer drew from one, which its saved file does not hold: set "
+            "budget: this synthesizer had a budget, which its saved file does not contain: set "
             "synthesizer.budget = Budget(...) before you fit again"
         )
 
@@ -83,8 +83,8 @@ class FixedParameter:
         if self.name in vars(synth):
             kind, shown = type(synth).__name__, " ".join(repr(vars(synth)[self.name]).split())
             raise AttributeError(
-                f"{self.name} ({shown:.60}) is fixed when a synthesizer is made, so that "
-                f"plan, fit and ledger agree: make a new one, {kind}(metadata, {self.name}=...)"
+                f"{self.name} ({shown:.60}) cannot be changed, so that plan, fit and ledger agree. Create a "
+                f"new synthesizer: {kind}(metadata, {self.name}=...)"
             )
         vars(synth)[self.name] = _copied(self.name, value)
 

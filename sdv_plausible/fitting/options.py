@@ -51,26 +51,17 @@ _BY_ROW = _TESTS[1:]
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    Attributes
-    ----------
-    name, kind, default, help
-        Flat name, type, default and help text.
-    of : tuple of str
-        Value classes that hold it; empty for options of the constructor.
-    choices : mapping or tuple
-        Allowed values, with labels for a form.
-    within, written : str
-        Name in the value class, and placeholder on the command line, if they differ.
-    """
+    # ``name``, ``kind``, ``default``, ``help``: flat name, type, default and help text.
+    # ``within``, ``written``: name in the value class, and placeholder on the command line, if they differ.
 
     name: str
     kind: type
     default: Any
     help: str
-    of: tuple[str, ...] = ()
-    choices: Mapping[str, str] | tuple[str, ...] = ()
+    of: tuple[str, ...] = ()  # value classes that hold it; empty for options of the constructor
+    choices: Mapping[str, str] | tuple[str, ...] = ()  # allowed values, with labels for a form
     within: str = ""
     written: str = ""
 
@@ -140,8 +131,8 @@ OPTIONS = {option.name: option for option in _LIST}
 _MOVED = {
     "privacy_test": "give test={value}",
     "source": 'give domain="written"',
-    "model_parameters": "give model= a value with them, such as AdaptiveNetwork(max_cost=10_000)",
-    "model_kwargs": "give model=SDVCopula(GaussianCopulaSynthesizer, ...)",
+    "model_parameters": "pass them to the model, as in model=AdaptiveNetwork(max_cost=10_000)",
+    "model_kwargs": "use model=SDVCopula(GaussianCopulaSynthesizer, ...)",
     "rows_per_person": 'give person=Person("column", rows={value})',
     "public_source": "give public=PublicTable(frame, source={value})",
 }
@@ -202,7 +193,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
     from sdv_plausible.privacy.neighbours import person_from_fields
-    from sdv_plausible.privacy.parameter_checks import Refused
+    from sdv_plausible.privacy.parameter_checks import Refused, positive
 
     arguments: dict[str, Any] = {}
     by_argument: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
@@ -211,6 +202,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     model_parameters = arguments.pop("model_parameters", None)
     if "total" in arguments:
         total, test = arguments.pop("total"), arguments.get("test", default_of("test"))
+        positive("total", total, "try 1.0")
         if "epsilon" in arguments:
             raise Refused("total", total, "is the epsilon of the whole release", "leave epsilon out")
         arguments |= {"epsilon": total, "test": _within_epsilon(test, by_argument["test"])}
@@ -225,7 +217,7 @@ def to_constructor_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     if by_argument["public"]:
         if arguments.get("public") is None:
             given = next(iter(by_argument["public"].values()))
-            raise Refused("public_source", given, "needs public, the table that was published")
+            raise Refused("public_source", given, "needs public, the published table")
         arguments["public"] = PublicTable(arguments.get("public"), *by_argument["public"].values())  # type: ignore[arg-type]
     return arguments
 

@@ -58,14 +58,14 @@ def open_in_parts(
     """Open a table in parts for one fit; if it is paid for, the form of text files is checked, too."""
     if sdv_sees_rows:
         raise ValueError(
-            "data: SDV constraints and transformers of your own need the whole table in memory: read it "
-            "(read_csv, read_parquet), or give the constraints as rules=[...]"
+            "data: SDV constraints and custom transformers need the whole table in memory. Read it "
+            "(read_csv, read_parquet), or replace the constraints by rules=[...]"
         )
     if infers:
         raise Refused.saying(
             "undeclared",
-            'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
-            'read_parquet), declare every column, or take "private"',
+            'undeclared ("infer") needs the whole table in memory. Read it (read_csv, read_parquet), '
+            'declare every column, or use "private"',
         )
     check_partitionable(settings.test, learner)
     table = open_source(source, types, rows)
@@ -91,8 +91,8 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
         return
     if source.on_cluster:
         raise ValueError(
-            f"scratch ({str(scratch)!r}) must be None for a table of a cluster, whose workers keep the codes "
-            "of their rows while the fit runs: leave it out"
+            f"scratch ({str(scratch)!r}) must be None for a table on a cluster, whose workers keep the "
+            "encoded rows: leave it out"
         )
     if (
         not isinstance(scratch, (str, os.PathLike))
@@ -108,15 +108,15 @@ def check_partitionable(test: PrivacyTest, model: Any) -> None:
     if not isinstance(test, ReleaseTest):
         raise Refused.saying(
             "test",
-            f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
-            "bytes for each modelled cell): read the whole table, and fit a synthesizer to it",
+            f'test ({test.name!r}) must be "release": row-by-row tests need all records in memory (4 bytes '
+            "for each modelled cell). Read the whole table, and fit a synthesizer to it",
         )
     learner = make_learner(model)
     if learner.looks_at_records:
         raise Refused.saying(
             "model",
-            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
-            "that learns from counts, or read the whole table, and fit a synthesizer to it",
+            f"model ({type(learner).__name__}) learns from records, which are not in memory here. Use a "
+            "model that learns from counts, or read the whole table and fit a synthesizer to it",
         )
 
 

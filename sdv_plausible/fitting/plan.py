@@ -30,13 +30,12 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.utils.html_templates import fragment
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
     from sdv_plausible.fitting.frontier import Frontier
 
-_TITLE = "Plan (no row has been looked at)"
+_TITLE = "Plan (no rows have been read)"
 HARDLY_ANY = 10.0  # a plan warns above this total epsilon, and refuses a default row cap above it
 TRIED_EPSILONS = (0.01, 100.0)  # range of the search for an epsilon
 
@@ -89,14 +88,14 @@ class Plan:
             If the test is another one, or a k is below 1.
         """
         if self._frontier is None:
-            raise ValueError("this plan has no frontier: it was not made by plan()")
+            raise ValueError("this plan has no frontier: only plans from plan() have one")
         return self._frontier(ks=ks)
 
     def _notes(self) -> list[str]:
         notes = [] if self.forecast is None else [str(self.forecast)]
         if self.rows_needed is not None:
             notes.append(
-                f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on"
+                f"Columns and dependences clearly exceed the noise from about {self.rows_needed:,} rows on"
             )
         return notes
 
@@ -105,6 +104,8 @@ class Plan:
         return "\n".join([f"{_TITLE}\n{self.ledger}", *(escape_controls(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.utils.html_templates import fragment
+
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
         return fragment(_TITLE) + self.ledger.to_html() + fragment(notes=notes)
 
@@ -256,8 +257,9 @@ def epsilon_within(total: float, ledger_at: Callable[[float], PrivacyLedger]) ->
     lowest, highest = TRIED_EPSILONS
     if not (least := ledger_at(lowest).total()) <= total:
         raise ValueError(
-            f"total ({total:g}) cannot be kept: at epsilon {lowest:g} the release costs {rounded_up(least)}. "
-            "print(plan()) shows what is charged; RandomizedTest.within makes a test that costs less"
+            f"total ({total:g}) cannot be reached: at epsilon {lowest:g} the release costs "
+            f"{rounded_up(least)}. print(plan()) lists the charges; RandomizedTest.within finds a cheaper "
+            "test"
         )
     return largest_within(lambda epsilon: ledger_at(epsilon).total(), total, lowest, highest, rtol=1e-5)
 
@@ -272,8 +274,8 @@ def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger
 
     if advantage(lowest) > max_advantage:
         raise ValueError(
-            f"max_advantage ({max_advantage!r}) cannot be kept by any epsilon from {lowest} on: "
-            "print(plan()) shows what else is charged, or why no claim is made"
+            f"max_advantage ({max_advantage!r}) cannot be reached by any epsilon from {lowest} on: "
+            "print(plan()) lists the other charges, or why there is no privacy guarantee"
         )
     return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)
 

@@ -24,8 +24,8 @@ from sdv_plausible.utils.text_output import unhashable_types
 
 LONGEST_SOURCE = 200
 NOTE = (
-    "only if everybody may see that table: a confidential one, also an older one of the same survey, "
-    "costs the people in it a claim of its own, which this ledger does not hold"
+    "only if that table is public: a confidential table, also an older one of the same survey, has a "
+    "privacy cost of its own, which this ledger does not include"
 )
 
 
@@ -52,10 +52,10 @@ class PublicTable:
     def __post_init__(self) -> None:
         frame, source = self.frame, self.source
         if not isinstance(frame, pd.DataFrame) or not len(frame):
-            rule = "must be a DataFrame with rows, of a table that was published"
+            rule = "must be a non-empty DataFrame with a published table"
             raise Refused("public", type(frame), rule)
         if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
-            rule = f"must be a text of up to {LONGEST_SOURCE} characters that says who published it"
+            rule = f"must be a text of up to {LONGEST_SOURCE} characters that names its publisher"
             raise Refused("source", source, rule)
 
     @classmethod
@@ -78,14 +78,14 @@ def check_public(
     if unknown or not names or len(set(names)) < len(names):
         raise Refused.saying(
             "public",
-            f"public (columns {names[:20]}) must have columns of the metadata, once each: leave out "
-            f"{unknown or 'what is there twice'}",
+            f"public (columns {names[:20]}) must have only columns of the metadata, each once: remove "
+            f"{unknown or 'duplicates'}",
         )
     needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
     absent = sorted(needed - set(names))
     if absent:
         raise Refused.saying(
-            "public", f"public lacks columns {absent} of the rules: give them, or leave it out"
+            "public", f"public lacks columns {absent} of the rules: add them, or leave public out"
         )
     known = columns if isinstance(columns, Mapping) else {}
     sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
@@ -99,7 +99,7 @@ def check_public(
     if not learner.takes_public:
         raise Refused.saying(
             "public",
-            f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
+            f"public needs the default learner, not {type(learner).__name__}: leave public out, or use "
             'model="bayesian_network" with its default structure',
         )
 
@@ -129,17 +129,17 @@ def check_public_given(
         raise Refused.saying(
             "public",
             "public: this synthesizer was fitted with a published table, which its saved file does not "
-            "hold: make a new one with public=..., or without it",
+            "contain. Create a new one with public=..., or without it",
         )
     if public is not None and is_the_table:
         raise Refused.saying(
-            "public", "public must be a published table, and is the one to be protected: leave it out"
+            "public", "public must be a published table, not the table to be protected: leave it out"
         )
     if public is not None and not alone:
         raise Refused.saying(
             "public",
-            "public does not go with SDV constraints or transformers of your own, which change what the "
-            "columns are: leave one of them out",
+            "public cannot be combined with SDV constraints or custom transformers, which change the "
+            "columns: remove one of them",
         )
 
 
@@ -148,7 +148,7 @@ def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
     if rows is None:
         return []
     named = f", {source}" if source else ""
-    how = f"no protected row was used: published table of {rows:,} rows named by the holder{named}"
+    how = f"no protected rows were used: published table of {rows:,} rows named by the data owner{named}"
     return [LedgerEntry(name="public table", mechanism=how, losses=(), scope="the model", note=NOTE)]
 
 

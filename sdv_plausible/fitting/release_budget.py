@@ -9,18 +9,14 @@ import hashlib
 import json
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.privacy_filters import FILTERS, Cost, PrivacyFilter, add_up
-from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_conclusions
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, bound_on_outcomes
 from sdv_plausible.privacy.ledger_record import (
     CONDITION,
     PUBLIC,
@@ -32,7 +28,6 @@ from sdv_plausible.privacy.ledger_record import (
 from sdv_plausible.privacy.neighbours import Neighbours, neighbours_from_fields
 from sdv_plausible.privacy.noise.opendp import check_opendp
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
-from sdv_plausible.table.cells.canonical_forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.atomic_files import locked, write_atomically
 from sdv_plausible.utils.file_paths import open_regular_file
 from sdv_plausible.utils.json_schema import strict_json
@@ -133,8 +128,8 @@ class Budget:
             earlier, now = state.neighbours, planned.neighbours
             if earlier not in (None, now):
                 raise ValueError(
-                    f"budget: this fit is for the {now.relation}, and earlier ones are for the "
-                    f"{earlier.relation}: fit with the same person and neighbours"
+                    f"budget: this fit protects the {now.relation}, but earlier fits protect the "
+                    f"{earlier.relation}. Fit with the same person and neighbours"
                 )
             if not state.filter.admits([*state.costs, cost, *later]):
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
@@ -147,8 +142,8 @@ class Budget:
         """Raise ValueError for a fit without a privacy guarantee."""
         if not planned.claims_privacy:
             raise ValueError(
-                f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
-                "with budget=None and release nothing of it"
+                f"budget: a fit without a privacy guarantee cannot draw from it. {planned.sentence()} "
+                "Remove the cause, or fit with budget=None and do not release the result"
             )
 
     def cost_of(self, when: str, what: str) -> dict[str, float] | None:
@@ -188,20 +183,19 @@ class Budget:
         """Return the guarantee of all releases in one sentence."""
         state = self._read()
         if not state.fits or state.neighbours is None:
-            return "Nothing has been charged to this budget yet: no row has been looked at."
+            return "Nothing has been charged to this budget yet, and no rows have been read."
         number = len({(fit.when, fit.what) for fit in state.fits})  # a fit with a row count has two charges
         fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
         source, right = "everything charged to this budget", attacker_accuracy(epsilon, delta)
         stated = total_sentence(epsilon, delta, unit.relation, is_conditional=is_conditional)
-        return (
-            f"{attacker_sentence(right, unit.question, source, is_conditional=is_conditional)} {stated}: "
-            f"every conclusion that anyone can draw from everything released by the {fits} charged to this "
-            "budget, and by "
-            "those still to come, each chosen in the light of earlier releases or not, "
-            f"{bound_on_conclusions(unit, epsilon, delta)}. {PUBLIC}"
+        lead = attacker_sentence(right, unit.question, source, is_conditional=is_conditional)
+        every = (
+            f"everything released by the {fits} charged to this budget and by all later ones, even if each "
+            "is chosen after seeing earlier releases,"
         )
+        return f"{lead} {stated}. {bound_on_outcomes(unit, every, epsilon, delta)} {PUBLIC}"
 
     def __str__(self) -> str:
         state = self._read()
@@ -230,8 +224,8 @@ class Budget:
             raise Refused.saying(
                 "epsilon",
                 f"epsilon ({self._filter.epsilon:g}), delta ({self._filter.delta:g}), filter "
-                f"({self._filter.name!r}) must be those that {str(self._path)!r} was made with: "
-                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}",
+                f"({self._filter.name!r}) must be those of {str(self._path)!r}: {there.epsilon:g}, "
+                f"{there.delta:g}, {there.name!r}",
             )
         return state
 
@@ -240,72 +234,6 @@ def check_budget(budget: Any) -> None:
     """Raise ValueError unless this is a Budget or None."""
     if not isinstance(budget, (Budget, type(None))):
         raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
-
-
-def check_texts(planned: PrivacyLedger) -> None:
-    """Raise ValueError for texts that no release file could hold, before the fit is paid for."""
-    for entry in planned.entries:
-        if not all(map(is_text, (entry.mechanism, entry.note))):
-            raise ValueError(
-                f"ledger: its words on {entry.name} are longer than {LONGEST_TEXT:,} letters, or hold half a "
-                "character (a lone surrogate): shorten the sources of declarations and rules, or take fewer"
-            )
-
-
-def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """A ``before_charge`` hook that rejects losses which were not planned, and so not drawn."""
-    allowed = Counter((*planned.losses, *planned.within))
-
-    def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= allowed:
-            raise BudgetExceededError(
-                "this fit charges what its plan did not say, such as a learner whose plan depends on a "
-                "learned domain: declare the domain. What was drawn from a budget stays drawn"
-            )
-
-    return check_planned
-
-
-def draw_all(
-    ledger: PrivacyLedger,
-    planned: PrivacyLedger,
-    budget: Budget | None,
-    what: str,
-    due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
-    count: Sequence[LedgerEntry] = (),
-) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
-    """Draw the plan from the budget, and let the ledger charge nothing beyond it.
-
-    ``due`` removes what the budget has paid already. With a row ``count``, only its entries are drawn now.
-    Returns the date and name of the charge, and a function that draws the rest once the count has passed.
-    """
-    charge, rest = None, None
-    if budget is not None:
-        budget.check_claim(planned)  # of the whole plan, before a part is drawn
-    if budget is not None and not count:
-        charge = _drawn(budget, due(budget, planned), what)
-    elif budget is not None:
-        first, then = _split_off(planned, count)
-        left = due(budget, then)
-        charge = _drawn(budget, first, what, then=left)
-        rest = partial(_drawn, budget, left, what, when=charge["when"])
-    if planned.claims_privacy:
-        ledger.before_charge = only_planned(planned)
-    return charge, rest
-
-
-def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> dict[str, str]:
-    drawn = budget.draw(planned, what, **more)
-    return {"when": drawn.when, "what": drawn.what}
-
-
-def _split_off(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
-    """The charges of the row count, which takes nothing of delta, and the other charges of a plan."""
-    first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
-    first.charge(*count)
-    rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
-    rest.charge(*(entry for entry in planned.entries if entry not in count))
-    return first, rest
 
 
 def _total(state: BudgetState) -> dict[str, float]:
@@ -325,8 +253,8 @@ def _too_much(state: BudgetState, cost: Cost, *, again: bool) -> str:
         for unit, limit in state.filter.limits.items()
     )
     return (
-        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. "
-        f"Nothing{' but its count of the rows' if again else ''} was charged"
+        f"budget: this fit would exceed the budget ({what}). Lower epsilon to what budget.left(delta) "
+        f"returns. Nothing{' but its row count' if again else ''} was charged"
     )
 
 
@@ -392,7 +320,7 @@ class BudgetState:
                 data = file.read(_MOST_BYTES + 1)
         except FileNotFoundError:
             raise ValueError(
-                f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
+                f"path ({str(path)!r}): the budget file is missing. Restore it: its charges still count"
             ) from None
         try:
             if len(data) > _MOST_BYTES:
@@ -400,8 +328,9 @@ class BudgetState:
             return _state(strict_json(data.decode("utf-8")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
-                f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
-                f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
+                f"path ({str(path)!r}) is not a budget file, or was changed or damaged "
+                f"({type(error).__name__}: {str(error)[:80]}). Restore an intact copy: its charges still "
+                "count"
             ) from None
 
 
@@ -410,8 +339,8 @@ def _check_links(file: int, path: Path) -> None:
     if (names := os.fstat(file).st_nlink) > 1:
         raise Refused.saying(
             "path",
-            f"path ({str(path)!r}): this budget file has {names} names (hard links), and what is charged "
-            "under one would be left under the others: remove these, or take a symbolic link instead",
+            f"path ({str(path)!r}): this budget file has {names} hard links, and a charge under one name "
+            "would not appear under the others. Remove the extra links, or use a symbolic link",
         )
 
 
@@ -419,7 +348,7 @@ def _state(content: Any) -> BudgetState:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT!r}")
     if content.pop("sha256", None) != _digest(content):
-        raise ValueError("its digest does not fit")
+        raise ValueError("its digest does not match")
     neighbours = content["neighbours"]
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
@@ -441,7 +370,7 @@ def _state(content: Any) -> BudgetState:
         if set(cost) != units or not all(
             isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
         ):
-            raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
+            raise ValueError(f"a cost does not consist of {', '.join(sorted(units))}")
     if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
         raise ValueError("its charges contradict its limits")
     return state

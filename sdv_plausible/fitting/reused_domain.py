@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import REUSED_PREFIX, LedgerEntry, entries_in_total
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -26,6 +25,9 @@ from sdv_plausible.table.declared.declarations import explicit_domain_file, with
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.declared.specifications import declared_provenance
 from sdv_plausible.table.learned.private_domain import LearningBudget
+
+if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
 
 _CARRIED = rf'{REUSED_PREFIX} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
 
@@ -116,7 +118,7 @@ def _of_domain(entry: LedgerEntry) -> LedgerEntry:
     if not entry.envelope:
         return entry
     how, losses = (
-        "value sets, the most that they may cost whatever the types",
+        "value sets, upper bound on their cost for all possible types",
         LearningBudget.within(entry.losses).most,
     )
     return replace(entry, mechanism=how, losses=losses, scope="the domain", parts=("domain",), envelope=False)
@@ -154,7 +156,7 @@ def read_reused_domain(domain: Any, neighbours: Neighbours) -> ReusedDomain:
     parts = DocumentNode(learned, f"{place}: learned").entries()
     if set(parts) - {"columns", "types"} != {"charge", "ledger"}:
         raise DocumentNode(learned, f"{place}: learned").refuse(
-            "must have the entries charge, columns and ledger"
+            "must have exactly the entries charge, columns and ledger"
         )
     if "columns" in parts:  # version 0.1 named none
         paid = {name: one.text() for name, one in parts["columns"].entries(MOST_COLUMNS).items()}
@@ -168,11 +170,11 @@ def read_reused_domain(domain: Any, neighbours: Neighbours) -> ReusedDomain:
         one.entries()  # raises unless it is a mapping
     ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses or entry.assumes for entry in ledger.entries):
-        raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
+        raise parts["ledger"].refuse("must have a loss: learn the domain again (declare --private)")
     if ledger.neighbours != neighbours:
         raise ValueError(
-            f"domain: it was learned for the {ledger.neighbours.relation}, and this fit is for the "
-            f"{neighbours.relation}: fit for the same, or declare the domain"
+            f"domain: it was learned for the {ledger.neighbours.relation}, but this fit is for the "
+            f"{neighbours.relation}. Use the same person and neighbours, or declare the domain"
         )
     at = "without a claim"
     if ledger.claims_privacy:
@@ -187,9 +189,9 @@ def read_reused_domain(domain: Any, neighbours: Neighbours) -> ReusedDomain:
 def unpaid_columns(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueError:
     """The error for learned columns whose cost the record does not contain."""
     return ValueError(
-        f"{place}: what learning {listed(names)} as it is here cost is not with it ('learned' is of "
-        f"{listed(paid) if paid else 'no column'}): two learned domains cannot be made one; give one whole, "
-        "as it was learned, learn the columns together, or declare them"
+        f"{place}: the cost of learning {listed(names)} is missing ('learned' covers "
+        f"{listed(paid) if paid else 'no column'}). Learned domains cannot be merged: use one unchanged, "
+        "learn all columns together, or declare them"
     )
 
 
@@ -205,5 +207,5 @@ def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
     how, note = f"{REUSED_PREFIX} {at}: {quoted(entry.mechanism)}", entry.note and says(entry.note)
     if entry.status == "no claim":
         why = quoted(entry.note or entry.mechanism)
-        note = f"the domain was learned in a fit without a claim: {why}"
+        note = f"the domain was learned in a fit without a privacy guarantee: {why}"
     return replace(entry, mechanism=how, note=note)

@@ -56,11 +56,11 @@ class TooFewRowsError(ValueError):
         """The error for a noisy count, with the columns that would be lost and the ways out."""
         lines = {name: declaration(name, specs[name]) for name in needed}
         error = cls(
-            f"{few_rows_sentence(rows, needed)}. Nothing was learned, and only the count was spent (epsilon "
-            f"{rounded_up(epsilon)}), which adds to what a next fit costs. Declare what you know without the "
-            f"rows (domain=..., or the command declare): {{{', '.join([*lines.values()][:3])}"
-            f"{', ...' if len(lines) > 3 else ''}}}; take more rows or a larger epsilon; or go on all the "
-            "same, and nothing is counted: anyway=True (--anyway)"
+            f"{few_rows_sentence(rows, needed)}. Nothing was learned. Only the row count was charged "
+            f"(epsilon {rounded_up(epsilon)}), which adds to the cost of the next fit. Either declare "
+            "columns without looking at the rows (domain=...): "
+            f"{{{', '.join([*lines.values()][:3])}{', ...' if len(lines) > 3 else ''}}}. Or use more rows "
+            "or a larger epsilon. Or fit without this check: anyway=True"
         )
         error.rows, error.rows_needed, error.epsilon = rows, dict(needed), epsilon
         error.declarations = lines
@@ -85,8 +85,8 @@ def few_rows_sentence(rows: int, needed: Mapping[str, int]) -> str:
     each = sorted({*needed.values()})
     about = f"{each[0]:,}" if len(each) == 1 else f"{each[0]:,} to {each[-1]:,}"
     return (
-        f"about {rows:,} rows are too few to learn what most columns hold that nobody declared: noise would "
-        f"hide most of {listed([*needed])}, which need about {about} rows at this epsilon and delta"
+        f"about {rows:,} rows are too few to learn most undeclared columns. Noise would hide most of "
+        f"{listed([*needed])}, which need about {about} rows at this epsilon and delta"
     )
 
 
@@ -147,8 +147,8 @@ def count_entry(s: Settings) -> LedgerEntry:
     return LedgerEntry(
         name=ROW_COUNT_ENTRY,
         mechanism=(
-            f"a noisy number of rows (Laplace noise of scale {rounded_up(s.neighbours.rows / epsilon, 4)}), "
-            "by which a fit ends where most undeclared columns would be lost"
+            f"noisy number of rows (Laplace noise of scale {rounded_up(s.neighbours.rows / epsilon, 4)}); "
+            "the fit stops if most undeclared columns would be lost"
         ),
         losses=(PureDP(epsilon=epsilon),),
         scope="the domain",
@@ -184,9 +184,9 @@ def plan_warnings(rows: int | None, of_model: Mapping[str, int], rules: RuleSet)
     if rows is None or not (lost := lost_at(rows, needed)):
         return ()
     if are_too_few(rows, needed):
-        return (f"{few_rows_sentence(rows, lost)}: declare them (domain=...), or raise epsilon or delta",)
+        return (f"{few_rows_sentence(rows, lost)}. Declare them (domain=...), or raise epsilon or delta",)
     return (
-        f"at about {rows:,} rows noise would hide most of {listed([*lost])}, which need about "
-        f"{max(lost.values()):,} rows at this epsilon and delta: declare them (domain=...), or raise epsilon "
-        "or delta",
+        f"at about {rows:,} rows, noise would hide most of {listed([*lost])}, which need about "
+        f"{max(lost.values()):,} rows at this epsilon and delta. Declare them (domain=...), or raise "
+        "epsilon or delta",
     )

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sdv_plausible.fitting.options import TYPES_SHARE
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learner_checks import planned_entries
@@ -31,6 +30,8 @@ def worst_case_entry(
     parts: tuple[Part, ...],
 ) -> LedgerEntry:
     """Entry that covers domain and model for all ``domains``, next to earlier losses (Lemma 3)."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     spent = (*earlier, *vote)
     if spent and math.isinf(compose(spent, s.model_delta)):
         raise delta_too_small(s)
@@ -45,8 +46,8 @@ def worst_case_entry(
         losses = (*gaussian_noise(mu), *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
     return LedgerEntry(
         name="learning",
-        mechanism="the most that domain and model may cost whatever was found before; their own lines are "
-        "within",
+        mechanism="upper bound on the cost of domain and model for all possible types; it includes their "
+        "lines",
         losses=losses,
         scope="domain and model" if "domain" in parts else "the model",
         parts=parts,
@@ -106,9 +107,9 @@ def check_uniform_cost(s: Settings, learner: Learner, domain: Domain) -> None:
     if len({None if cost is None else cost[1] for cost in costs}) > 1:
         raise Refused.saying(
             "model",
-            f"model ({type(learner).__name__}) plans another kind of noise, or another failure, for few "
-            "columns than for many, and how many there are was found by a vote: declare all types, or plan "
-            "alike for three columns or more",
+            f"model ({type(learner).__name__}) plans different noise or failure probabilities for few and "
+            "for many columns, but the number of columns depends on type inference. Declare all types, or "
+            "use the same plan for three columns or more",
         )
 
 
@@ -131,9 +132,10 @@ def open_after_inference(names: Sequence[str]) -> Refused:
     """Error: columns that earlier type inference left open can be neither inferred nor learned."""
     return Refused.saying(
         "domain",
-        f"domain: {listed(names)} are open, and which columns an earlier vote left so is an answer of the "
-        "rows: what they cost now would hang on it, and no total be a bound. Declare their values, or what "
-        f'they are, beside the learned domain: {{"{names[0]}": {{"sdtype": "id"}}}}; or begin without it',
+        f"domain: {listed(names)} are undeclared, and which columns an earlier type inference left "
+        "undeclared depends on the rows. So would their cost, and the total would be no bound. Declare "
+        f'their values or types with the learned domain: {{"{names[0]}": {{"sdtype": "id"}}}}, or start '
+        "without the learned domain",
     )
 
 
@@ -141,13 +143,15 @@ def delta_too_small(s: Settings) -> Refused:
     """Error: the domain was learned at a larger delta."""
     return Refused.saying(
         "delta",
-        f"delta ({s.delta:g}) is too small for a domain that was learned with a larger one: give one as "
-        "large, or learn the domain anew",
+        f"delta ({s.delta:g}) is smaller than the delta with which the domain was learned: use that delta, "
+        "or learn the domain again",
     )
 
 
 def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
     """Epsilon and delta left by basic composition; half of delta after a domain learned earlier."""
+    from sdv_plausible.fitting.options import TYPES_SHARE
+
     if not earlier:  # the complement of the share for type inference
         return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
     share = 1 - EARLIER_SHARE
@@ -157,6 +161,6 @@ def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> Ap
     if not epsilon > 0:
         raise Refused.saying(
             "epsilon",
-            f"epsilon ({s.epsilon!r}) is used up by the domain learned before, or the vote: raise it",
+            f"epsilon ({s.epsilon!r}) is used up by the learned domain or by type inference: raise it",
         )
     return ApproxDP(epsilon=epsilon, delta=share * s.model_delta)

@@ -27,7 +27,7 @@ def make_learner(model: Any) -> Any:
         return named_learner(model)
     if model.public is not None:
         rule = "must be no parameter of the learner"
-        way_out = "give the table as public= to the synthesizer, whose ledger names it"
+        way_out = "pass the table to the synthesizer as public=, so that its ledger names it"
         raise Refused("public", model.public, rule, way_out)
     return model
 
@@ -35,15 +35,15 @@ def make_learner(model: Any) -> Any:
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **paper_options: Any) -> Any:
     """Create a learner from its name and parameters, as in files and on the command line."""
     # With any option of ``PAPER_OPTIONS`` "bayesian_network" means PaperNetwork.
-    one_of("model", model, NAMES, f", or a learner: derive your own from {__name__}.base.Learner")
+    one_of("model", model, NAMES, f", or a learner derived from {__name__}.base.Learner")
     learner_class, defaults = _class_and_defaults(
         "paper" if paper_options and model == "bayesian_network" else model
     )
     is_misplaced = paper_options and learner_class is not _class_and_defaults("paper")[0]
     if (name := next((name for name in paper_options if is_misplaced or name in defaults), None)) is not None:
         raise ValueError(
-            f"{name} ({paper_options[name]!r}) is an option of the paper's network, and plays no part in "
-            f"model ({model!r}): leave {name} out, or take model 'paper'"
+            f"{name} ({paper_options[name]!r}) is an option of the paper's network and has no effect with "
+            f"model ({model!r}): remove {name}, or use model 'paper'"
         )
     options = {**defaults, **paper_options, **(parameters or {})}
     try:

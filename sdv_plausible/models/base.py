@@ -19,12 +19,12 @@ from sdv_plausible.privacy.accounting.losses import Loss, gaussian_noise
 from sdv_plausible.privacy.entries import MODEL_PARTS, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.queries.queryable import Queryable, SeedRecords
 from sdv_plausible.table.columns.domain import Domain
 
 if TYPE_CHECKING:
     from sdv_plausible.models.forecast import Forecast
+    from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 
 SCAN_BLOCK = 256  # candidates per block when likelihoods under all seed records are computed
 
@@ -167,6 +167,8 @@ class SeedModel(ABC):
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:
         """Return the number k' of plausible seeds of each proposal, (N,), by a full scan (section 2)."""
+        from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
+
         counts = np.empty(len(proposals.seeds), dtype=np.int64)
         for start in range(0, len(counts), SCAN_BLOCK):
             block = proposals.take(np.arange(start, min(start + SCAN_BLOCK, len(counts))))
@@ -237,6 +239,8 @@ class PrefixModel(SeedModel):
 
     def attach_seeds(self, seeds: SeedRecords) -> None:
         """Set the seed records from which proposals start, and index their prefix groups."""
+        from sdv_plausible.privacy.plausible_seeds import PrefixGroups
+
         super().attach_seeds(seeds)
         order = self.order
         self._groups = PrefixGroups(

@@ -17,7 +17,6 @@ from sdv_plausible.models.base import PrefixModel, Proposals
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.plausible_seeds import partition_number
 
 NETWORK_TYPE = "bayesian_network"  # type name in release files
 MANY = 1 << 16  # number of records from which building alias tables pays off
@@ -27,21 +26,13 @@ Conditional = ConditionalTable | LogLinearConditional
 
 
 class BayesianNetwork(PrefixModel):
-    """Bayesian network with seed-based synthesis (section 3.2).
-
-    Parameters
-    ----------
-    tables : sequence of ConditionalTable or LogLinearConditional
-        One conditional per attribute, in a topological order: parents come before their children. This order
-        is the resampling order sigma.
-
-    Raises
-    ------
-    ValueError
-        If an attribute has no or several conditionals, or comes before one of its parents.
-    """
+    """Bayesian network with seed-based synthesis (section 3.2)."""
 
     def __init__(self, tables: Sequence[Conditional]) -> None:
+        # ``tables``: one conditional per attribute, in a topological order: parents come before their
+        # children. This order is the resampling order sigma.
+        # Raises ValueError if an attribute has no or several conditionals, or comes before one of its
+        # parents.
         self.tables = tuple(tables)
         self._order = tuple(t.child for t in self.tables)
         if sorted(self._order) != list(range(len(self.tables))):
@@ -154,6 +145,8 @@ class BayesianNetwork(PrefixModel):
         self, proposals: Proposals, omegas: Sequence[int], gamma: float
     ) -> np.ndarray:
         """Return the plausible seeds of each proposal, (N,), when omega stays hidden; here gamma matters."""
+        from sdv_plausible.privacy.plausible_seeds import partition_number
+
         groups = self.groups
         candidates = proposals.candidates[:, self.order]
         partitions = partition_number(self.mixture_log_likelihood(proposals.candidates, omegas), gamma)
@@ -192,16 +185,11 @@ class HasStructure(Protocol):
 
 
 def structure_by_name(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the parents of every column by name, in the resampling order.
-
-    Raises
-    ------
-    ValueError
-        If the model has no method ``structure()``.
-    """
+    """Return the parents of every column by name, in the resampling order."""
+    # Raises ValueError if the model has no method ``structure()``.
     if not isinstance(model, HasStructure):
         raise ValueError(
-            f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists "
+            f"the model ({type(model).__name__}) has no structure: add a method structure() that returns "
             "every column with its parents, or use model='bayesian_network'"
         )
     return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}

@@ -39,22 +39,17 @@ class Thresholds:
 
 
 class AliasTable:
-    """Alias tables of the rows of a probability table, shape (rows, cardinality).
-
-    Raises
-    ------
-    ValueError
-        If a row has a negative or non-finite probability, or only zeros.
-    """
+    """Alias tables of the rows of a probability table, shape (rows, cardinality)."""
 
     # The units 0, ..., 2**53 - 1 lie in equal bins, a power of two of them. A unit below its bin's threshold
     # draws the bin's own code, any other unit the bin's alias.
     def __init__(self, probabilities: np.ndarray) -> None:
+        # Raises ValueError if a row has a negative or non-finite probability, or only zeros.
         rows, cardinality = probabilities.shape
         sums = probabilities.sum(axis=1, keepdims=True)
         if not (probabilities.min(initial=0) >= 0 and sums.min(initial=1) > 0 and np.isfinite(sums).all()):
             raise ValueError(
-                "probabilities of a row must be at least 0, finite, and not all 0: leave such a row out"
+                "probabilities of a row must be at least 0, finite, and not all 0: remove such a row"
             )
         self._log_bins = max((cardinality - 1).bit_length(), 1)
         bins = 1 << self._log_bins

@@ -16,7 +16,7 @@ from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.count_queries import Axis
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 
-NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
+NO_NOISE = "the model was learned without noise (epsilon is infinite): give a finite epsilon"
 
 StageSpecs = Mapping[str, tuple[str, tuple[Part, ...]]]
 """Description of each stage's queries, and the parts of the model that they serve."""

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.utils.messages import ColumnNote
 
 NEAR_NOISE = 0.25  # total variation distance from which columns and dependence count as close to noise
 NAMED = 0.10  # total variation distance from which a warning names the column
@@ -66,24 +67,19 @@ class Forecast:
 
     def __str__(self) -> str:
         worst = max(self.columns, key=lambda name: self.columns[name], default="")
-        links = (
-            ""
-            if self.link is None
-            else f"; links between columns weaker than about {min(self.link, 1):.2g} are lost"
-        )
-        return (
-            f"At about {self.rows:,} rows noise moves a column by up to {self.mean:.2g} on average"
-            + (f" ({worst!r}: {self.columns[worst]:.2g})" if worst else "")
-            + links
-            + ("; pairs of columns are off by up to " + _by_class(self.pairs) if self.pairs else "")
-            + " (total variation distance, 0 to 1)"
-            + (
-                f"; {len(self.assumed)} column{'s' * (len(self.assumed) > 1)} that nobody declared: a usual "
-                "number of values was assumed"
-                if self.assumed
-                else ""
-            )
-        )
+        sentences = [
+            f"At about {self.rows:,} rows, noise moves a column by up to {self.mean:.2g} on average"
+            + (f" (most: {worst}, {self.columns[worst]:.2g})" if worst else "")
+            + ", in total variation distance (0 to 1)"
+        ]
+        if self.link is not None:
+            sentences.append(f"Dependences weaker than about {min(self.link, 1):.2g} are lost")
+        if self.pairs:
+            sentences.append(f"Pairs of columns are off by up to {_by_class(self.pairs)}")
+        if self.assumed:
+            columns = "1 column is" if len(self.assumed) == 1 else f"{len(self.assumed)} columns are"
+            sentences.append(f"{columns} undeclared, for which a typical number of values was assumed")
+        return ". ".join(sentences)
 
     def warnings(self) -> list[str]:
         """Return warnings where the output is close to noise; they are the same before and after a fit."""
@@ -91,24 +87,29 @@ class Forecast:
         is_dependence_lost = self.pairs.get(CLASSES[0], 0.0) > NEAR_NOISE
         if is_dependence_lost or (self.link or 0.0) > NEAR_NOISE:
             messages.append(
-                f"{at} links between columns are mostly noise: do not rely on them. Raise epsilon, have more "
-                "rows, or model fewer columns"
+                f"{at}, dependences between columns are mostly noise: do not rely on them. Raise epsilon, "
+                "use more rows, or model fewer columns"
             )
         if noisy := [name for name, distance in self.columns.items() if distance > NEAR_NOISE]:
             messages.append(
-                f"{at} these columns are close to noise: {', '.join(map(repr, noisy))}. Raise "
-                "epsilon, declare fewer values or wider bins, or leave such columns out"
+                ColumnNote(
+                    noisy,
+                    f"values are close to noise {at}",
+                    "Raise epsilon, declare fewer values or wider bins, or drop the column.",
+                )
             )
         lost = {name: far for name, far in self.shown.items() if far > NAMED and name not in noisy}
         if lost:
-            names = ", ".join(f"{name!r} ({far:.2g})" for name, far in lost.items())
             messages.append(
-                f"{at} noise may move more than a tenth of the cells of {names} (total variation distance, "
-                "0 to 1). Raise epsilon, declare fewer values, or leave columns out"
+                ColumnNote(
+                    {name: f"up to {far:.0%}" for name, far in lost.items()},
+                    f"of the cells may be moved by noise {at}",
+                    "Raise epsilon, declare fewer values, or drop the column.",
+                )
             )
         if far := {name: distance for name, distance in self.pairs.items() if distance > NEAR_NOISE}:
             messages.append(
-                f"{at} pairs of columns may be off by {_by_class(far)} (small: at most {SMALL} codes; total "
+                f"{at}, pairs of columns may be off by {_by_class(far)} (small: at most {SMALL} codes; total "
                 "variation distance, 0 to 1)"
             )
         if (
@@ -119,10 +120,10 @@ class Forecast:
         ):
             fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)
             messages.append(
-                f"{at} {len(self.columns)} columns are too many for the budget to carry their links: every "
-                f"pair is compared, and only links stronger than about {min(self.crowd, 1):.2g} stand out. "
-                f"Model fewer columns (about {fewer} would keep links from {2 * GOOD:.2g} on), raise "
-                "epsilon, or have more rows"
+                f"{at}, {len(self.columns)} columns are too many for the budget: every pair is compared, "
+                f"and only dependences stronger than about {min(self.crowd, 1):.2g} exceed the noise. Model "
+                f"fewer columns (about {fewer} would keep dependences from {2 * GOOD:.2g} on), raise "
+                "epsilon, or use more rows"
             )
         return messages
 
@@ -178,9 +179,9 @@ def numeric_category_warnings(domain: Domain) -> list[str]:
     if not columns:
         return []
     return [
-        f"categories that look like numbers: {', '.join(columns)}. Each value is learned by itself; where "
-        "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
-        "values are codes with a hierarchy, declare its groups"
+        f"{', '.join(columns)}: categories that look like numbers. Each value is learned separately. If "
+        "neighbouring values are similar, declare the column numerical (range_min, range_max) or ordinal. "
+        "If the values are codes with a hierarchy, declare groups"
     ]
 
 

@@ -27,8 +27,8 @@ def check_number_of_columns(learner: Learner, number: int) -> None:
     if number <= MANY_COLUMNS or not learner.looks_at_pairs:
         return
     pairs = number * (number - 1) // 2
-    reason = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
-    way_out = 'leave columns out, or use model="independent", which takes any number'
+    reason = f"{number:,} modelled columns have {pairs:,} pairs, and this model evaluates all of them"
+    way_out = 'remove columns, or use model="independent", which has no limit'
     if number > MOST_COLUMNS:
         raise ValueError(f"{reason}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
     warnings.warn(f"{reason}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
@@ -50,8 +50,8 @@ def check_plan_independence(learner: Learner, domain: Domain, budget: ModelBudge
     if _losses(_entries(learner, domain, budget)) != _losses(planned_entries(learner, domain, budget)):
         raise Refused.saying(
             "model",
-            f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
-            "their answers would choose what it costs: declare them, or plan by the number of columns alone",
+            f"model ({type(learner).__name__}) plans its cost from learned value sets, so the cost would "
+            "depend on the rows: declare the value sets, or plan from the number of columns only",
         )
 
 
@@ -75,14 +75,14 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
         if entry.envelope:
             raise Refused.saying(
                 "model",
-                f"model ({type(learner).__name__}): its entry {entry.name!r} is an envelope, which stands "
-                "for others: a learner charges what it asks, once",
+                f"model ({type(learner).__name__}): its entry {entry.name!r} is an envelope for other "
+                "entries: a learner must charge each query once",
             )
         if entry.losses and not {*entry.parts} <= {*MODEL_PARTS}:
             raise Refused.saying(
                 "model",
                 f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
-                f"must be among {MODEL_PARTS}: a learner is given no other rows",
+                f"must be among {MODEL_PARTS}: a learner gets no other rows",
             )
     return planned or [
         LedgerEntry(
@@ -90,10 +90,7 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
             mechanism="a learner that charged nothing",
             losses=(InfiniteLoss(),),
             scope="the model",
-            note=(
-                "the model's learner charged nothing for what it learned; let its plan say what it asks "
-                "of the rows"
-            ),
+            note=("the learner charged nothing for what it learned: include all its queries in its plan"),
             parts=MODEL_PARTS,
         )
     ]

@@ -63,7 +63,7 @@ def register_model_type(
     >>> register_model_type("chain", Chain, Chain.to_arrays, Chain.from_arrays)     # doctest: +SKIP
     """
     if not isinstance(name, str) or not name:
-        raise Refused("name", name, "must be a text: it is what files call the model type")
+        raise Refused("name", name, "must be a text: the name of the model type in files")
     if not (isinstance(made, type) and issubclass(made, PrefixModel)):
         raise Refused("made", made, "must be a class derived from PrefixModel: only they have release files")
     existing = _TYPES.get(name) if made.__module__ == _registering_module(name) else model_type_named(name)

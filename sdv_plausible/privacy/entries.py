@@ -14,7 +14,6 @@ from typing import Literal, get_args
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
 
 Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
@@ -127,12 +126,12 @@ def check_envelope(entries: Sequence[LedgerEntry]) -> None:
     envelope = find_envelope(entries)
     covered = [loss for entry in covered_entries(entries) for loss in entry.losses]
     if sum(entry.envelope for entry in entries) > 1:
-        raise ValueError("entries: one envelope at most may stand for those after it")
+        raise ValueError("entries: at most one envelope is allowed")
     if envelope is not None and covered and not _dominates(envelope.losses, covered):
         raise ValueError(
-            f"entry {envelope.name!r} must stand for all that is charged after it for "
-            f"{', '.join(envelope.parts)}, and these are larger: declare the types (domain=...), or take a "
-            "model whose noise keeps to epsilon"
+            f"entry {envelope.name!r} must cover all later charges for {', '.join(envelope.parts)}, but "
+            "these cost more: declare the types (domain=...), or use a model whose noise stays within "
+            "epsilon"
         )
 
 
@@ -152,6 +151,8 @@ def _gaussian(losses: Sequence[Loss]) -> tuple[float, ...] | None:
 
     Several failures compose to less than their sum, so the composed failure is compared as well.
     """
+    from sdv_plausible.privacy.accounting.privacy_filters import gaussian_cost
+
     cost = gaussian_cost(losses)
     if cost is None:
         return None

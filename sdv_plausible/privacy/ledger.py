@@ -38,16 +38,16 @@ from sdv_plausible.privacy.parameter_checks import escape_controls
 SENTENCE_ENTRIES = ("plausible deniability", "as printed", "noise", "invented")
 """Entries without a loss that are shown as sentences rather than as lines of the table."""
 NOT_COVERED = (
-    "how long the computation took and the memory it used",
-    "an attacker who controls the machine on which the data is held",
+    "the running time and memory use of the fit",
+    "an attacker who controls the machine that holds the data",
     "facts about a person that can be learned from other people's rows",
     "further fits to the same rows: their totals add up",
 )
 SEVERAL_ROWS = (
-    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
-    "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
+    "several rows of one person: their loss grows faster than their number (ten rows at epsilon 1 and delta "
+    "1e-9 cost more than 12). If persons have several rows, name the column that identifies a person"
 )
-_FREE = {"declared": "free", "assumed": "assumed", "no claim": "no claim"}
+_FREE = {"declared": "free", "assumed": "assumed", "no claim": "no guarantee"}
 SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
@@ -200,19 +200,17 @@ class PrivacyLedger:
             Do not quote texts that were read from a file.
         """
         if not self._entries:
-            return "Nothing has been charged yet: no row has been looked at."
+            return "Nothing has been charged yet, and no rows have been read."
         if not self.claims_privacy:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             if self.is_recorded and not as_written:
                 return f"{NO_CLAIM} {says(reasons)}"
-            return f"No differential-privacy claim is made for this release: {reasons}."
+            return f"{NO_CLAIM.removesuffix('.')}: {reasons}."
         total = self.total()
         unit = self.neighbours if as_written else self._unit
         opening = total_sentence(total, self.delta, unit.relation, is_conditional=bool(self.assumed_types))
-        return (
-            f"{opening}: every conclusion that anyone can draw from this "
-            f"release ({self._scope()}) {bound_on_conclusions(unit, total, self.delta)}. {PUBLIC}"
-        )
+        bound = bound_on_outcomes(unit, f"this release ({self._scope()})", total, self.delta)
+        return f"{opening}. {bound} {PUBLIC}"
 
     def attackers(self) -> AttackerBounds:
         """Bounds on how well any attacker can tell from the release whether a unit was in the data."""
@@ -352,12 +350,11 @@ def not_covered(person: str | None) -> tuple[str, ...]:
     return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
 
-def bound_on_conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
-    """Return the predicate of the guarantee's sentence: the bound on the probability of a conclusion."""
-    factor = probability_factor(epsilon)
+def bound_on_outcomes(unit: Neighbours, releases: str, epsilon: float, delta: float) -> str:
+    """Return the sentence of the guarantee: the bound on the probability of an outcome of the releases."""
     return (
-        f"is at most {factor} times as likely {who.comparison}, or the reverse, apart from an "
-        f"additional probability of at most {rounded_up(delta)}"
+        f"{unit.change} changes the probability of any outcome of {releases} by at most a factor of "
+        f"{probability_factor(epsilon)}, apart from an additional probability of at most {rounded_up(delta)}."
     )
 
 

@@ -11,24 +11,25 @@ from typing import Any
 
 from sdv_plausible.privacy.parameter_checks import shown
 
-PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+PUBLIC = "Column names, semantic types, date formats and declarations count as public."
 CONDITION = "if the column types in the metadata were known without the data"
 """Condition of the total where column types come from metadata of unknown origin."""
 TOTAL = "Total epsilon "
 ATTACKER = "An attacker who tries to tell"
-NO_CLAIM = "No differential-privacy claim is made for this release."
+NO_CLAIM = "This release has no differential privacy guarantee."
 UNIT = "((addition or removal|replacement) of any )?one (row|person|family)( by another one)?"
+PAPER = "The formulas of [PD] give"
 EMPTY = "(k, gamma)-plausible deniability is empty here"  # first words of the sentence in older files
 ALL_SEEDS = "(k, gamma)-plausible deniability holds for every row, with k = all records and gamma = 1"
-RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
+RARE, NOISE = "At low false-alarm rates:", "Noise, as mu of Gaussian differential privacy:"
 ANNEX = (
-    ALL_SEEDS, EMPTY, "As printed in [PD]", RARE, NOISE, "The file says of plausible deniability:",
-    "The file says of as printed:",
+    ALL_SEEDS, EMPTY, PAPER, "As printed in [PD]", RARE, "Where false alarms must be rare:", NOISE,
+    "The file says of plausible deniability:", "The file says of as printed:",
 )  # fmt: skip
 """First words of the sentences for specialists, in every version; they are shown last."""
 EPSILON_ROUNDING = 1e-6  # entries' epsilons are rounded to six decimal places
 _KNOWN = {
-    "cost": r"free|assumed|no claim|in learning|[0-9.e+-]+",
+    "cost": r"free|assumed|no claim|no guarantee|in learning|[0-9.e+-]+",
     "provenance": "charged|declared|assumed|no claim|within another",
     "scope": "everything|the (domain|model|seeds|types|release|rows used)|domain and model",
 }
@@ -192,7 +193,7 @@ class LedgerRecord:
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
-                f"this is no privacy ledger ({error}): give what ledger.to_json() or --ledger wrote"
+                f"this is not a privacy ledger ({error}): use a file that ledger.to_json() or --ledger wrote"
             ) from None
         if (
             not record.entries
@@ -200,19 +201,20 @@ class LedgerRecord:
             or any(entry.provenance == "no claim" for entry in record.entries)
         ):
             raise ValueError(
-                f"papers are for releases with a differential-privacy claim, and this one has none: "
-                f"{record.headline}"
+                "a card or standard document needs a release with a differential privacy guarantee, and "
+                f"this one has none: {record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
         if record.epsilon < largest * (1 - 1e-6) - EPSILON_ROUNDING or not _headline_agrees(record):
             raise ValueError(
-                f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
-                "or below an entry's; write it again with ledger.to_json() or --ledger"
+                f"this ledger contradicts itself: its total ({record.epsilon:g}) differs from its headline, "
+                "or is below the cost of an entry. Write it again with ledger.to_json() or --ledger"
             )
         if record.assumed and CONDITION not in record.headline:
             raise ValueError(
-                f"this ledger contradicts itself: it assumes something ({record.assumed[0].mechanism}), and "
-                "its total is stated without that condition; write it again with ledger.to_json() or --ledger"
+                "this ledger contradicts itself: it depends on an assumption "
+                f"({record.assumed[0].mechanism}), but states its total without that condition. Write it "
+                "again with ledger.to_json() or --ledger"
             )
         return record
 

@@ -37,9 +37,9 @@ class Person:
     def __post_init__(self) -> None:
         if not (isinstance(self.column, str) and self.column):
             raise check.Refused(
-                "person", self.column, "must name the column that says whose a row is, or be None"
+                "person", self.column, "must be the name of the column that identifies persons, or None"
             )
-        why = "it bounds the rows used of each person; try 5"
+        why = "it is the largest number of rows used per person; try 5"
         rows = check.whole("rows", self.rows, 1, why, most=MAX_ROWS_PER_UNIT)
         object.__setattr__(self, "rows", rows)  # a Python int: release files hold no NumPy numbers
 
@@ -47,7 +47,7 @@ class Person:
 def person_from_fields(column: str | None, rows: int) -> Person | str | None:
     """Combine the two settings that files and the command line hold separately."""
     if column is None and rows != 1:
-        raise check.Refused("rows_per_person", rows, "needs person, the column that says whose a row is")
+        raise check.Refused("rows_per_person", rows, "needs person, the column that identifies persons")
     return column if rows == 1 else Person(column or "", rows)
 
 
@@ -110,7 +110,7 @@ class Neighbours:
         """The privacy unit, in the words of a privacy card."""
         if self.person is None:
             return f"any {self.unit}"
-        return f"all rows of any one person, as {self.person} tells them apart; at most {self.rows} are used"
+        return f"all rows of any one person (identified by {self.person}); at most {self.rows} are used"
 
     @property
     def question(self) -> str:
@@ -126,11 +126,11 @@ class Neighbours:
         return f"addition or removal of any {self._any_one}" + (f" ({self._rows})" if self.of_people else "")
 
     @property
-    def comparison(self) -> str:
-        """The two compared cases, to follow "as likely"."""
+    def change(self) -> str:
+        """The change from a table to a neighbour, as the subject of a sentence."""
         if self.replace:
-            return f"with any {self._any_one} as with any other one in its place"
-        return f"with any {self._any_one} in the data as without {'them' if self.of_people else 'it'}"
+            return f"Replacing any {self._any_one} by another one"
+        return f"Adding or removing any {self._any_one}"
 
     @property
     def bias(self) -> str:
@@ -138,8 +138,8 @@ class Neighbours:
         if self.person is None:
             return ""
         return (
-            f"people with more than {_count(self.rows)} count as if they had {self.rows}: shares, totals and "
-            "whatever goes with having many rows are those of the rows used"
+            f"people with more than {_count(self.rows)} count as if they had {self.rows}: shares and totals "
+            "describe only the rows used"
         )
 
     def several(self, units: int) -> str:

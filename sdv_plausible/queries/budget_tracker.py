@@ -76,7 +76,7 @@ class QueryBudget:
         if len(sampled) > 1:
             raise ValueError(
                 f"entries ({len(sampled)} of sums over samples) must have one of these at most: charge all "
-                "sums as one, with their number"
+                "sums in one entry, with their number"
             )
         return cls(
             mu=math.sqrt(mu_squared),
@@ -189,7 +189,7 @@ class BudgetTracker:
         """Spend one choice of the exponential mechanism before it is made."""
         if self.allowance.is_private and self.choices >= self.allowance.choices:
             raise BudgetExceededError(
-                f"the choice exceeds the budget: all {self.allowance.choices} that were charged are made"
+                f"the choice exceeds the budget: all {self.allowance.choices} charged choices are used"
             )
         self.choices += 1
 
@@ -200,7 +200,7 @@ class BudgetTracker:
             if paid is None or self.sums >= paid.count:
                 charged = 0 if paid is None else paid.count
                 raise BudgetExceededError(
-                    f"the sum over a sample exceeds the budget: all {charged} that were charged are made"
+                    f"the sum over a sample exceeds the budget: all {charged} charged sums are used"
                 )
             if not 0 < rate <= paid.rate:
                 raise BudgetExceededError(
@@ -241,7 +241,7 @@ class BudgetTracker:
         for what, cost in costs.items():
             if not (cost >= 0 and (what != "share" or min(shares, default=0.0) >= 0)):
                 raise ValueError(
-                    f"{what} ({cost!r}) must be a number of at least 0: it is what a question costs"
+                    f"{what} ({cost!r}) must be a number of at least 0: it is the cost of a query"
                 )
             used = getattr(self, what)
             if used + cost > most[what] * (1 + _ROUNDING):

@@ -91,6 +91,10 @@ class QuerySession:
         """Privacy budget of all queries together."""
         return self._meter.allowance
 
+    def report(self, words: str) -> None:
+        """Report a learner's progress to the data owner. It has no effect on the answers."""
+        self._transcript.report(words)
+
     def sigma(self, share: float) -> float:
         """Noise deviation of a count table for a share of mu^2; 0 without a guarantee."""
         return self.allowance.sigma(share, self.neighbours.histogram_l2)
@@ -150,7 +154,7 @@ class Queryable(QuerySession):
     Parameters
     ----------
     rows : object
-        An engine for exact answers, such as :class:`~sdv_plausible.queries.coded_rows.CodeArray`.
+        An engine for exact answers, such as :class:`~sdv_plausible.queries.count_queries.CodeArray`.
     ledger : PrivacyLedger
         Charged with ``entries`` at construction. Its neighbour relation applies to every answer.
     entries : iterable of LedgerEntry
@@ -414,8 +418,8 @@ class Queryable(QuerySession):
         sensitivity = question.sensitivity(self.neighbours)
         if self.neighbours != ONE_ROW:
             raise ValueError(
-                f"sums over samples are accounted for single rows added or removed, not for the "
-                f"{self.neighbours.relation}: leave out person and neighbours, or use another model"
+                "sums over samples only support the addition or removal of single rows, not the "
+                f"{self.neighbours.relation}: remove person and neighbours, or use another model"
             )
         self._meter.spend_sum(rate)
         number = self._meter.next_answer()
@@ -454,8 +458,8 @@ class Queryable(QuerySession):
         """
         if test.neighbours != self.neighbours:
             raise ValueError(
-                f"test: its noise is for the {test.neighbours.relation}, and the ledger protects the "
-                f"{self.neighbours.relation}: bind it to the same"
+                f"test: its noise is for the {test.neighbours.relation}, but the ledger protects the "
+                f"{self.neighbours.relation}: use the same neighbours"
             )
         l1 = self.neighbours.histogram_l1
         self._meter.spend_release(ReleaseLoss(epsilon0=test.epsilon0, delta=test.delta, l1=l1))
@@ -492,8 +496,8 @@ class Queryable(QuerySession):
         """
         if paid_for not in self._test_entries:
             raise ValueError(
-                f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss has opened this door: "
-                "charge it before records are handed out"
+                f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss opened this query "
+                "session: charge it before records are returned"
             )
         return SeedRecords(self._rows.records())
 
@@ -520,8 +524,8 @@ class Queryable(QuerySession):
                 scope="the model",
                 parts=("structure", "parameters"),
                 note=(
-                    f"the rows themselves were handed out ({why}), without noise; use a model that learns "
-                    "from noisy answers"
+                    f"the model learned from the rows without noise ({why}): use a model that learns from "
+                    "noisy answers"
                 ),
             )
         )

@@ -8,6 +8,7 @@ without a privacy guarantee, are not recorded.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,8 +65,9 @@ class NoisyAnswer:
 class Transcript:
     """Noisy answers in the order in which they were given."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[str], object] | None = None) -> None:
         self._answers: list[NoisyAnswer] = []
+        self.report = report or (lambda _: None)
 
     @property
     def answers(self) -> tuple[NoisyAnswer, ...]:

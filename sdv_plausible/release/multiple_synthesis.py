@@ -20,8 +20,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ScoreProducts
+from sdv_plausible.queries.count_queries import CodeArray, ScoreProducts
 from sdv_plausible.queries.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
@@ -71,16 +70,16 @@ def refitted_models(
     is_public: bool,
 ) -> list[PrefixModel]:
     """Models of answers with fresh noise; for the "population", with sampling variation too."""
-    check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
+    check.whole("num_tables", num_models, 2, "one table has no variance: try 20")
     check.one_of("about", about, get_args(About))
     if about == "population" and rows_per_unit > 1:
-        rule = f"takes rows as independent, and a person may have {rows_per_unit} of them"
+        rule = f"assumes independent rows, but a person may have {rows_per_unit}"
         raise check.Refused("about", about, rule, 'give about="table": of the rows used')
     if is_public:
         raise check.Refused.saying(
             "public",
-            "sample_multiple does not go with public=, which this was fitted with: its tables vary as the "
-            "noise does, and what a published table lacks is no noise. Fit without it",
+            "sample_multiple cannot be used after a fit with public=: its tables reflect the noise, but "
+            "not the error of a published table. Fit without public=",
         )
     counts = learner_answers(answers)
     if (
@@ -97,8 +96,9 @@ def refitted_models(
     if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in counts):
         raise check.Refused.saying(
             "answers",
-            "sample_multiple needs answers with Gaussian noise of one sigma each, as it adds the same again, "
-            "and some of these have other noise: margins gives intervals of every count",
+            "sample_multiple needs answers with Gaussian noise of one sigma each, because it adds the same "
+            "noise again. Some answers here have other noise: use margins, which gives intervals of every "
+            "count",
         )
     _warn_of_unmeasured_pairs(learner.wanted(domain), counts, domain)
     deviations: Sequence[Any] = [None] * num_models
@@ -127,8 +127,8 @@ def _warn_of_unmeasured_pairs(
         first, second = (domain.names[j] for j in lacking[0])
         warnings.warn(
             f"{len(lacking)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
-            f"{second!r}: intervals of what hangs on them are too narrow. Fit with the columns of each "
-            "estimate in a set of model=AdaptiveNetwork(workload=[[...]]); where they are, with more epsilon",
+            f"{second!r}, so intervals that depend on them are too narrow. Fit with the columns of each "
+            "estimate in one set of model=AdaptiveNetwork(workload=[[...]]). If they are, raise epsilon",
             stacklevel=4,
         )
 

@@ -63,8 +63,8 @@ def _check_named(rule: Rule, specs: Mapping[str, ColumnSpec], formats: Formats) 
             what = "missing" if key == rule_cells.MISSING else repr(value)
             raise Refused.saying(
                 "rules",
-                f"rule '{rule}' names {what}, which is no declared value of column {name!r}: write values as "
-                "in its declaration, or leave this one out",
+                f"rule '{rule}' names {what}, which is not a declared value of column {name!r}: use values "
+                "of its declaration, or remove this one",
             )
 
 
@@ -88,7 +88,7 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
     if not len(possible):
         raise Refused.saying(
             "rules",
-            "rules contradict each other, or the declarations: no row can keep all of '"
+            "rules contradict each other or the declarations: no row can satisfy all of '"
             + "', '".join(map(str, group))
             + "'",
         )
@@ -96,8 +96,8 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
         if isinstance(rule, Implies) and not all_met(rule.when, possible, formats).any():
             raise Refused.saying(
                 "rules",
-                f"rules contradict each other, or the declarations: no row that begins rule '{rule}' can "
-                "keep all rules",
+                f"rules contradict each other or the declarations: no row to which rule '{rule}' applies "
+                "can satisfy all rules",
             )
 
 
@@ -107,8 +107,8 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: For
         table = pd.DataFrame({condition.column: values[condition.column]})
         if not condition.meets(table, formats).any():
             raise rule.refused(
-                f"no declared value of column {condition.column!r} meets '{condition}'; "
-                "write values as in its declaration"
+                f"no declared value of column {condition.column!r} satisfies '{condition}': use values of "
+                "its declaration"
             )
 
 

@@ -111,7 +111,7 @@ class DateAndTime(DerivingRule):
         check_sdtypes(self, specs, "datetime")
         form = specs[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
-            raise self.refused(f"the format {form!r} shows no time of day beside a date: leave the rule out")
+            raise self.refused(f"the format {form!r} has no time of day with a date: remove the rule")
 
     def fits(self, inputs: Attributes, derived: Attributes) -> bool:
         """Whether the surrogates are a date and steps of a day, and nullable only if the column is."""

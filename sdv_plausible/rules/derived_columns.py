@@ -338,7 +338,7 @@ class Formula(_Computed):
         numbers = [number for _, number in pairs]
         if not all(map(rule_cells.is_number, (*numbers, self.constant))) or 0 in numbers:
             raise ValueError(
-                f"Formula: coefficients ({shown(numbers)}) and constant ({shown(self.constant)}) must be "
+                f"Formula: terms ({shown(self.terms)}) and constant ({shown(self.constant)}) must have "
                 "finite numbers, and coefficients other than 0"
             )
         terms = tuple((check_columns("Formula: terms", names, 1), _exact(number)) for names, number in pairs)
@@ -415,7 +415,7 @@ class Multiple(DerivingRule):
             steps["range_max"] = math.floor(spec["range_max"] / self.step + 1e-9)
         if steps.get("range_min", -math.inf) > steps.get("range_max", math.inf):
             raise check.Refused.saying(
-                "rules", f"rule '{self}' contradicts the declared range: it holds no such multiple"
+                "rules", f"rule '{self}' contradicts the declared range, which contains no such multiple"
             )
         if steps.keys() > {"sdtype"}:
             steps["decimal_places"] = 0
@@ -430,8 +430,8 @@ class Multiple(DerivingRule):
         if any(isinstance(value, str) for value in spec.get("special_values") or ()):
             raise check.Refused.saying(
                 "special_values",
-                f"column {self.column!r}: special_values that are texts do not go with a resolution, or a "
-                "Multiple: leave one of them out",
+                f"column {self.column!r}: text special_values cannot be combined with a resolution or a "
+                "Multiple: remove one of them",
             )
         ends = [spec[word] for word in ("range_min", "range_max") if spec.get(word) is not None]
         largest = max((abs(end) for end in (*ends, *(spec.get("special_values") or ()))), default=0)
@@ -557,8 +557,8 @@ class Determined(DerivingRule):
             if unmapped:
                 text = "missing" if pd.isna(unmapped[0]) else repr(unmapped[0])
                 raise self.refused(
-                    f"the mapping has nothing for {text}, and column {self.column!r} is "
-                    "declared without missing values: add it, or give otherwise="
+                    f"the mapping lacks {text}, and column {self.column!r} is declared without missing "
+                    "values: add an entry, or give otherwise="
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:

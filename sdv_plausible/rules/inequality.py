@@ -131,7 +131,7 @@ class Inequality(DerivingRule):
                 reread = rule_cells.to_nanoseconds(example.strftime(form), self.high, form)
             if reread != example.value // format_unit(form) * format_unit(form):
                 raise self.refused(
-                    f"the datetime_format of column {self.high!r} ({form!r}) must tell the day"
+                    f"the datetime_format of column {self.high!r} ({form!r}) must include the day"
                 )
 
     def surrogate_specs(self, specs: Specs) -> dict[str, ColumnSpec]:
@@ -169,8 +169,8 @@ class Inequality(DerivingRule):
         places = self._places(low, high)
         if places is None:
             raise self.refused(
-                "what is strictly above a number is known for fixed digits alone: give both "
-                "columns decimal_places, or strict=False"
+                "a strict order needs a fixed number of digits: give both columns decimal_places, or "
+                "strict=False"
             )
         return float(10**-places) if places else 1
 

@@ -249,4 +249,4 @@ def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[st
 def check_values(what: str, values: Iterable[Any]) -> None:
     """Raise ValueError for values that are not scalar."""
     if odd := [value for value in values if not pd.api.types.is_scalar(value)]:
-        raise ValueError(f"{what} must be single ones, no {type(odd[0]).__name__}")
+        raise ValueError(f"{what} must be single values, not {type(odd[0]).__name__}")

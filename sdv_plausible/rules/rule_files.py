@@ -49,7 +49,7 @@ def rule_from_dict(entry: Any) -> Rule:
     if not isinstance(entry, Mapping):  # show only the type: it may be a table
         raise Refused.saying(
             "rules",
-            f"rules: a {type(entry).__name__} is no rule; try Inequality('start', 'end'), or see "
+            f"rules: a {type(entry).__name__} is not a rule; try Inequality('start', 'end'), or see "
             "docs/how_to/rules.md",
         )
     if entry.get("rule") not in list(KINDS):

@@ -74,8 +74,9 @@ class RuleSet:
             if len(name) > LONGEST_NAME:
                 raise Refused.saying(
                     "rules",
-                    f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would stand in for others, "
-                    f"and no file holds names of more than {LONGEST_NAME:,}: shorten those of the table",
+                    f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would represent others, "
+                    f"but a file holds names of at most {LONGEST_NAME:,}characters: shorten the names of "
+                    "the table",
                 )
             if name in {*specs, *taken}:
                 raise Refused.saying(
@@ -201,7 +202,9 @@ class FittedRules:
         converted = dict(conditions)
         named = sorted(set(converted) & set(self.rule_set.added))
         if named:
-            raise ValueError(f"given names {named}, which only the model sees: give columns of the table")
+            raise ValueError(
+                f"given names {named}, which are internal columns of the model: use columns of the table"
+            )
         for rule in self.rule_set.deriving_rules:
             if rule.reversible and set(rule.made) <= set(converted):
                 codec = Codec(Domain(tuple(self.made[name] for name in rule.made)))
@@ -256,8 +259,9 @@ class FittedRules:
                 break
         raise Refused.saying(
             "rules",
-            f"rules: of {drawn:,} rows that the model made, {num_rows - slots.left:,} keep all rules, and "
-            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table",
+            f"rules: of {drawn:,} rows from the model, {num_rows - slots.left:,} satisfy all rules, but "
+            f"{num_rows:,} are needed. The rules, or their combination with the conditions, do not match "
+            "the table",
         )
 
     def draw_each(
@@ -290,8 +294,8 @@ class FittedRules:
         if len(left):
             raise Refused.saying(
                 "rules",
-                f"rules: of {num_rows:,} rows with given values {len(left):,} do not keep all rules, however "
-                "often they are drawn: the rules do not fit the table together with these values",
+                f"rules: of {num_rows:,} rows with given values, {len(left):,} never satisfy all rules: the "
+                "combination of rules and values does not match the table",
             )
         result = pd.concat(accepted, ignore_index=True).iloc[np.argsort(np.concatenate(positions))]
         return _usual_numbers(result.reset_index(drop=True), domain)
@@ -340,8 +344,8 @@ def _in_order(rules: list[DerivingRule]) -> tuple[DerivingRule, ...]:
             if name in owner:
                 raise Refused.saying(
                     "rules",
-                    f"rules: column {name!r} is made twice, by '{owner[name]}' and by '{rule}': keep one, or "
-                    "turn the other around",
+                    f"rules: column {name!r} is derived twice, by '{owner[name]}' and by '{rule}': remove "
+                    "one, or reverse the other",
                 )
             owner[name] = rule
     index = {id(rule): i for i, rule in enumerate(rules)}
@@ -353,5 +357,5 @@ def _in_order(rules: list[DerivingRule]) -> tuple[DerivingRule, ...]:
     except CycleError as error:
         circle = "', '".join(str(rules[i]) for i in dict.fromkeys(error.args[1]))
         raise Refused.saying(
-            "rules", f"rules contradict each other: columns follow from themselves by '{circle}'"
+            "rules", f"rules contradict each other: columns depend on themselves by '{circle}'"
         ) from None

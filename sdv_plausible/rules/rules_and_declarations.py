@@ -175,7 +175,7 @@ def _known_spec(spec: Mapping[str, Any], declared: Any) -> ColumnSpec:
 def rule_labels(rules: Sequence[Rule]) -> tuple[str, str]:
     """How a ledger names declared rules, and rules edited after a comparison with the rows."""
     names = "; ".join(map(str, rules)) or "none is left"
-    return f"declared: {names}", f"changed after looking at the rows: {names}"
+    return f"declared: {names}", f"changed after a comparison with the rows: {names}"
 
 
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
@@ -187,9 +187,8 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
     if rule_set.edited:
         losses, mechanism = (InfiniteLoss(),), changed
         note = (
-            "the rules were changed after rows that break one were counted, and may repeat what was seen; "
-            "put them back as they were, or name the public text that they are from (rules_source in the "
-            "domain file)"
+            "the rules were changed after the rows that break them were counted, and may repeat values of "
+            "the rows: restore the rules, or name their public source (rules_source in the domain file)"
         )
     else:
         mechanism, note = declared, f"from {rule_set.source}" if rule_set.source else ""
@@ -203,12 +202,13 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
         entries.append(
             LedgerEntry(
                 name="rules",
-                mechanism=f"made of declarations read off the rows, or edited after a look at them: {names}",
+                mechanism="based on declarations that come from the rows, or were edited after a "
+                f"comparison with the rows: {names}",
                 losses=(InfiniteLoss(),),
                 scope="every row",
                 parts=("domain",),
-                note=f"the declarations of {names} may repeat what was seen; put them back as they were, or "
-                "cite a public source for each column (source)",
+                note=f"the declarations of {names} may repeat values of the rows: restore them, or cite a "
+                "public source for each column (source)",
             )
         )
     return entries
@@ -246,7 +246,11 @@ def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
         rows = int(broken.sum())
         if rows:
             is_deriving = isinstance(rule, DerivingRule)
-            what = "counts as the nearest row that keeps it" if is_deriving else "counts, but is never made"
+            what = (
+                "counts as the nearest row that satisfies it"
+                if is_deriving
+                else "counts, but is never generated"
+            )
             problem = f"break the rule; such a row {what}"
             findings.append(Finding(f"rule '{rule}'", problem, rows, rows / len(table)))
     return findings

@@ -21,16 +21,16 @@ _PREFIX = "\x00latent "  # no table has a column with this prefix
 def sampler_of_points(sampler: Sampler | None, *, sdv_drops_rows: bool) -> RecordSampler:
     """The sampler, if it draws rows with tested latent points and SDV keeps all of them."""
     if sampler is None:
-        raise SamplingError("fit first: there is no model yet")
+        raise SamplingError("call fit() first: there is no model yet")
     if not (isinstance(sampler, RecordSampler) and sampler.model.num_latent):
         raise ValueError(
-            "sample_with_points needs rows that are decoded from latent points which the privacy test looked "
-            'at: model="latent" with test="randomized" or "deterministic"; use sample() here'
+            'sample_with_points needs model="latent" and test="randomized" or "deterministic": only then '
+            "does the privacy test check latent points. Use sample() here"
         )
     if sdv_drops_rows:
         raise ValueError(
-            "sample_with_points does not go with SDV constraints or transformers of your own: SDV may drop "
-            "rows, and the points would belong to others; give constraints as rules=[...], see "
+            "sample_with_points does not support SDV constraints or custom transformers: SDV may drop "
+            "rows, and points would no longer match rows. Replace constraints by rules=[...], see "
             "docs/how_to/rules.md"
         )
     return sampler

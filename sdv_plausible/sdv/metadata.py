@@ -101,8 +101,8 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
 def check_metadata(metadata: Any) -> None:
     """Reject anything but SDV's metadata; SDV itself would fail with an unclear error."""
     if not hasattr(metadata, "_get_single_table_name") and not hasattr(metadata, "columns"):
-        rule = "must be SDV's Metadata of one table"
-        raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
+        rule = "must be SDV Metadata with one table"
+        raise Refused("metadata", type(metadata), rule, "metadata_of(domain) creates it from declarations")
 
 
 def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
@@ -174,9 +174,8 @@ def check_labels(frame: pd.DataFrame) -> None:
     twice = sorted(set(names[names.duplicated()]))
     if twice:
         raise ValueError(
-            f"data has several columns named {twice} (0 and '0' are one name): rename them, every column "
-            "needs a name of "
-            "its own"
+            f"data has several columns named {twice} (0 and '0' are the same name): give every column a "
+            "unique name"
         )
 
 
@@ -185,8 +184,15 @@ def check_columns(frame: pd.DataFrame, known: Collection[str]) -> None:
     names = {*frame.columns.astype(str)}
     absent, unknown = sorted({*known} - names), sorted(names - {*known})
     if absent or unknown:
-        missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
-        more = [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"]
+        missing = (
+            [
+                f"columns {absent} of the metadata are not in the data: add them, or remove them from "
+                "the metadata"
+            ]
+            if absent
+            else []
+        )
+        more = [f"columns {unknown} of the data are not in the metadata: add them there, or drop them"]
         raise InvalidDataError([*missing, *(more if unknown else [])])
 
 
@@ -195,8 +201,8 @@ def check_sdtypes(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str])
     for name, spec in specs.items():
         if spec.get("sdtype") not in MODELLED_SDTYPES and not gets_placeholders(spec, name in keys):
             raise ValueError(
-                f"column {name!r} (sdtype {spec.get('sdtype')!r}, pii False) is neither modelled nor "
-                "invented: make its sdtype categorical, or leave pii out"
+                f"column {name!r} (sdtype {spec.get('sdtype')!r}, pii False) can be neither modelled nor "
+                "generated: set its sdtype to categorical, or remove pii"
             )
 
 
@@ -208,8 +214,9 @@ def check_assigned(
         handed_on = name in transformers and transformers[name] is None
         if handed_on and gets_placeholders(spec, name in keys):
             raise ValueError(
-                f"column {name!r} (sdtype {spec.get('sdtype')!r}) has the transformer None, so that SDV "
-                "would hand its cells on: leave it the one that SDV assigns, which invents them"
+                f"column {name!r} (sdtype {spec.get('sdtype')!r}) has the transformer None, so SDV would "
+                "release its cells unchanged: keep the transformer that SDV assigns, which generates "
+                "placeholder values"
             )
 
 
@@ -220,5 +227,5 @@ def check_processed(frame: pd.DataFrame, wanted: Sequence[str] | None, processor
         raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
     if getattr(processor, "_dtypes", None) is None:
         raise InvalidDataError(
-            ["processed_data is what preprocess() of this synthesizer returns: call that first, or fit()"]
+            ["processed_data must come from preprocess() of this synthesizer: call that first, or call fit()"]
         )

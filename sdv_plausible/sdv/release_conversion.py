@@ -49,25 +49,23 @@ def to_release(synth: Any, *, allow_no_claim: bool) -> Release:
     sampler = synth._sampler
     if sampler is None:
         raise SamplingError(
-            "there is nothing to release yet: fit first, to a table with a column that is modelled"
+            "there is nothing to release yet: call fit() first, with a table that has a modelled column"
         )
     if not isinstance(sampler, PrefixSampler):
         raise ValueError(
-            f"test={synth._fit_template.settings.test.name!r} keeps seed records, and a release file holds "
-            "none: fit with test='release', or hand over sampled rows"
+            f"test={synth._fit_template.settings.test.name!r} keeps seed records, which a release file must "
+            "not contain: fit with test='release', or share sampled rows"
         )
     if synth._sdv.sees_rows:
         raise ValueError(
-            "SDV constraints and transformers of your own are code of other packages, which a release file "
-            "does not hold: "
-            "leave them out, or hand over sampled rows"
+            "SDV constraints and custom transformers are code, which a release file cannot contain: remove "
+            "them, or share sampled rows"
         )
     ledger = synth.privacy_ledger()
     if not ledger.claims_privacy and not allow_no_claim:
         raise ValueError(
-            "this fit makes no privacy claim, so the file may hold single people's values "
-            "(print(privacy_ledger()) says why): "
-            "mend that, or say release(allow_no_claim=True)"
+            "this fit has no privacy guarantee, so the file may contain values of single people. "
+            "print(privacy_ledger()) lists the causes: remove them, or call release(allow_no_claim=True)"
         )
     domain = synth._codec.domain
     return Release(
@@ -152,9 +150,8 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
         raise Refused.saying(
             "domain",
-            "domain: this release's types or declarations cost something, or ended its claim, before it was "
-            "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
-            "the domain file",
+            "domain: part of the cost of this release belongs to its own domain, and would be lost with "
+            "another one. Leave domain out, or create a new synthesizer with the domain file",
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     arguments = {name: settings[name] for name in names if name != "returns_tables"}
@@ -173,8 +170,8 @@ def from_release(kind: type[Any], release: Release, parameters: Mapping[str, Any
         if voted and parameters.get("types", "voted") != "voted":
             raise Refused.saying(
                 "types",
-                f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
-                "types out, or make a new synthesizer with what you know",
+                f"types ({parameters['types']!r}): the types of this release were inferred, so they cannot "
+                "count as declared. Leave types out, or create a new synthesizer with your own declarations",
             )
         arguments["domain"] = _with_types(arguments["domain"], release, voted)
         # a new fit splits datetime columns again if it infers them again
@@ -290,8 +287,8 @@ def load_saved(filepath: str | Path, kind: type[Any]) -> Any:
     except _DAMAGED as error:
         if isinstance(error, (ImportError, AttributeError)) and "sdv_plausible" in str(error):
             raise ValueError(
-                f"{path!r} was saved by another version of sdv-plausible, whose files this one "
-                "does not read: sample from it with that version, or fit again"
+                f"{path!r} was saved by another version of sdv-plausible and cannot be read: sample with "
+                "that version, or fit again"
             ) from error
         if isinstance(error, ModuleNotFoundError):
             raise ValueError(f"{path!r} needs a module that is not installed: {error}") from error

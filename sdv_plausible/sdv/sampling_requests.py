@@ -19,8 +19,8 @@ from sdv_plausible.sdv.sdv_versions import OutputFile, from_native
 from sdv_plausible.utils.atomic_files import new_folders, write_atomically
 
 SAME_ROWS = (
-    "this synthesizer was handed to another process, and draws the rows that each of its copies draws: for "
-    "other rows give workers synth.release(), whose sample() is fresh in each; under a row-by-row test, call "
+    "this synthesizer was copied to another process, and all copies draw the same rows. Give each worker "
+    "synth.release() instead, whose sample() differs in each process. Under a row-by-row test, call "
     "sample(processes=...) once"
 )
 # RDT counts the texts of long formats modulo 2^63 and overflows; the texts themselves are right
@@ -115,8 +115,8 @@ def check_request(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Map
     if "max_tries_per_batch" in arguments:
         check.whole("max_tries_per_batch", arguments["max_tries_per_batch"], 1, "try 100")
     for name, is_wrong, what in (
-        ("output_folder_path", lambda path: path.exists() and not path.is_dir(), "a folder, and no file"),
-        ("output_file_path", Path.is_dir, "a file, and no folder"),
+        ("output_folder_path", lambda path: path.exists() and not path.is_dir(), "a folder, not a file"),
+        ("output_file_path", Path.is_dir, "a file, not a folder"),
     ):
         path = arguments.get(name)
         if path and (not isinstance(path, (str, Path)) or is_wrong(Path(path))):
@@ -135,7 +135,7 @@ def check_conditions(conditions: Any) -> None:
             continue
         else:
             kind = type(condition).__name__
-            raise ValueError(f"conditions: a {kind} must be an sdv.sampling.Condition or DataFrameCondition")
+            raise ValueError(f"conditions: {kind} must be an sdv.sampling.Condition or DataFrameCondition")
         if not names:
             raise ValueError(
                 "conditions: a Condition has no column; use sample() for rows without a condition"
@@ -151,7 +151,7 @@ def check_known_columns(known: Any, what: str = "known_columns") -> None:
     if not known.shape[1]:
         raise ValueError(f"{what} has no column; use sample() for rows without a condition")
     if known.empty:
-        raise ValueError(f"{what} has no row: give a row for each that is to be completed")
+        raise ValueError(f"{what} is empty: give one row for each row to complete")
     twice = sorted({str(name) for name in known.columns[known.columns.duplicated()]})
     if twice:
         raise ValueError(f"{what} has several columns named {twice}: give each column once")

@@ -93,6 +93,6 @@ def _converted(constraint: Any) -> list[Rule]:
     instead = _INSTEAD.get(base, "a rule of sdv_plausible.rules")
     raise Refused.saying(
         "rules",
-        f"rules: SDV's {name} learns from the rows, or is code that cannot be checked; declare what holds "
-        f"instead: {instead}",
+        f"rules: SDV's {name} learns from the rows, or contains code that cannot be checked. Use instead: "
+        f"{instead}",
     )

@@ -24,10 +24,15 @@ from sdv.errors import RefitWarning, SamplingError
 from sdv.single_table.base import FIXED_RNG_SEED, BaseSingleTableSynthesizer
 
 from sdv_plausible.fitting.arguments import VOTED, FitArguments
-from sdv_plausible.fitting.diagnostics import HolderDiagnostics, LookRecorder, compare_with_declarations
+from sdv_plausible.fitting.diagnostics import (
+    HolderDiagnostics,
+    LookRecorder,
+    compare_with_declarations,
+    grouped,
+)
 from sdv_plausible.fitting.fit import Fit, FitResult, PaidFit
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
-from sdv_plausible.fitting.ledger_notes import entries_without_cost
+from sdv_plausible.fitting.ledger_notes import entries_without_cost, person_entry, unknown_persons_entry
 from sdv_plausible.fitting.object_state import (
     check_budget_there,
     fixed_parameters,
@@ -37,7 +42,6 @@ from sdv_plausible.fitting.object_state import (
 )
 from sdv_plausible.fitting.plan import Plan, epsilon_for, epsilon_within
 from sdv_plausible.fitting.public_table import PublicTable, check_public_given, public_entries
-from sdv_plausible.fitting.release_budget import Budget, check_budget
 from sdv_plausible.fitting.reused_domain import with_cost, with_look_record
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.contract import PrivacyTest, WithinEpsilon
@@ -54,17 +58,20 @@ from sdv_plausible.release.file.release_sampling import check_memory, decode_row
 from sdv_plausible.rules.rule_files import read_rules
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.rules_and_declarations import rule_entries
-from sdv_plausible.sdv import repr_html
 from sdv_plausible.sdv.fit_input import (
+    FrameKind,
+    Rows,
     check_no_person,
     check_stored,
     check_types_declared,
     check_unchanged,
+    frame_kind,
+    in_kind,
     schema_only,
+    split_input,
     with_unsplit_dates,
     without_special_texts,
 )
-from sdv_plausible.sdv.frame_conversion import FrameKind, Rows, frame_kind, in_kind, split_input
 from sdv_plausible.sdv.metadata import (
     check_assigned,
     check_columns,
@@ -100,9 +107,7 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import recorded_storage, to_pandas_types
-from sdv_plausible.table.contribution_bounding import person_entry, unknown_persons_entry
 from sdv_plausible.table.data_checks import Check
-from sdv_plausible.table.declared.access_log import log_access_of_domain
 from sdv_plausible.table.declared.column_types import DECLARED_TYPES, metadata_columns
 from sdv_plausible.table.declared.declarations import Specs, Types, Undeclared, uses_metadata_values
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -112,6 +117,7 @@ from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.text_output import escape_controls
 
 if TYPE_CHECKING:
+    from sdv_plausible.fitting.release_budget import Budget
     from sdv_plausible.release.multiple_synthesis import About
 
 BAR_ROWS = 100_000  # batch size of long row-by-row sampling, so that SDV shows a progress bar
@@ -213,8 +219,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     watch: Callable[[PrivacyLedger], object] | None = None
     """Called with the ledger after each charge of a fit, before the rows are queried; never saved."""
-    watch_passes: Callable[[str], object] | None = None
-    """Called with the progress of a fit of a partitioned table; never saved."""
+    watch_progress: Callable[[str], object] | None = None
+    """Called with the progress of a fit, in words for the data owner; never saved."""
     spelling = Spelling()
     """How text cells are written, where types are inferred."""
     record: LookRecorder | None = None
@@ -278,6 +284,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         anyway: bool = False,
         **moved: Any,
     ) -> None:
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         if moved:
             from sdv_plausible.fitting.options import check_no_moved  # which knows all options
 
@@ -387,9 +395,13 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return metadata
 
     def __repr__(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_text(self)
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.sdv import repr_html
+
         return repr_html.as_html(self)
 
     # --- before the fit ---------------------------------------------------------------------------
@@ -426,7 +438,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             return self._planned(None, num_rows, table_rows)
         if max_advantage is not None and total is not None:
             raise ValueError(
-                f"total ({total}) does not go with max_advantage ({max_advantage}): leave one out"
+                f"total ({total}) cannot be combined with max_advantage ({max_advantage}): leave one out"
             )
         if self._fit_template.settings.total is not None:
             raise ValueError(
@@ -571,7 +583,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             with open_in_parts(
                 data, self._column_types, self._fit_template.settings, self._fit_template.learner, scratch,
                 is_paid=self.budget is not None, infers=self._needs_rows, sdv_sees_rows=self._sdv.sees_rows,
-                tell=self.watch_passes,
+                tell=self.watch_progress,
             ) as call.parts:  # fmt: skip
                 self._fit_frame(call.parts.source.empty(list(self._column_types)))
                 self._keep_storage(call.parts.source.storage)
@@ -620,7 +632,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         with rolled_back_on_error(self), sdv_silenced():
             if self._fitted:
                 warnings.warn(
-                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one",
+                    "preprocess() discards the earlier fit; fit_processed_data() creates a new one",
                     RefitWarning,
                     stacklevel=3,
                 )
@@ -691,8 +703,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if self._fit_template.rules and self._sdv.sees_rows:
             raise parameter_checks.Refused.saying(
                 "rules",
-                "rules do not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
+                "rules cannot be combined with SDV constraints or custom transformers, which change the "
+                "columns: replace the constraints by rules=[...], see docs/how_to/rules.md",
             )
         unit, fit, persons = self._fit_template.settings.neighbours, self._next_fit(), None
         if self._rows is None:
@@ -707,10 +719,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, paid: PaidFit
     ) -> FitResult:
         """Run a fit that is paid for. Its warnings wait until the result is stored."""
-        call, diagnostics = self._call, HolderDiagnostics(self._record_comparison)
+        call, tell = self._call, self.watch_progress
         rows: FitRows = InMemoryRows(table, self._fit_template.rules, persons)
         if call.parts is not None:
+            tell = call.parts.source.progress.stage
             rows = call.parts.rows(self._fit_template.rules, list(table.columns))
+        diagnostics = HolderDiagnostics(self._record_comparison, tell=tell)
         result = fit.run(rows, paid, self._fit_rng(), diagnostics)
         call.warnings += diagnostics.issued
         return result
@@ -743,7 +757,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _emit_warnings(self) -> None:
         """Emit the warnings of the fit, which is stored now."""
-        for warning in self._call.warnings:
+        for warning in grouped(self._call.warnings):
             warnings.warn(warning, stacklevel=4)
 
     def _forget_fit(self) -> None:
@@ -776,8 +790,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         check_types_declared(self._fit_template)
         if self._made_by_sdv and not self._sdv.sees_rows:
             raise ValueError(
-                "processed_data may be what constraints or transformers of your own, which are not set any "
-                "more, have made of the rows: fit the table itself, or make a new synthesizer"
+                "processed_data may come from constraints or custom transformers that are no longer set: "
+                "call fit() with the table, or create a new synthesizer"
             )
         if self.budget is not None:
             check_no_person(self._fit_template)
@@ -801,7 +815,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             alone=not self._sdv.sees_rows,
         )
         check_budget_there(self)
-        check_budget(self.budget)
+        if self.budget is not None:
+            from sdv_plausible.fitting.release_budget import check_budget
+
+            check_budget(self.budget)
         check_assigned(specs, keys, self._sdv.transformers)
         if self._sdv.sees_rows:
             if self.budget is not None:
@@ -845,6 +862,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _record_comparison(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Record here and in the domain file that columns were compared with rows; return the messages."""
+        from sdv_plausible.table.declared.access_log import log_access_of_domain
+
         self._looked = self._looked.looked_at(names, rules)
         return (self.record or partial(log_access_of_domain, self.domain))(names, rules)
 
@@ -949,9 +968,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _get_parameters(self) -> dict[str, Any]:
         """SDV's hook: reject its multi-table synthesizers, which fit a model to the rows of each parent."""
         raise NotImplementedError(
-            "a table under a parent is not modelled: SDV would ask for parameters of every parent's rows, "
-            "and most parents have few (docs/explanation/sdv_models.md); fit each table alone, and name the "
-            "column of the persons in person="
+            "child tables are not supported here: SDV would need parameters of every parent's rows, and "
+            "most parents have few (docs/explanation/sdv_models.md). Use "
+            "PlausibleDeniabilityMultiTableSynthesizer, or fit each table alone and name the person column "
+            "in person="
         )
 
     # --- sample -----------------------------------------------------------------------------------
@@ -1218,7 +1238,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: the total first, then its entries."""
         if self._ledger is None:
-            raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
+            raise SamplingError("there is no ledger yet: call fit() first, or plan() to see the cost")
         return deepcopy(self._ledger)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
@@ -1329,7 +1349,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _fitted_sampler(self) -> Sampler:
         if self._sampler is None:
-            raise SamplingError("fit first: there is no model yet")
+            raise SamplingError("call fit() first: there is no model yet")
         return self._sampler
 
     def _ledger_of_fit(self) -> PrivacyLedger:
@@ -1368,9 +1388,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if holds_records:
             test = self._fit_template.settings.test.name
             warnings.warn(
-                f"the saved file holds seed records of your table (test={test!r}), "
-                "and can be read by its owner alone: keep it as safe as the table itself. test='release' "
-                "saves no record",
+                f"the saved file holds seed records of your table (test={test!r}). Protect it like the "
+                "table itself; only its owner can read it. test='release' saves no records",
                 stacklevel=2,
             )
         twin = self._shallow_copy()
@@ -1397,7 +1416,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled object; one from a parent process repeats the parent's rows."""
         if "test" not in state:
-            raise AttributeError("saved by sdv_plausible 0.1, whose options were others")
+            raise AttributeError("saved by sdv_plausible 0.1, which had different options")
         self.__dict__.update(state)
         if self._process not in parents():
             self._process = os.getpid()

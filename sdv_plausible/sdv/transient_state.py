@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from sdv_plausible.fitting.partitioned_table import PartitionedTable
 
 BUSY = (
-    "another call that is shown rows is under way in this object (fit, preprocess, fit_processed_data, "
-    "validate, validate_constraints or auto_assign_transformers), which takes one at a time: wait for it to "
-    "end, or make a second synthesizer"
+    "another call that reads rows is running in this synthesizer (fit, preprocess, fit_processed_data, "
+    "validate, validate_constraints or auto_assign_transformers). Wait until it ends, or create a second "
+    "synthesizer"
 )
 SDV_CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")
 """SDV's lists of constraints, which SDV fits in place."""

@@ -40,23 +40,12 @@ class DistributeRows:
     """Task: distribute the rows of every part that may be chosen to files.
 
     The count is the number of parts with cells that identify no person.
-
-    Parameters
-    ----------
-    person : str
-        Column that identifies the person of a row.
-    most : int
-        Maximum rows per person.
-    rng : KeyedRNG
-        Secret numbers of the rows, in one pass.
-    folder : Path
-        Folder of the files.
     """
 
-    person: str
-    most: int
-    rng: KeyedRNG
-    folder: Path
+    person: str  # column that identifies the person of a row
+    most: int  # maximum rows per person
+    rng: KeyedRNG  # secret numbers of the rows, in one pass
+    folder: Path  # folder of the files
 
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Distribute one part; keeps the rows with each person's smallest secret numbers."""
@@ -120,13 +109,9 @@ class BoundedSource(LocalSource):
 def of_persons(
     source: Source, neighbours: Neighbours, names: Sequence[str], rng: KeyedRNG, folder: Path | None
 ) -> tuple[Source, bool]:
-    """Bound the rows of each person; also returns whether rows were left out that identify no person.
-
-    Parameters
-    ----------
-    source, neighbours, names, rng, folder
-        As for :func:`bound_locally`; a cluster needs no folder.
-    """
+    """Bound the rows of each person; also returns whether rows were left out that identify no person."""
+    # ``source``, ``neighbours``, ``names``, ``rng``, ``folder``: as for :func:`bound_locally`; a cluster
+    # needs no folder.
     if not isinstance(source, LocalSource):
         return source.bound_contributions(neighbours, names, rng)
     assert folder is not None  # checked by check_person
@@ -137,21 +122,10 @@ def of_persons(
 def bound_locally(
     source: LocalSource, neighbours: Neighbours, names: Sequence[str], rng: KeyedRNG, folder: Path
 ) -> BoundedSource:
-    """Choose at most ``neighbours.rows`` rows of each person secretly, and store them in files.
-
-    Parameters
-    ----------
-    source : LocalSource
-        The table.
-    neighbours : Neighbours
-        The privacy unit: column and maximum number of rows.
-    names : sequence of str
-        Columns to store.
-    rng : KeyedRNG
-        Secret: each choice of a person's rows is equally likely.
-    folder : Path
-        A folder of this fit alone. The caller removes it, since the files contain rows.
-    """
+    """Choose at most ``neighbours.rows`` rows of each person secretly, and store them in files."""
+    # ``neighbours``: the privacy unit: column and maximum number of rows.
+    # ``rng``: secret: each choice of a person's rows is equally likely.
+    # ``folder``: a folder of this fit alone. The caller removes it, since the files contain rows.
     assert neighbours.person is not None
     columns = [*names, *({neighbours.person} - set(names))]
     unnamed = source.total(DistributeRows(neighbours.person, neighbours.rows, rng, folder), columns)
@@ -165,13 +139,8 @@ def bound_locally(
 
 
 def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | None) -> None:
-    """Reject privacy units that this source cannot bound, before the budget is charged.
-
-    Raises
-    ------
-    ValueError
-        If no folder is given and this process reads the rows, or the column has nested cells.
-    """
+    """Reject privacy units that this source cannot bound, before the budget is charged."""
+    # Raises ValueError if no folder is given and this process reads the rows, or the column has nested cells.
     person = neighbours.person
     if person is None:
         return
@@ -179,8 +148,8 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     if scratch is None and not source.on_cluster:
         raise Refused.saying(
             "person",
-            f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "
-            "brought together there, and removed after the fit",
+            f"person ({person!r}) needs scratch, a local folder in which the rows are grouped by person; "
+            "they are removed after the fit",
         )
 
 

@@ -103,16 +103,9 @@ class CachedParts(PartEncoder):
 def cache_codes(
     source: Source, encoder: PartEncoder, names: Sequence[str], folder: Path | None
 ) -> SourceCounts:
-    """Encode all rows in one pass; later passes count the codes.
-
-    Parameters
-    ----------
-    source, encoder, names
-        As for :class:`~sdv_plausible.sources.source_counts.SourceCounts`.
-    folder : Path, optional
-        A folder of this fit alone, if this process reads the rows. The caller removes it, since the codes
-        represent the rows.
-    """
+    """Encode all rows in one pass; later passes count the codes."""
+    # ``folder``: a folder of this fit alone, if this process reads the rows. The caller removes it, since the
+    # codes represent the rows.
     encode = EncodeTask(replace(encoder, placed=True))
     cached: Source
     if source.on_cluster:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, raise_source_errors
+from sdv_plausible.privacy.parameter_checks import require_columns
+from sdv_plausible.sources.source import PART_ROWS, FrameSource, LocalSource, SourceError, raise_source_errors
 from sdv_plausible.sources.worker_pool import Piece
 from sdv_plausible.table.columns.cell_reader import PLAIN_SPELLING, ColumnType, Spelling
 from sdv_plausible.table.columns.output_types import storage_kind
 from sdv_plausible.table.files.csv_files import check_csv, csv_columns, csv_separator, csv_texts, parse_texts
 from sdv_plausible.table.files.parquet_files import parquet_schema, parse_arrow_table, shorten_floats
+from sdv_plausible.table.files.table_file import file_columns, read_file
 from sdv_plausible.table.files.text_files import Files
 
 TEXT_ROWS = 1 << 16  # records held as text at a time
@@ -25,19 +27,7 @@ Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
 class ArrowSource(LocalSource):
-    """A table of Arrow batches; cells are parsed as those of a Parquet file.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Columns and their types.
-    batches : callable
-        Names, number of rows -> Arrow tables of these columns, with about this number of rows.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    in_order : bool
-        Whether every pass gives the same batches.
-    """
+    """A table of Arrow batches; cells are parsed as those of a Parquet file."""
 
     def __init__(
         self,
@@ -49,6 +39,10 @@ class ArrowSource(LocalSource):
         in_order: bool = True,
         spelling: Spelling = PLAIN_SPELLING,
     ) -> None:
+        # ``schema``: columns and their types.
+        # ``batches``: names, number of rows -> Arrow tables of these columns, with about this number of rows.
+        # ``types``: types of the columns.
+        # ``in_order``: whether every pass gives the same batches.
         super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
@@ -107,7 +101,8 @@ class ParquetSource(ArrowSource):
                 name not in other.names or other.field(name).type != schema.field(name).type for name in known
             ):
                 raise ValueError(
-                    f"source: {path} stores its columns otherwise than {paths[0]}: write them alike"
+                    f"source: {path} has other column types than {paths[0]}: write all files with the same "
+                    "schema"
                 )
         super().__init__(schema, lambda *_: iter(()), types, rows, spelling=spelling)
         self._paths = paths
@@ -247,6 +242,27 @@ class CsvRecords:
         yield parse_texts(self.texts, self.types, self.spelling)[list(self.types)]
 
 
+class ExcelSource(FrameSource):
+    """An Excel file, in memory."""
+
+    def __init__(
+        self, paths: Sequence[Path], types: Mapping[str, ColumnType], rows: int = PART_ROWS, *, written: Files
+    ) -> None:
+        if len(paths) > 1:
+            raise ValueError(
+                f"source ({paths[0]}, ...) names {len(paths)} Excel files: give one, or save them as CSV"
+            )
+        file = replace(written, path=paths[0])
+        self._names = file_columns(file, types)
+        require_columns("source", types, self._names)
+        super().__init__(read_file(file, types) if types else pd.DataFrame(), rows)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names of the sheet; the declared ones are read."""
+        return self._names
+
+
 def _uneven_columns(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Columns that are missing in some files, and those in folder names."""
     common = set.intersection(*map(set, headers))
@@ -272,7 +288,7 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> Arro
 
     oldest = pl.CompatLevel.oldest()
     if not hasattr(lazy, "collect_batches"):
-        raise SourceError("source: this polars reads no batches: update it, or write the table to Parquet")
+        raise SourceError("source: polars is too old to read batches: update it, or use a Parquet file")
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         chosen = lazy.select(list(names))
@@ -297,14 +313,14 @@ def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int) -> 
     methods = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # names in its versions
     method = next((name for name in methods if hasattr(relation, name)), "")
     if not method:
-        raise SourceError("source: this duckdb reads no batches: update it, or write the table to Parquet")
+        raise SourceError("source: duckdb is too old to read batches: update it, or use a Parquet file")
     schema = relation.limit(0).to_arrow_table().schema
     return ArrowSource(schema, batches, types, rows, in_order=False)
 
 
 READ_ONCE = (
-    "source ({name}) can be read once, and a fit reads several times: give a function without arguments that "
-    "opens it anew, such as lambda: cursor.execute(query).fetch_record_batch()"
+    "source ({name}) can be read only once, but a fit reads it several times: give a function without "
+    "arguments that opens it again, such as lambda: cursor.execute(query).fetch_record_batch()"
 )
 
 
@@ -313,16 +329,12 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
 
     The function is called for the schema, once per pass, and twice before the first pass: the test that it
     returns the rows again must come before the budget is charged.
-
-    Raises
-    ------
-    ValueError
-        If it returns anything else, no batch, or other rows the second time.
     """
+    # Raises ValueError if it returns anything else, no batch, or other rows the second time.
     stream = raise_source_errors(opened)
     first = raise_source_errors(lambda: next(_tables(stream), None))
     if first is None:
-        raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
+        raise SourceError("source returned no record batch: for a table without rows, return one empty batch")
     schema = first.schema
     if isinstance(stream, Generator):  # closes its resources
         stream.close()
@@ -331,9 +343,9 @@ def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], ro
         for table in _tables(opened()):
             if not table.schema.equals(schema):
                 raise SourceError(
-                    f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, the "
-                    f"first one {schema.names} of {schema.types}: give all batches one schema, as by "
-                    "pyarrow.RecordBatch.from_pandas(part, schema=schema)"
+                    f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, "
+                    f"the first one {schema.names} of {schema.types}: use one schema for all batches, as "
+                    "with pyarrow.RecordBatch.from_pandas(part, schema=schema)"
                 )
             yield table
 
@@ -375,8 +387,8 @@ def _tables(stream: Any) -> Iterator[Any]:
     for batch in stream:
         if not isinstance(batch, (pa.RecordBatch, pa.Table)):
             raise SourceError(
-                f"source gave a {type(batch).__name__}: each piece must be a pyarrow.RecordBatch or Table, "
-                "made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
+                f"source returned a {type(batch).__name__}: each batch must be a pyarrow.RecordBatch or "
+                "Table, made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
             )
         yield _without_string_views(
             pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch

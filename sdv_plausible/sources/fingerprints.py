@@ -34,16 +34,10 @@ class TracedPart:
 
 
 def fingerprint(codes: npt.NDArray[np.signedinteger], part: int | None = None) -> Fingerprint:
-    """Number of rows, and the sum modulo 2^64 of a hash of each row's codes.
-
-    Parameters
-    ----------
-    codes : ndarray of signed integers, shape (n, m)
-        Codes of rows; -1 for cells outside the domain. The dtype does not matter.
-    part : int, optional
-        Number of the part, if rows must keep their positions: the hashes then depend on these. Without it,
-        the order of rows and parts does not matter.
-    """
+    """Number of rows, and the sum modulo 2^64 of a hash of each row's codes."""
+    # ``codes``: (n, m) codes of rows; -1 for cells outside the domain. The dtype does not matter.
+    # ``part``: number of the part, if rows must keep their positions: the hashes then depend on these.
+    # Without it, the order of rows and parts does not matter.
     total = np.zeros(1, dtype=np.uint64)
     buffers = np.empty(
         (2, min(len(codes), BLOCK_ROWS)), dtype=np.uint64
@@ -74,13 +68,9 @@ class Fingerprints:
         self._first: tuple[int, ...] | None = None
 
     def check(self, digest: Iterable[int]) -> None:
-        """Check the fingerprint of a pass.
-
-        Raises
-        ------
-        RuntimeError
-            If it differs from that of the first pass: then the counts so far are not of one table.
-        """
+        """Check the fingerprint of a pass."""
+        # Raises RuntimeError if it differs from that of the first pass: then the counts so far are not of one
+        # table.
         current = tuple(map(int, digest))
         self._first = self._first or current
         if current == self._first:
@@ -91,6 +81,6 @@ class Fingerprints:
             else "other rows, or rows in other places,"
         )
         raise RuntimeError(
-            f"source: it has {difference} than in an earlier pass of this fit; a table that changes while it "
-            "is read fits no guarantee: fit a copy that stands still"
+            f"source: it has {difference} than in an earlier pass of this fit. A table that changes during "
+            "the fit has no guarantee: fit an unchanging copy"
         )

@@ -1,4 +1,4 @@
-"""Progress of a fit that reads a table in parts: for the data owner, and no part of a release."""
+"""Progress of a fit: for the data owner, and no part of a release."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ ReportProgress = Callable[[str], object]
 
 
 class Progress:
-    """Reports the pass, the number of rows read, and the peak memory of this process.
-
-    Parameters
-    ----------
-    tell : callable, optional
-        Receives each line; none by default.
-    """
+    """Reports the stage of a fit. For a table in parts, also the pass, the rows read, and the peak memory."""
 
     def __init__(self, tell: ReportProgress | None = None) -> None:
-        self._tell, self._passes, self._rows, self._next = tell, 0, 0, 0.0
+        # ``tell``: receives each line; none by default.
+        self._tell, self._stage, self._next = tell, "", 0.0
+        self._passes, self._rows, self._total = 0, 0, 0
+
+    def stage(self, words: str) -> None:
+        """Start a stage of the fit."""
+        self._stage = words
+        self._show()
 
     def begin(self) -> None:
         """Start a pass."""
-        self._passes, self._rows = self._passes + 1, 0
+        self._passes, self._rows, self._total = self._passes + 1, 0, self._rows
 
     def read(self, rows: int) -> None:
         """Add rows of this pass."""
@@ -33,7 +34,12 @@ class Progress:
         if self._tell is None or (now := time.monotonic()) < self._next:
             return
         self._next = now + INTERVAL
-        self._tell(f"pass {self._passes}, {self._rows:,} rows{_memory()}")
+        known = f" of {self._total:,}" if self._total else ""  # every pass reads all rows
+        self._show(f"pass {self._passes}, {self._rows:,}{known} rows{_memory()}")
+
+    def _show(self, words: str = "") -> None:
+        if self._tell is not None:
+            self._tell(", ".join(filter(None, (self._stage, words))))
 
 
 NO_PROGRESS = Progress()

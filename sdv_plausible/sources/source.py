@@ -122,8 +122,8 @@ def raise_source_errors(call: Callable[[], Any]) -> Any:
     except Exception as error:  # of any engine
         failed = type(error).__name__
     raise SourceError(
-        f"source: what reads it ended the pass ({failed}). If it takes types from the first rows, have it "
-        "read all columns as text (all_varchar=True, infer_schema=False), or give the path of the file"
+        f"source: reading failed ({failed}). If the reader takes types from the first rows, read all "
+        "columns as text (all_varchar=True, infer_schema=False), or give the path of the file"
     )
 
 

@@ -93,23 +93,15 @@ class SourceColumns(UnpicklableRows):
 
     Each query is one pass over one column, and its result is cached. Memory grows with the number of distinct
     values only.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    rules : RuleSet
-        Rules that make the model's columns.
-    names : sequence of str
-        Columns to read where rules need several.
-    size : list of int, optional
-        The number of rows once it is counted. Objects on the same rows share the list, so that one pass
-        counts it.
     """
 
     def __init__(
         self, source: Source, rules: RuleSet, names: Sequence[str], size: list[int] | None = None
     ) -> None:
+        # ``rules``: rules that make the model's columns.
+        # ``names``: columns to read where rules need several.
+        # ``size``: the number of rows once it is counted. Objects on the same rows share the list, so that
+        # one pass counts it.
         self._source, self._rules, self._all = source, rules, tuple(names)
         self._size = [] if size is None else size
         self._results: dict[

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axes, Axis, UnpicklableRows, number_axes, shape
+from sdv_plausible.queries.count_queries import Axes, Axis, CodeArray, UnpicklableRows, number_axes, shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, fingerprint
 from sdv_plausible.sources.source import Source, categories_to_objects
@@ -34,27 +33,15 @@ BYTES_PER_CODE = 4
 
 @dataclass(frozen=True, eq=False)
 class PartEncoder:
-    """Encode parts of a table.
+    """Encode parts of a table."""
 
-    Parameters
-    ----------
-    domain : Domain
-        Domain of the codes.
-    rules : RuleSet
-        Rules that make the model's columns.
-    rng : KeyedRNG
-        For cells outside the domain; each part has its own stream.
-    spans : tuple of (float, float, KeyedRNG)
-        Ranges of secret numbers; a row with a number outside one of them is left out.
-    placed : bool
-        Whether random numbers depend on a row's position, the same in every pass. Rows must then keep their
-        order.
-    """
-
-    domain: Domain
-    rules: RuleSet
-    rng: KeyedRNG
+    domain: Domain  # domain of the codes
+    rules: RuleSet  # rules that make the model's columns
+    rng: KeyedRNG  # for cells outside the domain; each part has its own stream
+    # (float, float, KeyedRNG) ranges of secret numbers; a row with a number outside one of them is left out.
     spans: tuple[Span, ...] = ()
+    # Whether random numbers depend on a row's position, the same in every pass. Rows must then keep their
+    # order.
     placed: bool = False
 
     def encode_all(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, Fingerprint]:
@@ -85,25 +72,14 @@ class CountTablesTask:
     """Task: number of rows, and tables of counts over sets of axes.
 
     With a covering, larger tables are counted and merged, and the tables of the sets are their marginals.
-
-    Parameters
-    ----------
-    encoder : PartEncoder
-        Encodes the rows.
-    sets : tuple of sequence of Axis
-        The queries.
-    axes : tuple of Axis
-        Axes of all sets, from :func:`~sdv_plausible.queries.count_queries.number_axes`.
-    covering : Covering, optional
-        Covering of the sets.
-    small : bool
-        Whether marginals are computed before counts are sent, not from the sum of all counts.
     """
 
-    encoder: PartEncoder
-    sets: tuple[Axes, ...]
+    encoder: PartEncoder  # encodes the rows
+    sets: tuple[Axes, ...]  # the queries
+    # Axes of all sets, from :func:`~sdv_plausible.queries.count_queries.number_axes`.
     axes: tuple[Axis, ...] = ()
-    covering: Covering | None = None
+    covering: Covering | None = None  # covering of the sets
+    # Whether marginals are computed before counts are sent, not from the sum of all counts.
     small: bool = False
 
     @classmethod
@@ -167,35 +143,18 @@ class GroupSizesTask:
 
 
 def check_row_order(source: Source) -> None:
-    """Reject sources whose rows may come in another order in the next pass, before the budget is charged.
-
-    Raises
-    ------
-    ValueError
-        If the source does not keep its order.
-    """
+    """Reject sources whose rows may come in another order in the next pass, before the budget is charged."""
+    # Raises ValueError if the source does not keep its order.
     if not source.in_order:
         raise ValueError(
-            "source: split, and a range of omega, need rows that keep their places, which databases and "
-            "clusters do not promise: leave them out, give scratch (a folder for codes that are made "
-            "once), or write the table to Parquet first"
+            "source: split, and a range of omega, need a stable row order, which databases and clusters do "
+            "not guarantee. Remove them, give scratch (a folder for the encoded rows), or write the table "
+            "to Parquet first"
         )
 
 
 class SourceCounts(UnpicklableRows):
-    """Exact counts of a table in parts.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    encoder : PartEncoder
-        Encodes its rows.
-    names : sequence of str
-        Columns to read.
-    fingerprints : Fingerprints, optional
-        Fingerprints of earlier passes over the same table.
-    """
+    """Exact counts of a table in parts."""
 
     def __init__(
         self,
@@ -204,6 +163,7 @@ class SourceCounts(UnpicklableRows):
         names: Sequence[str],
         fingerprints: Fingerprints | None = None,
     ) -> None:
+        # ``fingerprints``: fingerprints of earlier passes over the same table.
         self._source, self._encoder, self._names = source, encoder, tuple(names)
         self._passes, self._rows, self._fingerprints = 0, -1, fingerprints or Fingerprints()
         self._cache = CountCache(encoder.cardinalities)
@@ -215,13 +175,8 @@ class SourceCounts(UnpicklableRows):
         return self._rows
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes in one pass, or in none if earlier counts suffice.
-
-        Raises
-        ------
-        RuntimeError
-            If the table has other rows than in an earlier pass.
-        """
+        """Count every set of axes in one pass, or in none if earlier counts suffice."""
+        # Raises RuntimeError if the table has other rows than in an earlier pass.
         yield from self._cache.tables(sets, self._rows, self._count)
 
     def _count(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
@@ -234,12 +189,8 @@ class SourceCounts(UnpicklableRows):
         """Combinations of codes that at least ``least`` rows have, and their sizes.
 
         All combinations are held in memory.
-
-        Raises
-        ------
-        RuntimeError
-            If the table has other rows than in an earlier pass.
         """
+        # Raises RuntimeError if the table has other rows than in an earlier pass.
         groups, sizes, digest = self._source.total(
             GroupSizesTask(self._encoder_of_pass(), tuple(columns)), self._names
         )
@@ -247,15 +198,10 @@ class SourceCounts(UnpicklableRows):
         return groups[sizes >= least], sizes[sizes >= least]
 
     def part(self, low: float, high: float, rng: KeyedRNG) -> SourceCounts:
-        """Rows whose secret number lies in [low, high).
-
-        Raises
-        ------
-        ValueError
-            If the source may give its rows in another order in the next pass: a row's number would change
-            (docs/explanation/proofs/parts.md, Lemma 3). A source that wrongly claims to keep its order stops
-            the fit.
-        """
+        """Rows whose secret number lies in [low, high)."""
+        # Raises ValueError if the source may give its rows in another order in the next pass: a row's number
+        # would change (docs/explanation/proofs/parts.md, Lemma 3). A source that wrongly claims to keep its
+        # order stops the fit.
         if low <= 0 and high >= 1:
             return self
         check_row_order(self._source)
@@ -264,13 +210,8 @@ class SourceCounts(UnpicklableRows):
         return SourceCounts(self._source, part, self._names, self._fingerprints)
 
     def records(self) -> np.ndarray:
-        """Not supported: the records do not fit in memory.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
+        """Not supported: the records do not fit in memory."""
+        # Raises ValueError always.
         size = self.num_rows() * len(self._encoder.domain) * BYTES_PER_CODE / 1e9
         raise ValueError(
             f"source: this needs all records in memory, about {size:,.1f} GB of codes: use "
@@ -299,14 +240,10 @@ class CountCache:
     For one column, or two with a small table, the table of codes is counted: tables over any buckets are
     marginals of it. Larger sets are cached as they were queried. The cache holds at most ``MAX_TOTAL_CELLS``
     cells; queries beyond that are counted each time.
-
-    Parameters
-    ----------
-    cardinalities : sequence of int
-        Number of codes of every column.
     """
 
     def __init__(self, cardinalities: Sequence[int]) -> None:
+        # ``cardinalities``: number of codes of every column.
         self.codes = [Axis.of_codes(j, size) for j, size in enumerate(cardinalities)]
         self._tables: dict[tuple[Axis, ...], np.ndarray] = {}
         self._cells = 0
@@ -314,17 +251,9 @@ class CountCache:
     def tables(
         self, sets: Sequence[Axes], num_rows: int, count: Callable[[Sequence[Axes]], Iterable[np.ndarray]]
     ) -> Iterator[np.ndarray]:
-        """Tables of all sets, in order.
-
-        Parameters
-        ----------
-        sets : sequence of sequence of Axis
-            The queries.
-        num_rows : int
-            Approximate number of rows. For few rows, a table of codes costs more than it saves.
-        count : callable
-            Sets -> their tables, in order: one pass, if a table is missing.
-        """
+        """Tables of all sets, in order."""
+        # ``num_rows``: approximate number of rows. For few rows, a table of codes costs more than it saves.
+        # ``count``: sets -> their tables, in order: one pass, if a table is missing.
         most = min(MAX_BLOCK_CELLS, num_rows // MIN_ROWS_PER_CELL)
         finest = [self._finest(axes, most) for axes in sets]
         missing = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]

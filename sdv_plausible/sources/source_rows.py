@@ -21,19 +21,7 @@ from sdv_plausible.table.columns.domain import Domain
 
 
 class SourceRows(UnpicklableRows):
-    """The rows of a table in parts.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    rules : RuleSet
-        Rules that make the model's columns.
-    names : sequence of str
-        The modelled columns.
-    folder : Path, optional
-        A folder of this fit alone, on a disk of the data owner, for codes and the rows of each person.
-    """
+    """The rows of a table in parts."""
 
     def __init__(
         self,
@@ -45,6 +33,9 @@ class SourceRows(UnpicklableRows):
         unnamed: bool = False,
         size: list[int] | None = None,
     ) -> None:
+        # ``rules``: rules that make the model's columns.
+        # ``folder``: a folder of this fit alone, on a disk of the data owner, for codes and the rows of each
+        # person.
         self._source, self._rules, self._names, self._folder = source, rules, list(names), folder
         self._unnamed = unnamed
         self._size = [] if size is None else size  # the number of rows, once it is counted

@@ -16,6 +16,7 @@ from sdv_plausible.privacy.parameter_checks import require_columns
 from sdv_plausible.sources.file_sources import (
     READ_ONCE,
     CsvSource,
+    ExcelSource,
     ParquetSource,
     duckdb_source,
     ibis_source,
@@ -26,42 +27,28 @@ from sdv_plausible.sources.file_sources import (
 from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source, SourceType, library_of
 from sdv_plausible.table.columns.cell_reader import ColumnType
 from sdv_plausible.table.files.storage_types import check_storage
-from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files
+from sdv_plausible.table.files.text_files import TEXT_EXTENSIONS, Files, is_excel
 from sdv_plausible.utils.entry_points import extension, extension_names
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
-    "relation, a Dask or Spark DataFrame, a table of Ibis, anything that offers Arrow's C stream again and "
-    "again, or a function without arguments that opens an Arrow stream or record batches anew"
+    "relation, a Dask or Spark DataFrame, a table of Ibis, an object whose Arrow C stream can be read "
+    "repeatedly, or a function without arguments that opens an Arrow stream or record batches"
 )
 
 
 def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> Source:
-    """Return a table in parts, without reading its rows.
-
-    Parameters
-    ----------
-    data : path, frame, relation or table
-        See :func:`sdv_plausible.fit_source`.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    rows : int
-        Rows per part; fewer if there are many columns, since a part is held in memory.
-
-    Raises
-    ------
-    ValueError
-        If the table is of no supported kind, lacks a column, or stores a column in a type that does not go
-        with its declaration.
-    """
+    """Return a table in parts, without reading its rows."""
+    # ``types``: types of the columns.
+    # ``rows``: rows per part; fewer if there are many columns, since a part is held in memory.
+    # Raises ValueError if the table is of no supported kind, lacks a column, or stores a column in a type
+    # that does not go with its declaration.
     engine, data = engine_of(data)
     rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
     source = engine.opened(data, types, rows)
     duplicates = sorted({name for name in types if list(source.names).count(name) > 1})
     if duplicates:
-        raise ValueError(
-            f"source has several columns named {duplicates}: rename them, every column needs its own"
-        )
+        raise ValueError(f"source has several columns named {duplicates}: give every column a unique name")
     require_columns("source", types, source.names)
     modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
     check_storage(source.empty(list(types)), modelled)
@@ -71,13 +58,8 @@ def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROW
 
 
 def engine_of(data: Any) -> tuple[SourceType, Any]:
-    """Return the engine that opens ``data``, and the data to open; paths are resolved to files.
-
-    Raises
-    ------
-    ValueError
-        If there is no such engine, or the data can be read only once.
-    """
+    """Return the engine that opens ``data``, and the data to open; paths are resolved to files."""
+    # Raises ValueError if there is no such engine, or the data can be read only once.
     data, name = _resolve_paths(data), type(data).__name__
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         raise ValueError(READ_ONCE.format(name=name))
@@ -101,7 +83,7 @@ class _Files(list[Path]):
 
     def of_parquet(self) -> Files:
         """The format of cells; rejects options for CSV."""
-        self.written.check_parquet()
+        self.written.check_options(".parquet")
         return self.written
 
 
@@ -115,12 +97,18 @@ def _resolve_paths(data: Any) -> Any:
     suffixes = {path.suffix.lower() for path in files}
     if len(suffixes) > 1:
         raise ValueError(
-            f"source ({', '.join(map(str, files[:3]))}, ...) names files of several kinds: {sorted(suffixes)}"
+            f"source ({', '.join(map(str, files[:3]))}, ...) names files of different kinds: "
+            f"{sorted(suffixes)}"
         )
     return files
 
 
 _ENGINES = (
+    SourceType(
+        "Excel file",
+        lambda data: isinstance(data, _Files) and is_excel(data[0]),
+        lambda data, types, rows: ExcelSource(data, types, rows, written=data.written),
+    ),
     SourceType(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
@@ -182,13 +170,9 @@ def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 
     Names below a folder, or matched by a wildcard, that begin with "." or "_" are internal or temporary files
     of other programs and are ignored, except partitions such as ``_year=2020``.
-
-    Raises
-    ------
-    ValueError
-        If there is no file, or two paths are the same file, whose rows would count twice. Also if rows would
-        be lost silently: a folder cannot be read or is a link, or a link is broken.
     """
+    # Raises ValueError if there is no file, or two paths are the same file, whose rows would count twice.
+    # Also if rows would be lost silently: a folder cannot be read or is a link, or a link is broken.
     if not isinstance(path, (str, os.PathLike)):
         files = [one for each in path for one in files_of(each)]
         return _sorted_unique(", ".join(str(os.fspath(one)) for one in path), files)
@@ -198,7 +182,7 @@ def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
         matches = _select_files(text, folder, _walk(text, folder))
         ignored = {one for one in matches if one.suffix.lower() not in (".parquet", *TEXT_EXTENSIONS)}
         if matches > ignored > set():
-            raise _data_loss_error(text, min(ignored), "is no CSV or Parquet file, by its ending")
+            raise _data_loss_error(text, min(ignored), "is not a CSV or Parquet file, judging by its ending")
         matches -= ignored
     elif not matches:
         prefix = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
@@ -222,8 +206,8 @@ def _sorted_unique(text: str, matches: Iterable[Path]) -> list[Path]:
         inode = status.st_dev, status.st_ino
         if inode in seen:
             raise ValueError(
-                f"source ({text!r}): {seen[inode]} and {file} are the same file, whose rows would count "
-                "twice: remove one, or give a pattern that fits one of them"
+                f"source ({text!r}): {seen[inode]} and {file} are the same file, and its rows would count "
+                "twice: remove one, or use a pattern that matches only one"
             )
         seen[inode] = file
     return files
@@ -232,8 +216,8 @@ def _sorted_unique(text: str, matches: Iterable[Path]) -> list[Path]:
 def _data_loss_error(text: str, place: Path, why: str) -> ValueError:
     """Error about data that would be lost silently."""
     return ValueError(
-        f"source ({text!r}): {place} {why}, and what it holds would be lost without a word: move it, or give "
-        "a pattern of the files that you mean, such as 'd/*/*.parquet'"
+        f"source ({text!r}): {place} {why}, so its rows would be skipped: move it, or use a pattern that "
+        "matches all files, such as 'd/*/*.parquet'"
     )
 
 
@@ -269,7 +253,7 @@ def _select_files(text: str, folder: Path, matches: Iterable[Path]) -> set[Path]
     for match in matches:
         parts = match.relative_to(folder).parts
         if match.is_symlink() and not match.exists() and not any(map(_is_internal, parts)):
-            raise _data_loss_error(text, match, "is a link that leads nowhere")
+            raise _data_loss_error(text, match, "is a broken link")
         if match.is_dir() and not any(map(_is_internal, parts)):
             folders.add(match)
         if not match.is_file():
@@ -279,12 +263,13 @@ def _select_files(text: str, folder: Path, matches: Iterable[Path]) -> set[Path]
                 is_unversioned[place] = not any(any(place.glob(mark)) for mark in VERSIONED)
             if not is_unversioned[place]:
                 raise ValueError(
-                    f"source ({text!r}) is of a Delta, Iceberg or Hudi table ({place}), whose folder holds "
-                    "earlier versions of rows: write its newest version to Parquet, and give that folder"
+                    f"source ({text!r}) is of a Delta, Iceberg or Hudi table ({place}), whose folder also "
+                    "contains old versions of rows: write the newest version to Parquet, and use that "
+                    "folder"
                 )
         if not any(map(_is_internal, parts)):
             selected.add(match)
     for place in folders - {parent for match in selected for parent in match.parents} - {folder}:
         if selected and any(place.iterdir()):
-            raise _data_loss_error(text, place, "is a folder, which the pattern meets and does not enter")
+            raise _data_loss_error(text, place, "is a folder that matches the pattern but is not searched")
     return selected

@@ -135,8 +135,8 @@ class WorkerPool:
             if not isinstance(error, loky.process_executor.TerminatedWorkerError):
                 raise
             raise RuntimeError(
-                f"workers ({self.workers}): the machine ended one of these processes, as it does when its "
-                "memory is full: try fewer, or workers=1"
+                f"workers ({self.workers}): the system ended one of these processes, probably because "
+                "memory was full: use fewer, or workers=1"
             ) from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,76 @@ from sdv_plausible.table.cells.cell_series import as_doubles
 from sdv_plausible.table.cells.dates import as_nanoseconds, local_to_utc, utc_to_local, write_dates
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.utils.step_lookup import StepLookup
+
+# Position of numbers among sorted numbers, by a table of equal cells instead of a binary search.
+
+
+CELLS = 1 << 14  # largest number of cells of the table
+MOST_STEPS = 3  # largest number of starts in one cell; with more, a search is as fast
+FEWEST = 1 << 10  # smallest number of queries for which the table pays off
+LOOKED_UP_AT_ONCE = 1 << 13  # queries per block, so that they stay in the cache
+
+
+class StepLookup:
+    """Sorted numbers, each the start of a step.
+
+    The cell of a query and of a start are the same rounded expression, which is monotone. Starts in lower
+    cells are at most the query, starts in higher cells are above it, and only starts in the same cell are
+    compared. The result equals that of a binary search exactly.
+    """
+
+    def __init__(self, starts: npt.NDArray[Any]) -> None:
+        # ``starts``: (k,) increasing, finite.
+        self._starts = starts
+        self._steps = MOST_STEPS + 1
+        span = float(starts[-1]) - float(starts[0]) if len(starts) > 1 else 0.0
+        if not 0 < span < np.inf:
+            return
+        self._cells = int(min(CELLS, 4 * 2 ** np.ceil(np.log2(len(starts)))))
+        self._scale = self._cells / span
+        if not np.isfinite(self._scale):
+            return
+        cells = self._cell(starts, np.empty(len(starts))).astype(np.intp)
+        self._steps = int(np.bincount(cells).max())
+        self._below = np.searchsorted(cells, np.arange(self._cells))  # number of starts in lower cells
+        last = np.inf if starts.dtype.kind == "f" else np.iinfo(starts.dtype).max
+        self._next = np.append(starts, np.full(1, last, dtype=starts.dtype))
+
+    def places(
+        self, numbers: npt.NDArray[Any]
+    ) -> Iterator[tuple[slice, npt.NDArray[Any], npt.NDArray[np.intp]]]:
+        """Yield the last start at or below each number; the first start for smaller numbers and NaN.
+
+        Works in blocks. Yields the slice, the numbers in the dtype of the starts, and their positions. The
+        buffers are reused for the next block, because allocators return large short-lived memory to the
+        system.
+        """
+        is_searched = self._steps > MOST_STEPS or len(numbers) < FEWEST
+        size = min(len(numbers), LOOKED_UP_AT_ONCE)
+        doubles, (cells, places) = np.empty(size), np.empty((2, size), dtype=np.intp)
+        converted, starts = np.empty((2, size), dtype=self._starts.dtype)
+        for start in range(0, len(numbers), LOOKED_UP_AT_ONCE):
+            rows = slice(start, start + LOOKED_UP_AT_ONCE)
+            block = converted[: len(numbers[rows])]
+            block[:] = numbers[rows]
+            positions, cell, next_starts = (buffer[: len(block)] for buffer in (places, cells, starts))
+            if is_searched:
+                positions[:] = np.searchsorted(self._starts, block, side="right")
+                positions[block != block] = 1  # noqa: PLR0124  NaN
+            else:
+                cell[:] = self._cell(block, doubles[: len(block)])
+                self._below.take(cell, out=positions, mode="clip")
+                for _ in range(self._steps):
+                    positions += block >= self._next.take(positions, out=next_starts, mode="clip")
+            positions -= 1
+            yield rows, block, np.clip(positions, 0, len(self._starts) - 1, out=positions)
+
+    def _cell(self, numbers: npt.NDArray[Any], out: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            np.subtract(numbers, float(self._starts[0]), out=out)
+            out *= self._scale
+        return np.fmin(np.fmax(out, 0.0, out=out), self._cells - 1.0, out=out)
+
 
 AT_ONCE = 1 << 13  # rows per block: 8 bytes each fit in the CPU cache
 _OUTSIDE, _MISSING = -1, -2  # temporary codes: outside the domain, and missing
@@ -103,11 +172,9 @@ class Codec:
             ends = [attribute.lower[0], attribute.upper[-1]]
             if attribute.kind == "datetime":
                 ends = [pd.Timestamp(e) for e in ends]
-            raise ValueError(
-                f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
-            )
+            raise ValueError(f"column {name!r}: a given value must lie between {ends[0]} and {ends[1]}")
         if is_written and (rule := _required_form(attribute, value, number)) is not None:
-            raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
+            raise ValueError(f"column {name!r}: a given value ({value!s:.60}) must be {rule}")
 
     def encode_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
         """Codes of many values; raises the error of :meth:`encode_value` for any of them."""
@@ -152,7 +219,7 @@ def _required_form(attribute: Attribute, value: Hashable, number: float) -> str 
         moment = pd.Series([number]).astype("M8[ns]").dt.tz_localize("UTC")
         return f"a text: the nearest is {write_dates(moment, attribute.datetime_format).iloc[0]!r}"
     if attribute.time_zone is not None and getattr(value, "tzinfo", None) is None:
-        return f"a moment with a time zone, as the column's are ({attribute.time_zone})"
+        return f"a date with the time zone of the column ({attribute.time_zone})"
     return None
 
 

@@ -18,9 +18,6 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.cells.canonical_forms import (
     NOT_A_VALUE,
@@ -104,33 +101,6 @@ def name_hash(name: Any) -> int:
     if isinstance(name, (bool, int, float, Decimal, Fraction)):
         return hash(name)
     return crc32(repr(name).encode("utf-8", "surrogatepass"))
-
-
-def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
-    """Ledger entry for the bound on a person's rows; none if every row is a unit of its own."""
-    if neighbours.person is None:
-        return []
-    how = (
-        f"at most {neighbours.rows:,} of the rows of each value of {neighbours.person} are used, chosen "
-        "secretly; rows without a value are not; the column itself is invented anew"
-    )
-    note = neighbours.bias
-    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
-
-
-def unknown_persons_entry(neighbours: Neighbours) -> list[LedgerEntry]:
-    """Ledger entry for processed rows without a person column: it ends the privacy claim."""
-    if neighbours.person is None:
-        return []
-    return [
-        LedgerEntry(
-            name="persons",
-            mechanism="processed rows",
-            losses=(InfiniteLoss(),),
-            scope="everything",
-            note=f"processed rows do not say whose they are ({neighbours.person}): fit the rows themselves",
-        )
-    ]
 
 
 def _person_numbers(persons: pd.Series[Any]) -> np.ndarray:

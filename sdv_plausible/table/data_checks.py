@@ -51,8 +51,8 @@ class Check:
 
     def __str__(self) -> str:
         if not self.findings:
-            return "NOT private, for your eyes: every cell fits what was declared."
-        return "\n".join(["NOT private, for your eyes:", *(f"  {finding}" for finding in self.findings)])
+            return "NOT private, for the data owner: every cell matches its declaration."
+        return "\n".join(["NOT private, for the data owner:", *(f"  {finding}" for finding in self.findings)])
 
 
 def check_columns(
@@ -122,14 +122,14 @@ def _column_findings(
         cells = int(outside.sum())
         yield Finding(name, _explain(column[outside], attribute), cells, cells / max(present, 1)), values
     if missing and nullable is False:
-        problem = "are missing, which was not declared: they get random values. Say range_is_nullable"
+        problem = "are missing, but declared never to be: they get random values. Set range_is_nullable"
         yield Finding(name, problem, missing, missing / len(column)), []
     if nullable and not missing and len(column):
-        yield Finding(name, "are missing, which was declared to be: is it another column?", 0, 0.0), []
+        yield Finding(name, "are missing, though declared: is it the right column?", 0, 0.0), []
     if attribute.kind == "integer" and not outside.all():
         num_fractions = _fractions(column)
         if num_fractions:
-            problem = "have a fraction, which is cut off: give decimal_places"
+            problem = "have digits after the point, which are cut off: set decimal_places"
             yield Finding(name, problem, num_fractions, num_fractions / present), []
 
 
@@ -140,21 +140,21 @@ def _explain(cells: pd.Series[Any], attribute: Attribute) -> str:
         distinct = cells.drop_duplicates().tolist()
         if all(str(_plain(value)) in texts for value in distinct):
             actual, declared = (_kind(v) for v in (distinct[0], next(iter(attribute.values))))
-            return f"hold {actual}, the declaration {declared}: declare the values as they are in the table"
+            return f"hold {actual}, but {declared} are declared: declare the values as in the table"
         normalized = {text.strip().casefold() for text in texts}
         if all(str(value).strip().casefold() in normalized for value in distinct):
-            return "differ from declared values in capitals or spaces alone: write them as in the table"
+            return "differ from declared values only in capitals or spaces: declare them as in the table"
         if attribute.counts:
-            return "are none of the values that were learned, and get one of these in proportion"
-        return "are none of the declared values, and " + (
-            "become missing" if attribute.nullable else "get any"
+            return "have values that were not learned, and are replaced by learned ones in proportion"
+        return "have undeclared values, and " + (
+            "become missing" if attribute.nullable else "get random ones"
         )
     numbers = ColumnCodec(attribute).numbers(cells)
     is_unreadable = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
     if is_unreadable.all():
         what = "dates in the declared format" if attribute.kind == "datetime" else "numbers"
-        return f"are no {what}, and become missing"
-    return "are outside the declared range, and are moved to its ends"
+        return f"are not {what}, and become missing"
+    return "are outside the declared range, and are clipped to it"
 
 
 def _plain(value: Any) -> Any:

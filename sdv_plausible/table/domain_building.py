@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,9 +18,10 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.declared_ranges import in_time_zone
 from sdv_plausible.table.learned.private_domain import DomainPlan
-from sdv_plausible.table.learned.raw_queries import ExactColumns, FrameColumns
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.raw_queries import ExactColumns
 
 
 def build_domain(
@@ -34,19 +36,21 @@ def build_domain(
     engine: ExactColumns | None = None,
 ) -> Domain:
     """Domain of the modelled columns, in the table's column order; charges the plan first."""
-    # An engine counts rows stored elsewhere; then only the table's column types are used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
         if sdtype == "datetime"
     }
-    columns = FrameColumns(table) if engine is None else engine
-    rows = Queryable(columns, ledger, private.entries(), rng, transcript=transcript)
     styles = {name: date_style(table[name], form) for name, form in forms.items()}  # schema, not rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:
-        from sdv_plausible.table.learned.private_columns import learn_attributes  # only if needed
+        # Only if needed.
+        from sdv_plausible.table.learned.private_columns import learn_attributes
+        from sdv_plausible.table.learned.raw_queries import FrameColumns
 
+        # An engine counts rows stored elsewhere; then only the table's column types are used.
+        columns = FrameColumns(table) if engine is None else engine
+        rows = Queryable(columns, ledger, private.entries(), rng, transcript=transcript)
         learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
     for name in table.columns:
@@ -60,6 +64,8 @@ def build_domain(
             inferred = infer_attribute(name, table[name], spec["sdtype"], spec, max_bins)
             attributes.append(declarations.kept(inferred))
         elif declared.kind == "datetime" and declared.time_zone is None:
+            from sdv_plausible.table.learned.declared_ranges import in_time_zone
+
             # The style of dates is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
@@ -91,9 +97,9 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         names = listed(domain.inferred)
         entries.append(
             _no_claim_entry(
-                f"inferred from the rows: {names}",
-                f"the value sets of {names} were read from the rows without noise; declare them with "
-                'domain=..., or learn them under the budget with undeclared="private"',
+                f"derived from the rows: {names}",
+                f"the value sets of {names} were read from the rows without noise: declare them "
+                '(domain=...), or learn them within the budget (undeclared="private")',
             )
         )
     if others := [n for n in _with_provenance("inferred", domain, declarations) if n not in domain.inferred]:
@@ -101,8 +107,8 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         entries.append(
             _no_claim_entry(
                 f"detected in the rows: {names}",
-                f"semantic types and patterns of {names} were detected in the rows, and single rows may "
-                "decide them: say yourself what these columns are, without the word detected",
+                f"semantic types and patterns of {names} were detected in the rows, where a single row may "
+                'decide them: declare them yourself, without "detected"',
             )
         )
     return entries
@@ -115,10 +121,10 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     names = listed(edited)
     return [
         _no_claim_entry(
-            f"declared, and edited after looking at the rows: {names}",
-            f"the declarations of {names} were changed after they were compared with the rows, and may "
-            "repeat what was seen; cite a public source for each column (source), or have it learned under "
-            'the budget: take it out of the file, with undeclared="private"',
+            f"declared, then edited after a comparison with the rows: {names}",
+            f"the declarations of {names} were changed after a comparison with the rows, and may repeat "
+            "values of the rows: cite a public source for each column (source), or remove it from the file "
+            'to learn it within the budget (undeclared="private")',
         )
     ]
 

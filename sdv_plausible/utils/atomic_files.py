@@ -82,7 +82,7 @@ def locked(path: Path) -> Iterator[None]:
     # write access, and if the lock file is a link, which somebody else may have put there.
     lock = path.with_name(f".{path.name}.lock")
     if lock.is_symlink():
-        raise OSError(f"{lock} is a link, and a lock follows none: remove it")
+        raise OSError(f"{lock} is a symbolic link, which a lock must not be: remove it")
     is_new = not lock.exists()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(lock, flags, 0o666), "ab") as file:

@@ -153,20 +153,12 @@ def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
 
 @dataclass(frozen=True)
 class Covering:
-    """A covering of sets of digits by larger sets (blocks): each set's table is a margin of a block's.
+    """A covering of sets of digits by larger sets (blocks): each set's table is a margin of a block's."""
 
-    Attributes
-    ----------
-    sets : sequence of sequence of int
-        Positions of digits, distinct within a set.
-    bases : sequence of int
-        Number of values of each digit.
-    blocks : sequence of (tuple of int, sequence of int)
-        Positions of digits, and indices of the sets that the block covers. Every set is in one block.
-    """
-
-    sets: Sequence[Sequence[int]]
-    bases: Sequence[int]
+    sets: Sequence[Sequence[int]]  # positions of digits, distinct within a set
+    bases: Sequence[int]  # number of values of each digit
+    # (tuple of int, sequence of int) positions of digits, and indices of the sets that the block covers.
+    # Every set is in one block.
     blocks: Sequence[tuple[tuple[int, ...], Sequence[int]]]
 
     @classmethod

@@ -63,7 +63,7 @@ def extension(kind: str, name: str) -> Any:
     point = _registered()[kind].get(name)
     if point is None:
         raise LookupError(
-            f"no {kind} {name!r} is installed: this package registers its own when it is installed "
-            "(pip install sdv-plausible), not from a bare copy of its files"
+            f"no {kind} {name!r} is installed: the {kind}s of this package are registered when it is "
+            "installed (pip install sdv-plausible), not from a copy of its files"
         )
     return point.load()

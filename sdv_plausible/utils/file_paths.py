@@ -57,7 +57,7 @@ def path_in_folder(folder: Path, name: str, ending: str) -> Path:
         raise ValueError(f"the file name {name!r:.40} {rule}: choose another name")
     if path.resolve().parent != folder.resolve():
         raise ValueError(
-            f"{path} is a link that leads out of its folder: remove it, or choose another folder"
+            f"{path} is a link to a place outside its folder: remove it, or choose another folder"
         )
     return path
 
@@ -74,15 +74,9 @@ KINDS = {
 
 
 def open_regular_file(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
-    """Open a regular file for reading without blocking; ``name`` is the parameter in errors.
-
-    Raises
-    ------
-    ValueError
-        If it is a folder, a pipe, a socket or a device.
-    OSError
-        If it does not exist or cannot be read.
-    """
+    """Open a regular file for reading without blocking; ``name`` is the parameter in errors."""
+    # Raises ValueError if it is a folder, a pipe, a socket or a device; OSError if it does not exist or
+    # cannot be read.
     check_regular_file(path, name)
     open_mode = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, open_mode), "rb")
@@ -116,6 +110,6 @@ def _check_kind(mode: int, path: str | os.PathLike[str], name: str) -> None:
     if not stat.S_ISREG(mode):
         kind = KINDS.get(stat.S_IFMT(mode), "none")
         raise ValueError(
-            f"{name} ({os.fspath(path)!r}) must be the path of a regular file, and this is {kind}: name a "
-            "file, or copy what is read there into one"
+            f"{name} ({os.fspath(path)!r}) must be the path of a regular file, but this is {kind}: give a "
+            "file, or copy the data into one"
         )

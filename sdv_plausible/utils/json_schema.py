@@ -176,7 +176,7 @@ def _entries(form: Schema, value: dict[str, Any], shared: SharedSchemas, place: 
         raise JsonSchemaError(place, f"must have at least {form['minProperties']} entries")
     if missing := [name for name in form.get("required", ()) if name not in value]:
         names = list(form["required"])
-        raise JsonSchemaError(place, f"must have {' and '.join(names)}: no {missing[0]!r}")
+        raise JsonSchemaError(place, f"must have {' and '.join(names)}: {missing[0]!r} is missing")
     if others is False and (unknown := sorted(map(str, set(value) - set(known)))):
         raise JsonSchemaError(
             place, f"must have no other entries than {', '.join(known)}: unknown {unknown!r:.80}"
@@ -188,18 +188,13 @@ def _entries(form: Schema, value: dict[str, Any], shared: SharedSchemas, place: 
 
 
 def strict_json(text: str) -> Any:
-    """Parse a document whose objects have unique names and whose numbers are finite.
-
-    Raises
-    ------
-    ValueError
-        If the text is not JSON, or has duplicate names or non-finite numbers. The message may quote names,
-        never values.
-    """
+    """Parse a document whose objects have unique names and whose numbers are finite."""
+    # Raises ValueError if the text is not JSON, or has duplicate names or non-finite numbers. The message may
+    # quote names, never values.
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
-        raise ValueError("it nests too deeply") from None
+        raise ValueError("it is nested too deeply") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -207,16 +202,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) < len(pairs):
         seen: set[str] = set()
         duplicate = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"it says {duplicate[:80]!r} twice")
+        raise ValueError(f"it has the key {duplicate[:80]!r} twice")
     return document
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"it holds {name}, which is not a number of JSON")
+    raise ValueError(f"it contains {name}, which is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("it holds a number beyond all doubles")
+        raise ValueError("it contains a number outside the range of doubles")
     return number

@@ -26,7 +26,7 @@ def one_line(error: BaseException, rows_were_read: bool, way_out: str = "") -> s
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     if rows_were_read and frames and _PACKAGE not in Path(frames[-1].filename).parents:
-        return f"{type(error).__name__} while the rows were worked on; its text may quote cells{way_out}"
+        return f"{type(error).__name__} while the rows were processed; its text may quote cells{way_out}"
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -25,7 +25,7 @@ from sdv_plausible.extensions.models.paper.structure import (
 )
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 
 pytestmark = pytest.mark.slow
 

@@ -101,7 +101,7 @@ def test_what_is_of_csv_alone_is_refused_for_parquet(name, here, tmp_path, capsy
     words = [word.replace("people.csv", "people.parquet") for word in told(name, new=tmp_path)]
     for option, mark in {"encoding": "utf-8", "separator": ";", "quote": "'"}.items():
         assert main([*words, f"--{option}", mark]) == 2
-        assert f"--{option} ({mark!r}) is of CSV files, and plays no part" in capsys.readouterr().err
+        assert f"--{option} ({mark!r}) only applies to CSV files" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
     assert main(words) == 0
 
@@ -113,7 +113,7 @@ def test_one_table_of_two_may_be_csv(here, tmp_path, capsys):
         words = ["people.parquet", "people.csv", "--separator", ";", "--domain", "domain.json"]
         words += ["-o", str(tmp_path / f"{command}.html")]
         assert main([command, *words]) == 2
-        assert "plays no part in Parquet" in capsys.readouterr().err
+        assert "only applies to CSV files" in capsys.readouterr().err
         assert main([command, *words, "--alike"]) == 0
 
 
@@ -142,7 +142,7 @@ def test_what_this_package_wrote_is_read_as_it_writes(command, tmp_path, monkeyp
     capsys.readouterr()
     assert main(["inspect", "real.csv", "theirs.csv", *spelled]) == 2
     said = capsys.readouterr().err
-    assert "theirs.csv: line 1, or one after it, holds no text in the encoding 'utf-8'" in said
+    assert "theirs.csv: line 1, or a later one, is not text in the encoding 'utf-8'" in said
     assert "add --alike" in said
 
 

@@ -40,11 +40,11 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
     assert "With --test release rows are free" in said
     assert "RandomizedTest" not in said
     assert main([*options, "-n", "300", "--row-cap", "299"]) == 2
-    assert "row_cap (299) must be at least the rows that are asked for (300)" in capsys.readouterr().err
+    assert "row_cap (299) must be at least the number of requested rows (300)" in capsys.readouterr().err
     rules = holder / "rules.json"
     rules.write_text('[{"rule": "forbidden", "when": {"sex": "Male", "age": {"max": 20}}}]')
     assert main([*options, "-n", "300", "--rules", str(rules)]) == 2
-    assert "say how many may be drawn by row_cap, such as 600" in capsys.readouterr().err
+    assert "set row_cap to the number of rows to draw, such as 600" in capsys.readouterr().err
     assert main([*options, "-n", "300", "--rules", str(rules), "--row-cap", "600"]) == 0
     assert "the first 600 rows" in json.loads(capsys.readouterr().out)["ledger"]["headline"]
 
@@ -86,4 +86,4 @@ def test_blanks_of_a_template_are_planned_as_they_are_charged(holder, tmp_path, 
     assert planned["epsilon"] == pytest.approx(charged["epsilon"], rel=1e-6)
     assert next(e for e in planned["entries"] if e["name"] == "types") in charged["entries"]
     assert main(["plan", "--domain", template, "--epsilon", "inf"]) == 2  # nobody votes there
-    assert "fill in sdtype" in capsys.readouterr().err
+    assert "set sdtype" in capsys.readouterr().err

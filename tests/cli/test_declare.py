@@ -40,8 +40,8 @@ def test_no_row_has_a_say(table, capsys):
         written(table.parent, rows=rows)
         assert declared(table, capsys) == first
     assert first[0] == {name: {"sdtype": None} for name in ("age", "sex", "id")}
-    assert "To be filled in" in first[1]
-    with pytest.raises(ValueError, match="column 'age': fill in sdtype"):
+    assert "Fill in sdtype" in first[1]
+    with pytest.raises(ValueError, match="column 'age': set sdtype"):
         read_csv(table, table.with_name("domain.json"))
 
 
@@ -57,8 +57,8 @@ def test_what_is_said_of_a_column_hides_nothing_said_of_one_whose_name_begins_li
     book = tmp_path / "book.csv"
     book.write_text("name\nage\nage: old\n")
     said = declared(tmp_path / "people.csv", capsys, "--from-codebook", book)[1]
-    assert said.count("nothing tells what it is") == 1
-    assert "  age: old: nothing tells what it is\n" in said
+    assert said.count("its type is unknown") == 1
+    assert "  age: old: its type is unknown\n" in said
     assert "left out: age\n" in said
 
 
@@ -91,7 +91,7 @@ def test_one_clear_line(table, monkeypatch, capsys):
         (["people.csv", "-o", "d.txt"], "must end in .json"),
         (["people.csv", "-o", "people.csv"], "the same file"),
         ([*draft, "--from-codebook", "gone.csv"], "there is no file"),
-        ([*draft, "--from-codebook", "book.docx"], "nothing reads"),
+        ([*draft, "--from-codebook", "book.docx"], "code books with the ending"),
         ([*draft, "--from-public", "people.csv"], "is the table itself"),  # which is not published
         ([*draft, "--from-codebook", "people.csv"], "is the table itself"),
     ):
@@ -109,7 +109,7 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     looked = json.loads(output.read_text())["looked"]
     start.write_text(json.dumps({"age": {**AGES, "range_max": 2}, "sex": {"range_values": ["f", "m"]}}))
     said = declared(table, capsys, "--domain", start)[1]
-    assert "Kept from the file that it replaces: age, sex were looked at" in said
+    assert "Kept from the file that it replaces: age, sex were compared with the rows" in said
     assert json.loads(output.read_text())["looked"] == looked
     assert read_domain_file(output).edited == ("age",)
     # Of other columns nothing is kept; what cannot be read may hold a record.
@@ -121,7 +121,7 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     assert "looked" not in json.loads(output.read_text())
     output.write_text("[]")
     assert main(again) == 2
-    assert "may hold a record of looks" in capsys.readouterr().err
+    assert "may contain a record of comparisons" in capsys.readouterr().err
     assert output.read_text() == "[]"
 
 
@@ -148,7 +148,7 @@ def test_a_look_while_a_domain_is_learned_is_kept(learned, monkeypatch, capsys):
     monkeypatch.setattr(declare, "_learn_domain", meanwhile)
     said = declared(table, capsys, *told)[1]
     file = read_domain_file(output)
-    assert "Kept from the file that it replaces: age, sex were looked at" in said
+    assert "Kept from the file that it replaces: age, sex were compared with the rows" in said
     assert set(file.looked) == {"age", "sex"}
     assert (file.looked_rules, file.private) == (("0" * 64,), ("sex",))
     assert file.edited == ("age",)  # what was paid for repeats nothing of a look
@@ -163,7 +163,7 @@ def test_a_damaged_record_is_not_replaced_and_the_rules_that_were_compared_stay_
     document = json.loads(output.read_text())
     output.write_text(json.dumps({**document, "looked": {"age": "gone"}}))
     assert main(["declare", str(table), "-o", str(output), "--overwrite"]) == 2
-    assert "put back the file as it was" in capsys.readouterr().err
+    assert "restore the original file" in capsys.readouterr().err
 
 
 def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(

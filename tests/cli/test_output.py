@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible.cli import check, main, output
-from sdv_plausible.cli.output import one_line_warnings, print_result, progress_steps, rows_bar
+from sdv_plausible.cli.output import aligned, one_line_warnings, print_result, print_to_stderr, progress_steps
+from sdv_plausible.utils.entry_points import extension
 
 OURS = str(Path(output.__file__))
 
@@ -46,25 +48,57 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
     assert captured.out == ""
 
 
-def bars() -> None:
+def steps() -> None:
     with progress_steps("reading", "fitting") as begin:
         begin()
         begin.note("pass 1, 300 rows")
         begin()
-    with rows_bar(100) as done:
-        done(60)
-        done(40)
+        begin.rows(25, 100)
+        time.sleep(0.01)
 
 
 def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
+    """The elapsed time goes on although nothing is reported."""
     pipe, terminal = io.StringIO(), Terminal()
+    monkeypatch.setattr(output, "TICK", 0.001)
     monkeypatch.setattr(sys, "stderr", pipe)
-    bars()
+    steps()
     assert pipe.getvalue() == ""
     monkeypatch.setattr(sys, "stderr", terminal)
-    bars()
-    for words in ("fitting (step 2 of 2)", "pass 1, 300 rows", "rows"):
-        assert words in terminal.getvalue()
+    steps()
+    shown = terminal.getvalue()
+    for words in (
+        "reading (step 1 of 2, pass 1, 300 rows) [00:00]",
+        "fitting (step 2 of 2)",
+        "25 of 100 rows, ",
+    ):
+        assert words in shown
+    assert shown.count("fitting (step 2 of 2, 25 of 100 rows, 00:00 left)") > 1
+
+
+def test_emphasis_on_a_terminal_with_colours_alone(monkeypatch):
+    options = argparse.Namespace(json=False)
+    for name, value, stream, has_colours in (
+        ("NO_COLOR", "", Terminal(), True),
+        ("NO_COLOR", "1", Terminal(), False),
+        ("TERM", "dumb", Terminal(), False),
+        ("NO_COLOR", "", io.StringIO(), False),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv("TERM", "xterm")
+            patch.setenv(name, value)
+            patch.setattr(sys, "stdout", stream)
+            patch.setattr(sys, "stderr", stream)
+            print_result(options, "NOT private: for you\n  Not covered:\n  a: b", {})
+            print_to_stderr("warning: few rows")
+        plain = stream.getvalue().replace("\033[33m", "").replace("\033[1m", "").replace("\033[0m", "")
+        assert plain == "NOT private: for you\n  Not covered:\n  a: b\nsdv-plausible: warning: few rows\n"
+        assert ("\033[33mwarning\033[0m" in stream.getvalue()) == has_colours
+        assert ("\033[1m  Not covered:\033[0m" in stream.getvalue()) == has_colours
+
+
+def test_columns_of_a_table_are_aligned():
+    assert aligned([("a", "bb", "c"), ("dddd", "e", "f g")]) == ["a     bb  c", "dddd  e   f g"]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +159,29 @@ def test_help_says_the_exit_codes(capsys):
         with pytest.raises(SystemExit, match="0"):
             main.main(arguments)
         said = " ".join(capsys.readouterr().out.split())
-        for code in ("0 done", "2 refused or failed", "130 interrupted", "129 or 143 ended"):
+        for code in ("0 done", "2 refused or failed", "130 interrupted", "129, 143 ended by SIGHUP"):
             assert code in said
     assert "sdv-plausible synthesize DATA -o OUTPUT [options]" in said
+
+
+def test_help_lists_every_command_by_task_in_short_lines(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main.main(["--help"])
+    said = capsys.readouterr().out
+    assert [f"\n  {name} " in said for name in main.COMMANDS] == [True] * len(main.COMMANDS)
+    assert all(f"\n{task}:\n" in said for task in main.GROUPS)
+    assert max(map(len, said.splitlines())) <= 80
+    assert set(main.ORDER) == set(main.COMMANDS)
+
+
+@pytest.mark.parametrize("name", main.ORDER)
+def test_the_example_of_each_command_is_one(name):
+    """Its options are the command's. Control: another option is none."""
+    parser = main.parser([name])
+    example = extension("command", name).EXAMPLE
+    assert parser.parse_args([name, *example.split()]).run
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args([name, *example.split(), "--no-such-option"])
 
 
 ANSWERS = {  # what each command is told, in the folder of the fixture holder, and a key of its answer

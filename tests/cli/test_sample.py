@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
+import pytest
 
-from sdv_plausible import Release
+from sdv_plausible import Release, read_csv, read_excel
 from sdv_plausible.cli import sample
 from sdv_plausible.cli.main import main
 from sdv_plausible.cli.sample import parse_conditions, parse_value
@@ -52,7 +54,7 @@ def test_mistakes(holder, tmp_path, capsys):
         ("--where", "age=34.5", "must be a whole number: the nearest are 34 and 35"),
         ("--where", "sex=maybe", "no such value"),
         ("--where", "shoe=3", "shoe"),
-        ("--expect-sha256", "0" * 64, "is not the release that was expected"),
+        ("--expect-sha256", "0" * 64, "is not the expected release"),
         ("--recipient", "Ann", "go together"),
     ):
         told = [
@@ -95,3 +97,49 @@ def test_without_sdv(holder, tmp_path):
     said = subprocess.run([sys.executable, "-c", code, *told], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "[]"
     assert said.stderr == ""
+
+
+def test_the_format_of_the_output_by_name_or_ending(holder, tmp_path, capsys):
+    def sampled(output: str, *more: str) -> int:
+        options = ["-o", str(tmp_path / output), "-n", "5", "--random-state", "1", *more]
+        return main(["sample", str(holder / "people.release"), *options])
+
+    assert [sampled("o.csv"), sampled("o.data", "--format", "csv"), sampled("o.parquet")] == [0, 0, 0]
+    assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "o.data").read_bytes()
+    assert (
+        pd.read_parquet(tmp_path / "o.parquet")
+        .astype(str)
+        .equals(pd.read_csv(tmp_path / "o.csv").astype(str))
+    )
+    assert sampled("p.csv", "--format", "parquet") == 2
+    assert "ends in .csv, and --format is parquet" in capsys.readouterr().err
+    assert sampled("o.txt") == 2
+    assert "must end in .csv or .parquet or .xlsx" in capsys.readouterr().err
+
+
+def test_excel_files_are_written_and_read_by_the_commands(holder, declared, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("openpyxl")
+    release, output = str(holder / "people.release"), tmp_path / "o.xlsx"
+    assert main(["sample", release, "-o", str(output), "-n", "5", "--random-state", "1"]) == 0
+    found = read_excel(output, declared)
+    assert found.equals(read_csv_of(Release.load(release).sample(5, random_state=1), declared, tmp_path))
+    capsys.readouterr()
+    domain = ["--domain", str(holder / "domain.json")]
+    assert main(["check", str(output), *domain, "--sheet", "Sheet1"]) == 0
+    assert "count as missing: none" in capsys.readouterr().out
+    for option, words in (("--separator", "plays no part in Excel"), ("--sheet", "sheet ('x')")):
+        assert main(["check", str(output), *domain, option, "x"]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["check", str(holder / "people.csv"), *domain, "--sheet", "a"]) == 2
+    assert "--sheet ('a') is of Excel files, and no table is one" in capsys.readouterr().err
+    monkeypatch.setattr("sdv_plausible.table.files.excel_files.MOST_ROWS", 4)
+    assert main(["sample", release, "-o", str(tmp_path / "p.xlsx"), "-n", "5"]) == 2
+    assert "must be at most 4" in capsys.readouterr().err
+    monkeypatch.setattr("sdv_plausible.cli.files.find_spec", lambda _: None)
+    assert main(["sample", release, "-o", str(tmp_path / "p.xlsx"), "-n", "3"]) == 2
+    assert "pip install 'sdv-plausible[excel]'" in capsys.readouterr().err
+
+
+def read_csv_of(rows: pd.DataFrame, declared: dict, folder: Path) -> pd.DataFrame:
+    rows.to_csv(folder / "same.csv", index=False)
+    return read_csv(folder / "same.csv", declared)

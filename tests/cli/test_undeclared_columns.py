@@ -50,7 +50,7 @@ def test_one_odd_cell_decides_no_column(people, capsys):
     assert pd.api.types.is_numeric_dtype(rows["age"])
     assert "secret-text" not in rows.to_csv()
     entry = next(entry for entry in said["ledger"]["entries"] if entry["name"] == "types")
-    assert "a vote over the cells of 2 undeclared columns" in entry["mechanism"]
+    assert "private type inference from the cells of 2 undeclared columns" in entry["mechanism"]
     assert 1.1 < entry["epsilon"] <= 1.2  # three tenths of what was asked for
     assert said["ledger"]["epsilon"] <= 4
     _, said, rows = synthesized(people, capsys, "--epsilon", "inf")
@@ -83,7 +83,7 @@ def test_the_vote_goes_with_whatever_a_fit_goes_with(people, tmp_path, capsys):
     assert 0.99 < Budget(5, 1e-8, path).charged()["epsilon"] <= 1
     refused = ["synthesize", str(people), "-o", str(tmp_path / "b.csv"), "--budget", str(path), "5", "1e-8"]
     assert main([*refused, "--epsilon", "4.5"]) == 2
-    assert "would exceed it" in capsys.readouterr().err
+    assert "would exceed the budget" in capsys.readouterr().err
 
 
 def test_where_types_are_from_can_be_said(people, capsys):
@@ -130,12 +130,13 @@ def test_what_was_found_is_said():
     """Copied types are not called public, and what was taken for personal data is told."""
     age = {"age": {"sdtype": "numerical"}}
     said = InferredTypes(voted=age).hint()
-    assert "learned from the rows" in said
+    assert "come from the rows" in said
     assert "Declare them" not in said
     said = InferredTypes(detected={"city": {"sdtype": "city", "pii": True}, **age}).hint()
     assert "Types detected: city, age. Declare them" in said
     assert (
-        'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
+        'placeholder values: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}'
+        in said
     )
     assert "invented" not in InferredTypes(detected=age).hint()
     assert InferredTypes().hint() == ""

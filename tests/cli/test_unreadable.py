@@ -55,7 +55,7 @@ def test_check_names_them_too(folder, capsys):
     found = capsys.readouterr()
     told = f"cells that cannot be read, and count as missing: price {ROWS:,}, many {ROWS // 2:,}. If"
     assert told in found.err
-    assert "every cell fits" not in found.out
+    assert "every cell matches" not in found.out
 
 
 def test_check_counts_codes_that_are_declared_as_numbers(tmp_path, capsys):
@@ -72,7 +72,7 @@ def test_check_counts_codes_that_are_declared_as_numbers(tmp_path, capsys):
         assert done("check", tmp_path) == 0
         found = capsys.readouterr()
         told.append(re.findall(r"written as codes: (.*?)\. A number", found.err))
-        assert "every cell fits" not in found.out
+        assert "every cell matches" not in found.out
     assert told == [["county 2"], ["county 1"]], "of the plus alone the second time"
 
 

@@ -19,7 +19,7 @@ from cases import fast_and_nightly
 from scipy.stats import binom
 
 from sdv_plausible.datasets import census, census_like, census_like_codes, census_like_metadata
-from sdv_plausible.datasets.census_schema import COLUMNS
+from sdv_plausible.datasets.census import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 POSITION = {column.name: i for i, column in enumerate(COLUMNS)}

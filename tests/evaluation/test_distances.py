@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.distances import (
+from sdv_plausible.evaluation import table_codes
+from sdv_plausible.evaluation.table_codes import (
     column_distances,
     dependence_matrix,
     pair_distances,
@@ -56,7 +56,7 @@ def test_distances_and_dependences_are_in_range(first, second):
     assert all(0.0 <= value <= 1.0 for value in pairs.values())
     assert all(value >= max(singles[i], singles[j]) - 1e-12 for (i, j), value in pairs.items())
     with pytest.MonkeyPatch.context() as patch:  # sparse counting gives the same
-        patch.setattr(distances, "MAX_DENSE_CELLS", 1)
+        patch.setattr(table_codes, "MAX_DENSE_CELLS", 1)
         assert pair_distances(first, second, CARDS) == pytest.approx(pairs)
     matrix = dependence_matrix(first, CARDS)
     assert (matrix == matrix.T).all()

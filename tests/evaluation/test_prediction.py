@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation import prediction
+from sdv_plausible.evaluation import classifiers
 from sdv_plausible.evaluation.metrics import ModelAccuracy
 
 
@@ -33,7 +33,7 @@ def test_model_accuracy_by_structure_finds_the_most_likely_value_exactly():
     rng = np.random.default_rng(3)
     train, test = (rng.integers(0, (3, 2, 4), (n, 3)).astype(np.int32) for n in (60, 200))
     cards, parents = (3, 2, 4), {1: [0], 2: [1]}
-    predict = prediction.network_predictor(parents, cards)
+    predict = classifiers.network_predictor(parents, cards)
 
     def likelihood(row):
         p = 1.0

@@ -58,7 +58,7 @@ def test_damage_is_one_clear_line(tmp_path):
     damaged.append(changed(content, digest=True, fits=[*content["fits"], OVER]))
     for text in damaged:
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no budget file, or was changed or damaged") as refused:
+        with pytest.raises(ValueError, match="is not a budget file, or was changed or damaged") as refused:
             BudgetState.read(path)
         assert "\n" not in str(refused.value)
         assert str(path) in str(refused.value)
@@ -83,7 +83,7 @@ def test_every_digit_of_its_digest_counts(tmp_path):
     content = json.loads(path.read_text())
     for other in others(content["sha256"]):
         path.write_text(changed(content, sha256=other))
-        with pytest.raises(ValueError, match="its digest does not fit"):
+        with pytest.raises(ValueError, match="its digest does not match"):
             BudgetState.read(path)
 
 
@@ -95,7 +95,9 @@ def test_a_second_name_of_the_file_is_no_second_budget(tmp_path):
     assert BudgetState.read(tmp_path / "link") == state()
     second.hardlink_to(path)
     for name in (path, second):
-        with pytest.raises(ValueError, match=r"^path \('.*'\): this budget file has 2 names .* remove these"):
+        with pytest.raises(
+            ValueError, match=r"^path \('.*'\): this budget file has 2 hard links.* Remove the extra links"
+        ):
             BudgetState.read(name)
     second.unlink()
     assert BudgetState.read(path) == state()

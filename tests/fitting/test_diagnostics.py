@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sentences import notes_of
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli.main import main
@@ -75,8 +76,8 @@ def told(door: Any, frame: pd.DataFrame, folder: Path) -> tuple[list[str], Relea
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = door(frame, path)
-    texts = [str(one.message) for one in caught]
-    return [t for t in texts if not t.startswith("at about ")], release, read_domain_file(path)
+    texts = notes_of(caught)
+    return [t for t in texts if "at about " not in t], release, read_domain_file(path)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -122,7 +123,7 @@ def through_rules(door: str, most: int | None, folder: Path) -> tuple[bool, Priv
                 output = folder / "table.release"
                 assert main([*map(str, ["fit", folder / "table.csv", "-o", output, *words])]) == 0
             ledger, said = Release.load(output).ledger, told_of.getvalue()
-    return "high - low: most cells" in said + "".join(str(one.message) for one in caught), ledger
+    return "high - low: most cells" in said + "".join(notes_of(caught)), ledger
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source", "command"])
@@ -199,7 +200,7 @@ def test_whoever_shows_a_warning_need_not_read_whom_it_is_for():
     """Each that says that it is for the holder alone is marked so, and no other."""
     for name, phrases in said_to_the_holder_alone().items():
         source = inspect.getsource(getattr(diagnostics.HolderDiagnostics, name))
-        assert source.count("for_holder=True") == (source.count("self._add(") if phrases else 0)
+        assert source.count("for_holder=True") == (source.count("self.add") if phrases else 0)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -232,7 +233,7 @@ def test_a_fit_to_what_sdv_transformed_tells_once(tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         synth.fit(frame)
-    assert sum("age: most cells" in str(one.message) for one in caught) == 1
+    assert sum("age: most cells" in text for text in notes_of(caught)) == 1
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
@@ -256,7 +257,7 @@ def test_rows_that_are_nobodys_are_told_of(door, tmp_path):
                 PlausibleDeniabilitySynthesizer(
                     metadata_from_columns(columns), domain=COLUMNS, person="whose"
                 ).fit(frame)
-        return [str(one.message) for one in caught if issubclass(one.category, diagnostics.FitWarning)]
+        return notes_of(one for one in caught if issubclass(one.category, diagnostics.FitWarning))
 
     assert any("whose: some cells do not identify a person" in text for text in fit([Patient(), "b"]))
     assert not any("whose" in text for text in fit([None, "b"]))
@@ -272,7 +273,7 @@ def of_digits(frame: pd.DataFrame, domain: dict[str, Any] = YEARS) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_source(frame, domain=domain, epsilon=1.0, random_state=1, allow_no_claim=True)
-    return [str(one.message) for one in caught if "digits after the point" in str(one.message)]
+    return [text for text in notes_of(caught) if "digits after the point" in text]
 
 
 def years(rows: int, halves: int = 0) -> pd.DataFrame:
@@ -300,7 +301,7 @@ def test_what_was_learned_of_no_column_is_said():
     empty, one, missing = map(str, teller.issued)
     assert empty.startswith("name: no value was common enough")
     assert one.startswith("town: only one value or range was common")
-    assert "cabin  ?, cabin N/A: these" in missing
+    assert "cabin: texts that usually mean a missing value were learned as values: [' ?', 'N/A']" in missing
 
 
 @pytest.mark.parametrize("many", [3, 9])
@@ -311,14 +312,16 @@ def test_every_column_that_lost_something_is_named(many):
     teller.report_missing_cells(dict.fromkeys(names, 1.0))
     rare = {"kind": "categorical", "provenance": "private", "nullable": False, "counts": (300, 300, 400)}
     teller.report_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
-    for text in map(str, teller.issued):
+    gone, *own, rare_values = map(str, teller.issued)
+    for text in (gone, " ".join(own), rare_values):
         assert [name for name in names if re.search(rf"\b{name}\b", text)] == names, text
-    assert len(teller.issued) == 3
+    assert len(own) == many, "each with its own texts"
 
 
 def test_digits_that_noise_may_hide_are_said_where_they_may_be_many():
     (text,) = of_digits(years(300, halves=30))
-    assert text.startswith("digits after the point that survived the noise: years 0 (up to ")
+    assert text.startswith("years (up to ")
+    assert "may have more digits after the point than the 0 that survived the noise" in text
     assert 'domain={"years": {"decimal_places": 2, ...}}' in text
     assert of_digits(years(20_000)) == []
     known = {"years": {**YEARS["years"], "decimal_places": 0}}
@@ -391,3 +394,25 @@ def test_no_more_cells_have_digits_than_is_said(monkeypatch):
     assert wrong() <= 50
     monkeypatch.setattr(diagnostics, "SURELY", 1.0)
     assert wrong() > 100, "planted: one deviation"
+
+
+def test_several_notes_on_columns_are_one_table_for_each_reader():
+    """One note stays a sentence; what depends on the rows is never in the table for all."""
+    found = diagnostics.HolderDiagnostics()
+    found.add_columns(["town"], "no value survived", "Declare it.")
+    assert diagnostics.grouped(found.issued) == found.issued
+    found.add_columns({"age": "7%"}, "of the cells are rare", "Declare it.")
+    found.add("the model is simple")
+    found.add_columns(
+        ["secret"], "most cells are outside (for you, not for publication)", "Check.", for_holder=True
+    )
+    plain, own, table = diagnostics.grouped(found.issued)
+    assert (str(plain), plain.for_holder) == ("the model is simple", False)
+    assert (own.for_holder, table.for_holder) == (True, False)
+    assert str(table).startswith("some columns need your attention:\n  column")
+    assert "7% of the cells are rare" in str(table)
+    assert "secret" not in str(table)
+    assert [str(note) for note in table.notes] == [
+        "town: no value survived. Declare it.",
+        "age (7%): these shares of the cells are rare. Declare it.",
+    ]

@@ -16,8 +16,7 @@ import sdv_plausible
 from sdv_plausible.fitting.fit_rows import FitRows, InMemoryRows
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import ExactCounts
+from sdv_plausible.queries.count_queries import CodeArray, ExactCounts
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import FrameSource, Source
 from sdv_plausible.sources.source_columns import SourceColumns
@@ -108,7 +107,7 @@ def test_whatever_sees_rows_refuses_to_be_pickled(monkeypatch):
 
 def test_a_cap_that_is_ignored_would_be_seen(monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "sdv_plausible.fitting.fit_rows.choose_rows", lambda persons, *_: np.arange(len(persons))
+        "sdv_plausible.table.contribution_bounding.choose_rows", lambda persons, *_: np.arange(len(persons))
     )
     monkeypatch.setattr("sdv_plausible.sources.source_rows.of_persons", lambda source, *_: (source, False))
     with pytest.raises(AssertionError):

@@ -103,7 +103,10 @@ def test_the_figure_shows_the_rows_that_are_in_reach() -> None:
 
 @pytest.mark.parametrize("test", ["release", "deterministic"])
 def test_other_tests_have_none(test: str) -> None:
-    with pytest.raises(ValueError, match="no frontier: only under RandomizedTest"):
+    with pytest.raises(
+        ValueError,
+        match="has no frontier: the total depends on k and the number of rows only under RandomizedTest",
+    ):
         synth(test).plan().frontier()
 
 

@@ -49,9 +49,9 @@ def test_which_deniability_holds():
         ({"omega": "all", "test": "deterministic"}, "This test gives no epsilon"),
         ({"omega": 3}, "(50, 1)-plausible deniability holds"),
         ({"omega": 3, "test": "deterministic"}, "(50, 4)-plausible deniability holds"),
-        ({"omega": (2, 3), "test": "deterministic"}, "the factor is not sure"),
+        ({"omega": (2, 3), "test": "deterministic"}, "the factor is not certain"),
         ({"omega": (2, 3), "test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
-        ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
+        ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability is certain"),
     ):
         made = settings(**given)
         assert said in deniability(made)
@@ -114,8 +114,8 @@ def test_what_a_vote_leaves_out_is_said():
         (DAYS, {"date": 10000}, {"%d/%m/%Y": 9500, "%Y-%m-%d": 500}, "x (5%)"),
         ({"sdtype": "boolean"}, {"truth": 9400, "text": 600}, {"truth": 9400}, "x (6%)"),
         (CATEGORY, {"text": 9000, "number": 1000}, {}, None),
-        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "noise hid the types"),
-        (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid the types"),
+        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "the noise hid the type"),
+        (CATEGORY, {"date": 300, "missing": 9700}, {}, "the noise hid the type"),
         (CATEGORY, {"number": 9000, "code": 1000}, {}, None),  # zeros in front: codes, and no numbers
     ):
         said = inferred_type_notes({"x": words}, answered(families, forms), Spelling())
@@ -139,5 +139,5 @@ def test_what_a_vote_may_have_missed_is_said_from_its_answers():
     missed = [other_type_shares({"x": NUMBER}, answers, Spelling()) for answers in (few, many)]
     assert missed[0] == {"x": 0.0306}
     (said,) = other_type_notes(missed[0])
-    assert "x 3%" in said
+    assert "x (up to 3%)" in said
     assert not other_type_notes(missed[1])

@@ -62,7 +62,7 @@ def test_what_leaves_lacks_what_is_the_owners():
     one = Owner(1.0)
     check_budget_there(one)
     vars(one)["_lost_budget"] = True
-    with pytest.raises(ValueError, match="^budget: .* its saved file does not hold"):
+    with pytest.raises(ValueError, match="^budget: .* its saved file does not contain"):
         check_budget_there(one)
 
 
@@ -73,7 +73,7 @@ def test_parameters_are_copies_and_set_once():
     given["a"].append(2)
     one.domain["a"].append(3)
     assert one.domain == {"a": [1]}
-    with pytest.raises(AttributeError, match=r"epsilon .1\.0. is fixed when a synthesizer is made"):
+    with pytest.raises(AttributeError, match=r"epsilon .1\.0. cannot be changed"):
         one.epsilon = 2.0
     one.budget = "another"
     assert (is_path("x"), is_path(Path("x")), is_path({})) == (True, True, False)

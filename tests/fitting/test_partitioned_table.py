@@ -255,7 +255,7 @@ def test_a_large_file_is_read_in_parts_without_being_asked(path, tmp_path, monke
 def test_a_published_table_that_is_the_rows_is_known_in_parts_too(tmp_path):
     table = people()[["sex", "age", "paid"]]
     domain = {name: words for name, words in DOMAIN.items() if name != "home"}
-    with pytest.raises(ValueError, match="is the one to be protected"):
+    with pytest.raises(ValueError, match="not the table to be protected"):
         made(domain, domain, public=table).fit(table, tmp_path)
     table.to_parquet(tmp_path / "t.parquet")
     table.to_csv(tmp_path / "t.csv", index=False)

@@ -189,7 +189,7 @@ def test_the_largest_epsilon_that_keeps_an_advantage():
         assert ledger_at(epsilon).attackers().advantage <= advantage
         assert ledger_at(1.001 * epsilon).attackers().advantage > advantage
     seen = LedgerEntry(name="rows", mechanism="copied", losses=(InfiniteLoss(),), scope="rows")
-    with pytest.raises(ValueError, match=r"max_advantage \(0.05\) cannot be kept by any epsilon from 0.01 on"):  # fmt: skip
+    with pytest.raises(ValueError, match=r"max_advantage \(0.05\) cannot be reached by any epsilon from 0.01 on"):  # fmt: skip
         epsilon_for(0.05, lambda epsilon: ledger_at(epsilon, seen))
     assert epsilon_for(0.05, lambda _: PrivacyLedger(delta=1e-9)) == TRIED_EPSILONS[1]
     for wrong in (0, 1, -0.1, math.nan):
@@ -203,8 +203,8 @@ def test_figures_beyond_all_sense_are_refused_in_words():
     columns = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}, "b": {"sdtype": "numerical"}}
     for model, epsilon, delta, said in (
         ("correlated", 3e3, 1e-9, "hundreds of epsilon"),
-        ("bayesian_network", 1e300, 1e-9, "beyond what doubles"),
-        ("independent", 1.0, 1e-300, "beyond what doubles"),
+        ("bayesian_network", 1e300, 1e-9, "outside the range of double"),
+        ("independent", 1.0, 1e-300, "outside the range of double"),
     ):
         options = {"epsilon": epsilon, "delta": delta, "model": model}
         synth = PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=columns, **options)

@@ -20,8 +20,9 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.extensions.models.uniform import Uniform
 from sdv_plausible.fitting import release_budget as budget_module
+from sdv_plausible.fitting.fit import only_planned
 from sdv_plausible.fitting.fit_rows import InMemoryRows
-from sdv_plausible.fitting.release_budget import BudgetState, only_planned
+from sdv_plausible.fitting.release_budget import BudgetState
 from sdv_plausible.models import learner_checks
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
@@ -89,9 +90,9 @@ def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(
     budget.draw(ledger(0.1))
     assert budget.sentence().startswith(
         "An attacker who tries to tell from everything charged to this budget whether one row is in the data is "
-        "right at most 73.2 % of the time (50 % is guessing). Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
+        "right at most 73.2 % of the time (50 % is guessing). Total epsilon 1 at delta 1e-08, for the addition or removal of any one row. Adding"
     )
-    assert "at most 2.72 times as likely" in budget.sentence()
+    assert "by at most a factor of 2.72" in budget.sentence()
     assert "\n" not in budget.sentence()
     assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
 
@@ -109,7 +110,7 @@ def test_bad_parameters_leave_no_file_and_other_totals_than_the_files_are_refuse
     assert list(path.parent.iterdir()) == []
     Budget(1.0, 1e-8, path)
     for other in ({"epsilon": 0.9}, {"delta": 1e-7}, {"filter": "rho"}):
-        with pytest.raises(ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"):  # fmt: skip
+        with pytest.raises(ValueError, match=r"^epsilon .* must be those of .*: 1, 1e-08, 'sum'$"):  # fmt: skip
             Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **other})
 
 
@@ -131,17 +132,17 @@ def test_a_link_to_the_file_is_the_same_budget_and_one_that_went_away_is_not_mad
     assert Budget(1.0, 1e-8, link).path == budget.path  # one lock for both
     budget = Budget(1.0, 1e-8, path)
     path.unlink()
-    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
+    with pytest.raises(ValueError, match=r"path .* is missing\. Restore it"):
         budget.draw(ledger(0.1))
     assert not path.exists()
-    assert "is gone" in repr(budget)
+    assert "is missing" in repr(budget)
 
 
 BUDGETED = [
     *guarded.UNITS.values(), Neighbours(rows=4, person="ticket"), Neighbours(rows=1, person="ticket"),
     Neighbours(rows=3, person="home"), Neighbours(rows=3), Neighbours(rows=3, replace=True, person="ticket"),
 ]  # fmt: skip
-ANOTHER = "^budget: this fit is for the .*, and earlier ones are for the"
+ANOTHER = "^budget: this fit protects the .*, but earlier fits protect the"
 
 
 def test_another_unit_is_refused(tmp_path):
@@ -171,7 +172,7 @@ def test_another_unit_is_refused_however_many_fits_there_were(path):
 def test_no_claim_is_refused_with_the_way_out(path):
     budget, none = Budget(1.0, 1e-8, path), PrivacyLedger(delta=DELTA)
     none.charge(LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="s", note="declare it"))
-    with pytest.raises(ValueError, match="without a claim.*declare it.*budget=None"):
+    with pytest.raises(ValueError, match="without a privacy guarantee.*declare it.*budget=None"):
         budget.draw(none)
     assert budget.charged()["epsilon"] == 0.0
 
@@ -180,7 +181,7 @@ def test_a_ledger_charges_nothing_that_was_not_drawn():
     planned, drawn = ledger(0.5), PrivacyLedger(delta=DELTA)
     drawn.before_charge = only_planned(planned)
     drawn.charge(*planned.entries)
-    with pytest.raises(BudgetExceededError, match="what its plan did not say"):
+    with pytest.raises(BudgetExceededError, match="more than its plan"):
         drawn.charge(*planned.entries)  # twice
     assert len(drawn.entries) == 1
 
@@ -222,7 +223,7 @@ ASKED = {  # of learned columns, what nobody knows before they were learned
 def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
     """Whatever it asks; after the draw, what was learned would decide whether the fit is refused."""
     budget = Budget(20.0, 1e-7, path)
-    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans its cost from learned value sets"):
         synthesizer(budget, model=known_by(ASKED[asked]), domain=None).fit(table())
     assert budget.charged()["epsilon"] == 0
 
@@ -250,7 +251,7 @@ def test_a_learner_pays_once():
             entry = budget.entry("counts")
             return [replace(entry, envelope=self.stands), entry]
 
-    with pytest.raises(ValueError, match=r"^model \(Lines\).* is an envelope, which stands for others"):
+    with pytest.raises(ValueError, match=r"^model \(Lines\).* is an envelope for other entries"):
         synthesizer(None, model=Lines()).plan()
     Lines.stands = False
     assert synthesizer(None, model=Lines()).plan().ledger.total() > 0.7
@@ -285,7 +286,7 @@ def test_a_plan_by_values_is_refused_at_the_budget_that_is_left(path):
     assert mus[0] > mus[1]
     model = TwoRounds(lambda d, mu: mu * cells / sum(mus) * 2 >= sum(d.cardinalities))
     budget = Budget(20.0, 1e-7, path)
-    with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans its cost from learned value sets"):
         synthesizer(budget, model=model, domain=learned).fit(table())
     assert budget.charged()["epsilon"] == 0
 
@@ -308,10 +309,10 @@ def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
         patch.setattr(
             learner_checks, "without_learned_values", lambda domain: domain
         )  # by which it is seen earlier
-        with pytest.raises(BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"):  # fmt: skip
+        with pytest.raises(BudgetExceededError, match=r"^this fit charges more than its plan.*declare the domain"):  # fmt: skip
             fit(None)
     before = budget and budget.charged()["epsilon"]
-    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans its cost from learned value sets"):
         fit(None)
     assert (budget and budget.charged()["epsilon"]) == before
     ledger = fit(DOMAIN)
@@ -410,7 +411,7 @@ def test_a_second_fit_that_does_not_fit_is_refused_before_any_row(path, monkeypa
     synth.fit(table())
     kept = synth.privacy_ledger().to_json()
     monkeypatch.setattr(InMemoryRows, "of_persons", lambda *_: pytest.fail("looked at rows"))
-    with pytest.raises(BudgetExceededError, match="this fit would exceed it"):
+    with pytest.raises(BudgetExceededError, match="this fit would exceed the budget"):
         synth.fit(table())
     assert synth.privacy_ledger().to_json() == kept
     assert len(synth.sample(3)) == 3  # the earlier fit stays
@@ -424,7 +425,7 @@ def test_rho_lets_more_through_than_the_sum(path):
         synthesizer(budget, epsilon=0.9).fit(table())
     synthesizer(budget, epsilon=budget.left(1e-9), domain=None, undeclared="private").fit(table())
     assert budget.charged()["failure"] == pytest.approx(1e-10)
-    with pytest.raises(ValueError, match=r"^filter \('rho'\) counts Gaussian noise"):
+    with pytest.raises(ValueError, match=r"^filter \('rho'\) accepts only Gaussian noise"):
         synthesizer(budget, epsilon=0.1, omega=1).fit(table())
 
 
@@ -489,7 +490,7 @@ def test_a_fit_without_a_claim_cannot_draw(path):
         {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"},
         {"types": "detected"}, {"test": "deterministic"},
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="^budget: a fit without a claim"):
+        with pytest.raises(ValueError, match="^budget: a fit without a privacy guarantee"):
             synthesizer(budget, **options).fit(table())
     assert budget.charged()["epsilon"] == 0.0
 
@@ -517,7 +518,7 @@ def test_a_release_and_a_saved_synthesizer_hold_no_budget_and_come_back(path, tm
     assert len(loaded.sample(5)) == 5
     loaded.save(file)
     loaded = PlausibleDeniabilitySynthesizer.load(file)
-    with pytest.raises(ValueError, match="^budget: this synthesizer drew from one"):
+    with pytest.raises(ValueError, match="^budget: this synthesizer had a budget"):
         loaded.fit(table())
     loaded.budget = Budget(2.0, 1e-8, tmp_path / "larger")
     loaded.fit(table())

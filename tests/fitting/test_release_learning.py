@@ -20,8 +20,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
@@ -238,5 +237,5 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given():
 
     assert planned() == [replace(own, parts=("structure", "parameters"))]  # of both, and no others
     for parts in (("seeds",), ("domain",), ("structure", "seeds")):
-        with pytest.raises(ValueError, match="a learner is given no other rows"):
+        with pytest.raises(ValueError, match="a learner gets no other rows"):
             planned(*parts)

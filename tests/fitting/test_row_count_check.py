@@ -27,7 +27,7 @@ from sdv_plausible import (
 from sdv_plausible.cli.main import main
 from sdv_plausible.fitting import row_count_check
 from sdv_plausible.fitting.domain_learning import learned_file
-from sdv_plausible.fitting.release_budget import draw_all
+from sdv_plausible.fitting.fit import draw_all
 from sdv_plausible.fitting.row_count_check import (
     COUNT_SHARE,
     ROWS_AT_FIRST,
@@ -102,8 +102,8 @@ def test_too_few_rows_stop_a_fit_and_only_the_count_is_spent(tmp_path):
     assert found.declarations["c1"] == '"c1": {"sdtype": "categorical", "range_values": [...]}'
     for said in (
         f"about {found.rows:,} rows",
-        "only the count was spent (epsilon 0.005)",
-        "anyway=True (--anyway)",
+        "Only the row count was charged (epsilon 0.005)",
+        "anyway=True",
         "declare",
     ):
         assert said in str(found)
@@ -403,7 +403,7 @@ def test_without_a_claim_no_row_is_counted_and_nothing_is_drawn(given, tmp_path)
     """The coins of a seed would show the exact number of rows, and so would the test's own refusal of few rows."""
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     for rows in (30, FEW, MANY):
-        with pytest.raises(ValueError, match="a fit without a claim cannot draw from it"):
+        with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from it"):
             synthesizer(budget=budget, **given).fit(table(rows))
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
     synth = synthesizer(**given)
@@ -416,7 +416,7 @@ def test_a_budget_checks_the_claim_of_the_whole_plan_before_it_draws_the_count(t
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     count = (row_count_check.count_entry(Settings(epsilon=1.0, delta=1e-9)),)
     planned = synthesizer(test="deterministic").plan().ledger
-    with pytest.raises(ValueError, match="a fit without a claim cannot draw from it"):
+    with pytest.raises(ValueError, match="a fit without a privacy guarantee cannot draw from it"):
         draw_all(planned, planned, budget, "a fit", count=count)
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
 
@@ -440,7 +440,7 @@ def test_a_stop_keeps_the_condition_on_types_that_nobody_vouched_for(tmp_path):
 def test_a_second_charge_that_finds_no_room_says_what_was_charged(tmp_path):
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     first = budget.draw(synthesizer(anyway=True, epsilon=0.5).plan().ledger)
-    with pytest.raises(BudgetExceededError, match="Nothing but its count of the rows was charged"):
+    with pytest.raises(BudgetExceededError, match="Nothing but its row count was charged"):
         budget.draw(synthesizer(anyway=True, epsilon=0.9).plan().ledger, first.what, when=first.when)
 
 

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from sentences import notes_of
 from voting import held_vote
 
 from sdv_plausible import (
@@ -160,7 +161,7 @@ def test_the_fitted_object_is_as_any_other(tmp_path, monkeypatch):
     frame = table()
     synth = made(frame)
     before = synth.plan().ledger
-    assert str(before).count("a vote over the cells of 7 undeclared columns") == 1
+    assert str(before).count("private type inference from the cells of 7 undeclared columns") == 1
     synth.fit(frame)
     assert synth.plan().ledger.losses == before.losses  # of a fit anew, with a vote
     assert synth.get_parameters()["types"] == "voted"
@@ -192,17 +193,17 @@ def test_columns_say_up_to_how_many_cells_may_be_of_another_kind(tmp_path):
     decided = shares[["age", "fee", "day", "home", "sure"]]
     assert ((decided > 0) & (decided <= type_inference.OTHERS)).all()
     assert np.isnan(shares["sex"])  # a category was not decided for
-    assert f"age {shares['age']:.0%}" in str(synth.privacy_ledger().said("invented"))
+    assert f"age (up to {shares['age']:.0%})" in str(synth.privacy_ledger().said("invented"))
     release = synth.release(allow_no_claim=True)
     release.save(tmp_path / "t.release")
     loaded = Release.load(tmp_path / "t.release")
     for other in (release, loaded, PlausibleDeniabilitySynthesizer.from_release(loaded)):
         pd.testing.assert_series_equal(other.columns()["other_kind"], shares)
     document = json.loads(release.to_bytes(readable=True))
-    for name, share, why in (("nobody", 0.1, "of a column whose type was voted for"), ("age", 1.1, "from 0 to 1")):  # fmt: skip
+    for name, share, why in (("nobody", 0.1, "name a column with an inferred type"), ("age", 1.1, "from 0 to 1")):  # fmt: skip
         changed = deepcopy(document)
         changed["settings"]["voted_others"][name] = share
-        with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must be .*{why}"):
+        with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must .*{why}"):
             Release.from_bytes(json.dumps(changed).encode())
 
 
@@ -222,7 +223,7 @@ def test_a_table_in_parts_votes_as_one_in_memory(tmp_path):
     )  # fmt: skip
     assert release.ledger.claims_privacy
     assert release.ledger.total() <= 9.0
-    with pytest.raises(ValueError, match="leave metadata out"):
+    with pytest.raises(ValueError, match="Remove metadata"):
         fit_source(frame, metadata(frame), types="voted")
 
 
@@ -230,7 +231,7 @@ def test_a_record_in_the_place_of_the_header_line_is_published_by_no_door(tmp_pa
     """Names are in the release: without a header line they would be the first person's cells."""
     path, budget = tmp_path / "t.csv", Budget(9.0, 1e-8, tmp_path / "b")
     table(500)[["home", "sex"]].to_csv(path, index=False, header=["SECRET", "2019"])
-    with pytest.raises(ValueError, match="the first line must name the columns") as raised:
+    with pytest.raises(ValueError, match="The first line must name the columns") as raised:
         fit_source(path, types="voted", budget=budget)
     assert budget.charged()["epsilon"] == 0
     output = tmp_path / "o.csv"
@@ -312,17 +313,17 @@ def test_what_cannot_be_is_refused_when_it_is_said():
     """A workload of open columns: the vote could make an id of one, and a paid fit would end."""
     for options, match in (
         ({"epsilon": float("inf")}, "needs a finite epsilon"),
-        ({"domain": "written"}, "does not go with domain"),
+        ({"domain": "written"}, "cannot be combined with domain"),
         ({"rules": [Inequality("age", "fee")]}, "rules: age, fee must have a declared type"),
         ({"model": PaperNetwork(structure={"age": ["sex"]})}, "structure: age, sex must have a declared type"),
-        ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, and the types of"),
-        ({"domain": {"age": {"decimal_places": 0}}}, "nothing tells what it is|decimal_places"),
+        ({"model": AdaptiveNetwork(workload=[["age", "sex"]])}, r"model \(AdaptiveNetwork\) names its columns, but the types of"),
+        ({"domain": {"age": {"decimal_places": 0}}}, "its type is unknown|decimal_places"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             made(table(5), **options)
     synth = made(table(5))
     for call in (synth.preprocess, synth.auto_assign_transformers):
-        with pytest.raises(ValueError, match="call that, give rules"):
+        with pytest.raises(ValueError, match="Call fit\\(\\), replace constraints by rules"):
             call(table(5))
 
 
@@ -350,7 +351,7 @@ def test_all_columns_voted_to_be_ids_leave_one_category(door, monkeypatch):
 def test_columns_that_a_vote_takes_for_ids_are_named(door, recwarn):
     """Before, they came out as invented digits without a word. Control: those that are learned."""
     release = released(door, table())
-    told = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
+    told = notes_of(one for one in recwarn if issubclass(one.category, FitWarning))
     (said,) = [one for one in told if not one.startswith("digits after the point")]  # which are left to noise
     assert said.startswith("name: the cells look like identifiers or free text")
     assert "datetime_format" in said
@@ -382,7 +383,7 @@ def test_a_category_whose_name_tells_who_people_are_is_named(domain, named, recw
     end = ": the name suggests personal data"
     planned = [text for text in synth.plan().warnings if end in text]
     synth.fit(frame)
-    told = [str(one.message) for one in recwarn if end in str(one.message)]
+    told = [text for text in notes_of(recwarn) if end in text]
     assert planned == told
     assert [text.split(end)[0] for text in told] == ([", ".join(named)] if named else [])
     if named == ["e-mail", "phone"]:
@@ -394,7 +395,7 @@ def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(omega, mon
     frame = table(300)[["name", "sex"]]
     found = {"name": {"sdtype": "id", "regex_format": "[a-z]{5,9}"}, "sex": dict(CATEGORY)}
     monkeypatch.setattr(type_inference, "infer_types", lambda *_: found)
-    with pytest.warns(FitWarning, match="only 1 columns are modelled"):
+    with pytest.warns(FitWarning, match="left only 1 modelled columns"):
         synth = fitted(frame, test=ReleaseTest(omega=omega, k=5), model="independent")
     assert len(synth.sample(5)) == 5
     assert "seeds" in {entry.name for entry in synth.privacy_ledger().entries if entry.losses}
@@ -551,9 +552,9 @@ def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(m
         for said in ({}, *(named if outcome != "moment" else ())):
             model = ByColumns(most)
             vars(model).update(said)  # as if it named columns, which nobody had to check before
-            with pytest.raises(ValueError, match=r"model \(ByColumns\) plans another kind of noise"):
+            with pytest.raises(ValueError, match=r"model \(ByColumns\) plans different noise"):
                 later_total(model, outcome)
-    monkeypatch.setattr(run_module, "check_uniform_cost", lambda *_: None)
+    monkeypatch.setattr("sdv_plausible.fitting.worst_case_charge.check_uniform_cost", lambda *_: None)
     if most == 3:  # the planted fault: one outcome states another total
         assert len({later_total(ByColumns(most), outcome) for outcome in VOTED}) > 1
 
@@ -591,7 +592,7 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path):
     copied = (deepcopy(first), pickle.loads(pickle.dumps(first)), reloaded(first))
     for one in (metadata_, first.get_metadata(), copied[-1].get_metadata(), *(x.metadata for x in (first, *copied))):  # fmt: skip
         for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, frame)):
-            with pytest.raises(ValueError, match=r'types \("declared"\).* were voted for by an earlier fit'):
+            with pytest.raises(ValueError, match=r'types \("declared"\).* were inferred by an earlier fit'):
                 door(metadata=one)
     own, learned = first.metadata, first.get_domain()
     second = PlausibleDeniabilitySynthesizer(own, domain=learned, epsilon=4.0)
@@ -606,7 +607,7 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path):
     of_domain = map(metadata_of, (learned, tmp_path / "d.json", second.get_domain()))
     for one in (*of_second, second.get_metadata(), *of_domain):
         for domain in (None, "written"):
-            with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+            with pytest.raises(ValueError, match="were inferred by an earlier fit"):
                 PlausibleDeniabilitySynthesizer(one, domain=domain)
     assert made(frame[["sex"]], types="declared").get_metadata().to_dict()
 
@@ -618,7 +619,10 @@ def test_a_second_vote_after_a_vote_is_refused_before_the_draw(outcome, tmp_path
     frame = voted_rows(outcome, 300).assign(more="x")
     frame.to_csv(tmp_path / "t.csv", index=False)
     domain.save(tmp_path / "d.json")
-    budget, why = Budget(50, 1e-5, tmp_path / "b.budget"), "which columns an earlier vote left so"
+    budget, why = (
+        Budget(50, 1e-5, tmp_path / "b.budget"),
+        "which columns an earlier type inference left undeclared",
+    )
     with pytest.raises(ValueError, match=why):
         made(frame, domain=domain, **LATER, budget=budget).fit(frame)
     with pytest.raises(ValueError, match=why):
@@ -635,9 +639,12 @@ def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path):
     told = metadata(("sex", "a", "b", "c"))
     budget = Budget(50, 1e-5, tmp_path / "b.budget")
     frame = voted_rows("id", 300)
-    with pytest.raises(ValueError, match="a, b, c are open, and which columns an earlier vote left so"):
+    with pytest.raises(
+        ValueError,
+        match="a, b, c are undeclared, and which columns an earlier type inference left undeclared",
+    ):
         later(told, domain=domain, budget=budget).fit(frame)
-    with pytest.raises(ValueError, match="which columns an earlier vote left so"):
+    with pytest.raises(ValueError, match="which columns an earlier type inference left undeclared"):
         fit_source(frame, told, domain=domain, **LATER, budget=budget)
     assert budget.charged()["epsilon"] == 0
     ids = dict.fromkeys("abc", ID)
@@ -677,7 +684,7 @@ def test_types_of_another_vote_are_not_paid_for():
     other = deepcopy(own)
     other.update_column(column_name="a", sdtype="id", regex_format="[a-z]{3}")
     for metadata_ in (other, voted_before("categorical")[0]):
-        with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+        with pytest.raises(ValueError, match="were inferred by an earlier fit"):
             later(metadata_, domain=domain)
     assert later(own, domain=domain).plan().ledger.claims_privacy
     assert domain.learned["types"]["a"] == {"sdtype": "id", "regex_format": words(own)["a"]["regex_format"]}
@@ -701,7 +708,7 @@ def test_no_number_of_columns_in_between_ends_a_fit_that_has_paid(tmp_path, monk
     synth = made(frame, epsilon=4.0, model=ForTwo(), budget=budget)
     if fault:
         monkeypatch.setattr(run_module, "is_builtin", lambda learner: isinstance(learner, ForTwo))
-        with pytest.raises(ValueError, match="'learning' must stand for all"):
+        with pytest.raises(ValueError, match="'learning' must cover all"):
             synth.fit(frame)
         assert budget.charged()["epsilon"] > 0
         return
@@ -723,7 +730,7 @@ def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path):
         mixed = replace(first, attributes=own)
         mixed.save(tmp_path / "mixed.json")
         for domain in (mixed, tmp_path / "mixed.json"):
-            with pytest.raises(ValueError, match=f"what learning {foreign} as it is here cost is not with it"):  # fmt: skip
+            with pytest.raises(ValueError, match=f"the cost of learning {foreign} is missing"):  # fmt: skip
                 made([*names], types="declared", domain=domain)
     synth = fitted(frame[["a", "b"]], types="declared", domain={"b": {"range_values": ["x", "y", "z"]}})
     assert [*synth.get_domain().learned["columns"]] == ["a"]  # another's "b" would be no column of this fit
@@ -773,7 +780,7 @@ def test_a_plan_by_learned_values_is_refused(tmp_path):
         (frame, {"types": "declared", "model": more}),
         (frame, {"types": "declared", "model": less}),
     ):
-        with pytest.raises(ValueError, match="plans by value sets that were learned"):
+        with pytest.raises(ValueError, match="plans its cost from learned value sets"):
             made(data, budget=budget, **options).fit(data)
     assert budget.charged()["epsilon"] == 0
 
@@ -839,7 +846,7 @@ def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path, monk
 
     synth = made(with_moments(), budget=budget)
     monkeypatch.setattr(Fit, "_assuming", ended)
-    with pytest.raises(ValueError, match="the vote may end the claim"):
+    with pytest.raises(ValueError, match="type inference may end the privacy guarantee"):
         synth.fit(with_moments())
     assert budget.charged()["epsilon"] == 0
 
@@ -897,7 +904,7 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
     budget = Budget(500.0, 1e-6, tmp_path / "budget")
     for least in (0, 7):  # of seven columns as moments there are fourteen
         Greedy.least = least
-        with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+        with pytest.raises(ValueError, match="entry 'learning' must cover all"):
             made(table(500), model=Greedy(), budget=budget, epsilon=0.4).fit(table(500))
     assert budget.charged()["epsilon"] == 0
 
@@ -912,7 +919,7 @@ def test_what_was_not_kept_is_never_charged(monkeypatch):
 
     monkeypatch.setattr(type_inference, "infer_types", lambda *told: voted.append(1) or vote(*told))
     monkeypatch.setattr(Fit, "_domain_plan", grown)
-    with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+    with pytest.raises(ValueError, match="entry 'learning' must cover all"):
         fitted(table(300))
     assert voted
 

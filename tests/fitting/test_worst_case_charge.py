@@ -65,7 +65,7 @@ class Planned(Uniform):
 def test_of_two_outcomes_failures_the_larger_is_in_the_envelope():
     """How many columns a vote leaves would choose delta, though all noise is of one kind."""
     odd = Planned(lambda domain: 1e-8 if len(domain) > 5 else 2e-8)
-    with pytest.raises(ValueError, match="or another failure, for few"):
+    with pytest.raises(ValueError, match="or failure probabilities for few"):
         check_uniform_cost(settings(odd), odd, DOMAIN)
     same = Planned(lambda domain: 1e-8)
     check_uniform_cost(settings(same), same, DOMAIN)
@@ -85,7 +85,7 @@ def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either():
             domain = Domain((Attribute(name="a", kind=kind, provenance=provenance, **points),))
             budget = ModelBudget(epsilon=1.0, delta=1e-6)
             if provenance == "private":
-                with pytest.raises(ValueError, match="plans by value sets that were learned"):
+                with pytest.raises(ValueError, match="plans its cost from learned value sets"):
                     check_plan_independence(odd, domain, budget)
             else:
                 check_plan_independence(odd, domain, budget)

@@ -118,6 +118,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     ("Plotly", "extensions/audit", LAZY, "import plotly.graph_objects"),
     ("Frames of", "table", LAZY, "import narwhals"),
     ("Arrow", "release", LAZY, "import pyarrow.parquet"),
+    ("Excel is", "cli", LAZY, "import openpyxl"),
     ("Data engines", "table", LAZY, "import dask.dataframe"),
     ("Data engines", "sdv", LAZY, "import pyspark.sql"),
     ("Progress", "table", LAZY, "import tqdm"),

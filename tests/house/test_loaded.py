@@ -11,7 +11,7 @@ from pathlib import Path
 from pages import ROOT
 
 # Limits for the modules of the package that are loaded; a module of one line (a package with a docstring) is not counted.
-MODULES, LINES = 143, 32_200
+MODULES, LINES = 122, 28_100
 OTHERS = (
     "cli",
     "extensions",

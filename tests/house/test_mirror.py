@@ -21,7 +21,6 @@ ELSEWHERE = {
         "integration/test_cli.py",
     ),
     "extensions/app/app_command.py": "integration/test_app_in_browser.py",
-    "extensions/app/pages/columns_page.py": "extensions/app/pages/test_app_pages.py",
     "extensions/multi_table/release_commands.py": "extensions/multi_table/test_families_command.py",
     "extensions/standards/key_command.py": "extensions/standards/test_attestation.py",
     "extensions/standards/registry_command.py": "extensions/standards/test_registry.py",
@@ -30,7 +29,6 @@ ELSEWHERE = {
         f"release/file/{name}.py": "release/file/test_release.py"
         for name in ("all_sections", "fake_columns", "schema_section", "settings_section")
     },
-    "sdv/fit_input.py": "integration/test_sdv_citizen.py",
     "sdv/release_conversion.py": "release/file/test_rebuilding.py",
     "sdv/type_detection.py": "integration/test_cli.py",
     "table/cells/cell_documents.py": "table/columns/test_domain.py",

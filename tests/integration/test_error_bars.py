@@ -19,7 +19,7 @@ from scipy.stats import binom
 from sdv_plausible import AdaptiveNetwork, Attribute, Domain, PrivacyLedger
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.release.intervals.margins import margins

@@ -66,16 +66,16 @@ def words(name: str, **changed: Any) -> dict[str, Any]:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a column that is not there": ({"domain": {**RIGHT, "ages": {"range_min": 0, "range_max": 9}}}, "did you mean 'age'"),
     "a word that means nothing": ({"domain": words("age", range_maximum=9)}, "did you mean 'range_max'"),
-    "another word": ({"domain": words("sex", values=["f"])}, "the key 'values' means nothing"),
+    "another word": ({"domain": words("sex", values=["f"])}, "the key 'values' is unknown"),
     "a range upside down": ({"domain": words("age", range_min=110, range_max=0)}, "range_min <= range_max"),
     "dates upside down": ({"domain": words("start", range_min="2029-12-31", range_max="2020-01-01")}, "must not be after"),
     "an infinite range": ({"domain": words("income", range_max=float("inf"))}, "finite"),
     "a range of text": ({"domain": words("age", range_min="0", range_max="110")}, "range_min"),
     "text for a list": ({"domain": words("sex", range_values="fm")}, "list of values"),
     "a value twice": ({"domain": words("sex", range_values=["f", "m", "f"])}, "distinct"),
-    "no value": ({"domain": words("sex", range_values=[])}, "fixes no values"),
-    "categories with a range": ({"domain": words("sex", range_min=0, range_max=1)}, "does not go with"),
-    "numbers with a list": ({"domain": words("age", sdtype="numerical", range_values=[1, 2])}, "does not go with"),
+    "no value": ({"domain": words("sex", range_values=[])}, "gives no values"),
+    "categories with a range": ({"domain": words("sex", range_min=0, range_max=1)}, "cannot be used with"),
+    "numbers with a list": ({"domain": words("age", sdtype="numerical", range_values=[1, 2])}, "cannot be used with"),
     "another kind than the metadata": ({"domain": words("sex", sdtype="numerical", range_values=None, range_min=0, range_max=1)},
                                        "the domain says sdtype"),
     "another format than the metadata": ({"domain": words("start", datetime_format="%d.%m.%Y")}, "datetime_format"),
@@ -87,14 +87,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "bins beside the range": ({"domain": words("age", bins=[0, 50, 100])}, "must begin at range_min"),
     "too few buckets": ({"domain": words("sex", buckets=[0])}, "each of the 2 codes"),
     "special values of dates": ({"domain": words("start", special_values=[0])}, "must be a list of distinct texts"),
-    "values of an id": ({"domain": {**RIGHT, "name": {"range_values": ["P1"]}}}, "invented"),
+    "values of an id": ({"domain": {**RIGHT, "name": {"range_values": ["P1"]}}}, "not modelled"),
     "metadata that nobody vouches for": ({"domain": "metadata"}, 'must be "written"'),
     "a way that there is not": ({"undeclared": "privat"}, 'must be "infer" or "private"'),
     "a file that is none": ({"domain": "no such file.json"}, "No such file"),
     "a rule about no column": ({"rules": [Inequality("begin", "end")]}, "not modelled columns"),
     "a rule about an id": ({"rules": [Equal("name", "sex")]}, "not modelled columns"),
-    "a rule in a circle": ({"rules": [Inequality("start", "end"), Inequality("end", "start")]}, "follow from themselves"),
-    "a column made twice": ({"rules": [Sum("total", ["a", "b"]), Equal("total", "a")]}, "made twice"),
+    "a rule in a circle": ({"rules": [Inequality("start", "end"), Inequality("end", "start")]}, "depend on themselves"),
+    "a column derived twice": ({"rules": [Sum("total", ["a", "b"]), Equal("total", "a")]}, "derived twice"),
     "rules that exclude each other": ({"rules": [Implies({"age": {"max": 15}}, {"sex": "f"}),
                                                  Implies({"age": {"max": 15}}, {"sex": "m"})]}, "contradict"),
     "a rule about a value that is none": ({"rules": [Implies({"sex": "w"}, {"age": {"max": 9}})]}, "'w'"),
@@ -102,19 +102,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a mapping that forgets a value": ({"rules": [Determined("code", by="sex", mapping={"f": 1})]}, "m"),
     "an order of text and numbers": ({"rules": [Inequality("sex", "age")]}, "must be of sdtype numerical"),
     "flags that are none": ({"rules": [OneHot(["sex", "member"])]}, ""),
-    "no rule": ({"rules": ["age > 0"]}, "is no rule"),
+    "no rule": ({"rules": ["age > 0"]}, "is not a rule"),
 }  # fmt: skip
 
 TOLD: dict[str, tuple[dict[str, Any], str]] = {
-    "numbers declared as text": ({"domain": words("code", range_values=["1", "2", "3"])}, "hold whole numbers, the declaration texts"),
+    "numbers declared as text": ({"domain": words("code", range_values=["1", "2", "3"])}, "hold whole numbers, but texts are declared"),
     "other capitals": ({"domain": words("sex", range_values=["F", "M"])}, "capitals or spaces"),
-    "other values": ({"domain": words("sex", range_values=["female", "male"])}, "none of the declared values"),
-    "a value that was forgotten": ({"domain": words("code", range_values=[1, 2])}, "none of the declared values"),
+    "other values": ({"domain": words("sex", range_values=["female", "male"])}, "undeclared values"),
+    "a value that was forgotten": ({"domain": words("code", range_values=[1, 2])}, "undeclared values"),
     "too narrow a range": ({"domain": words("age", range_max=50)}, "outside the declared range"),
     "hundreds for thousands": ({"domain": words("income", range_max=9.0)}, "outside the declared range"),
-    "fractions declared as whole": ({"domain": words("income", decimal_places=0)}, "have a fraction"),
-    "missing values not declared": ({"domain": words("income", range_is_nullable=False)}, "are missing, which was not declared"),
-    "missing values declared of another column": ({"domain": words("age", range_is_nullable=True)}, "declared to be: is it another"),
+    "fractions declared as whole": ({"domain": words("income", decimal_places=0)}, "have digits after the point"),
+    "missing values not declared": ({"domain": words("income", range_is_nullable=False)}, "are missing, but declared never to be"),
+    "missing values declared of another column": ({"domain": words("age", range_is_nullable=True)}, "is it the right"),
     "too early an end": ({"domain": words("start", range_max="2020-12-31")}, "outside the declared range"),
     "a rule the wrong way round": ({"rules": [Inequality("end", "start")]}, "break the rule"),
     "a sum of the wrong columns": ({"rules": [Sum("total", ["a", "code"])], "columns": {**COLUMNS, "code": {"sdtype": "numerical"}},
@@ -146,7 +146,7 @@ def test_a_template_that_was_not_filled_in_is_refused(tmp_path) -> None:
     path = tmp_path / "domain.json"
     document = {"schema": "sdv-plausible-declarations/1", "columns": {**RIGHT, "age": {"sdtype": None}}}
     path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="'age': fill in sdtype"):
+    with pytest.raises(ValueError, match="'age': set sdtype"):
         make(domain=str(path))
 
 
@@ -191,7 +191,7 @@ def test_a_look_at_a_stand_in_is_a_look_at_its_columns(stays, way, capsys) -> No
         synth.check(read_csv(stays / "stays.csv", domain))
     else:
         assert main(["check", str(stays / "stays.csv"), "--domain", str(domain), "--rules", str(rules)]) == 0
-    assert "start, end were looked at" in capsys.readouterr().out
+    assert "start, end were compared" in capsys.readouterr().out
     document = json.loads(domain.read_text())
     assert set(document["looked"]) == {"start", "end"}
 

@@ -57,12 +57,12 @@ METADATA = metadata_of(DECLARED)
 Call = Callable[[Any], object]
 
 RULE = re.compile(
-    r" must | needs |no such file|there is no file|no file is there|names no file|is no |lacks |invalid |is a folder|means nothing"
+    r" must | needs |no such file|there is no file|no file is there|names no file|is no |is not a|cannot be written|is an unknown|lacks |invalid |is a folder|is unknown"
     r"|has no |damaged|contradicts|expected|ignored|cannot write|is not one of|is not JSON|write a list",
     re.IGNORECASE,
 )
 OF_NO_VALUE = re.compile(
-    r"expected \w+ argument|plays no part|go(es)? (together|with)|is of cells|leave --|says how fits add up|this is --"
+    r"expected \w+ argument|has no effect|only applies|go(es)? (together|with)|is of cells|leave --|says how fits add up|this is --"
 )
 """Refusals of an option, whatever its value."""
 TABLES = ("source", "public", "rules", "metadata", "domain")

@@ -40,7 +40,6 @@ from sdv_plausible import (
 from sdv_plausible.cli import files
 from sdv_plausible.cli.main import main
 from sdv_plausible.extensions.models.paper import structure
-from sdv_plausible.fitting import fit_rows
 from sdv_plausible.fitting import partitioned_table as fit_parts
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -48,6 +47,7 @@ from sdv_plausible.rules import Implies, Inequality, Multiple
 from sdv_plausible.sdv import synthesizer
 from sdv_plausible.sdv.metadata import metadata_from_columns, metadata_from_table
 from sdv_plausible.sources import source_rows
+from sdv_plausible.table import contribution_bounding
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 
@@ -232,7 +232,7 @@ def test_other_keys_of_metadata_that_no_release_tells_are_refused_by_name():
 
 def test_a_private_declaration_costs_nothing_either(tmp_path):
     for rows in (named_twice(), date_texts(), table().drop(columns="age")):
-        with costing_nothing(tmp_path, "there twice|holds dates as text") as budget:
+        with costing_nothing(tmp_path, "duplicated|holds dates as text") as budget:
             learned_file(rows, PRIVATE, 0.5, 1e-9, budget=budget)
     learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget)
     assert charged(budget) > 0.4
@@ -245,7 +245,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((fit_rows, "choose_rows"), (source_rows, "of_persons")):
+    for module, name in ((contribution_bounding, "choose_rows"), (source_rows, "of_persons")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=tmp_path)
@@ -274,7 +274,7 @@ def test_a_draw_before_the_checks_would_be_seen(tmp_path, monkeypatch):
 def test_a_stream_that_can_be_read_once_costs_nothing(tmp_path):
     """Its later passes would be of no rows."""
     batches = iter([pa.RecordBatch.from_pandas(table())])
-    with costing_nothing(tmp_path, "can be read once") as budget:
+    with costing_nothing(tmp_path, "can be read only once") as budget:
         by_source(budget, lambda: batches)
 
 
@@ -341,14 +341,14 @@ def of_later_rows(synth: Any) -> None:
     synth.fit(table().assign(mail="u@x.org"))
 
 
-NEITHER, MAIL = "neither modelled nor invented", {"sdtype": "email", "pii": False}
+NEITHER, MAIL = "neither modelled nor generated", {"sdtype": "email", "pii": False}
 SYNTHESIZERS: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({"metadata": {**COLUMNS, "home": MAIL}}, lambda synth: synth.fit(table()), NEITHER),
     ({"metadata": {**COLUMNS, "mail": MAIL}, "undeclared": "infer"}, of_later_rows, NEITHER),
     ({}, lambda synth: synth.fit_processed_data(table()[["sex", "day"]]), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table()), "processed_data has columns"),
     ({}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), r"preprocess\(\) of this synthesizer"),
-    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "not say whose they"),
+    ({"person": "home"}, lambda synth: synth.fit_processed_data(table().drop(columns="home")), "not identify persons"),
     (
         {"metadata": {**COLUMNS, "day": {"sdtype": "datetime", "datetime_format": "%10Y"}}, "domain": None},
         lambda synth: synth.fit(date_texts()), "datetime_format",
@@ -397,10 +397,10 @@ def test_what_no_command_could_finish_is_refused_before_the_fit(tmp_path, capsys
     rules.write_text(json.dumps([Implies({"age": {"max": 15}}, {"sex": "f"}).to_dict()]))
     for more, words in (
         ("-n 5 --processes 4", "--processes 4 is for row-by-row tests"),
-        (f"-n 5 --test randomized --rules {rules}", "row_cap, such as 10"),
+        (f"-n 5 --test randomized --rules {rules}", "row_cap to the number of rows to draw, such as 10"),
         (
             f"--domain {domain} --test randomized --rows 300 --row-cap 100",
-            "row_cap (100) must be at least the rows that are asked for (300)",
+            "row_cap (100) must be at least the number of requested rows (300)",
         ),
     ):
         command = f"synthesize {data} -o {tmp_path}/o.csv --budget {tmp_path}/b 2 1e-8 {more}"
@@ -454,10 +454,10 @@ HUGE = PaperNetwork(structure={"c0": [f"c{i}" for i in range(1, 8)]})
 CITED = {f"c{i}": {**CATEGORY, "source": f"{i} " + "s" * 900} for i in range(120)}
 TOO_LARGE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a long name": ({"n" * 1001: CATEGORY}, {}, "rename the column"),
-    "half a character in a name": ({"a\ud800": CATEGORY}, {}, "half a character"),
+    "half a character in a name": ({"a\ud800": CATEGORY}, {}, "lone surrogate"),
     "a long value": ({"sex": {**CATEGORY, "range_values": ["m", "f" * 100_001]}}, {}, "at most 100000 letters"),
     "tables that no memory holds": (WIDE, {"model": HUGE}, "above 50,000,000"),
-    "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "words on domain are longer"),
+    "sources, all in the ledger's notes": (CITED, {"model": "independent"}, "the text of entry domain is longer"),
 }  # fmt: skip
 
 
@@ -565,7 +565,7 @@ def test_ranges_and_special_values_beyond_steps_of_rounding_end_no_fit():
         assert len(release.sample(5)) == 5
 
 
-DAY, NO_FILE = pd.Timestamp("2020-01-01").value, "fits in no release file"
+DAY, NO_FILE = pd.Timestamp("2020-01-01").value, "cannot be stored in a release file"
 LOST: list[tuple[str, dict[str, Any]]] = [  # what is said of it, and what no file holds
     *((NO_FILE, {"domain": {**DOMAIN, "sex": Attribute(name="sex", kind="categorical", values=("m", "f", value))}})
       for value in (b"x", ("x", 1), float("inf"), 10**101, Decimal("Infinity"))),
@@ -605,5 +605,7 @@ def test_a_domain_that_was_learned_at_a_larger_delta_is_refused():
     first = Synth(metadata, delta=1e-4, model="independent")
     first.fit(rows)
     synth = Synth(metadata, domain=first.get_domain(), delta=1e-9, model="random")
-    with pytest.raises(ValueError, match="delta .* is too small for a domain that was learned"):
+    with pytest.raises(
+        ValueError, match="delta .* is smaller than the delta with which the domain was learned"
+    ):
         synth.plan()

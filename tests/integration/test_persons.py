@@ -177,17 +177,21 @@ def test_the_person_column_is_an_id_at_every_door_or_refused(door: Any, types: s
     """Whatever metadata has detected: some modelled it, and its values came out; others spoke of metadata."""
     for words in MODELLED:
         with pytest.raises(
-            ValueError, match=r"^person \('home'\) says whose a row is.* give it .sdtype.: .id."
+            ValueError, match=r"^person \('home'\) identifies persons.* declare it as .sdtype.: .id."
         ):
             door({"home": words}, types, tmp_path)
     for said in ({"home": {"sdtype": "id"}}, {}) if types != "detected" else ():
         # where nothing may be left open but to be learned, it is to be said
-        with pytest.raises(ValueError, match="fill in") if door is at_private and not said else nullcontext():
+        with (
+            pytest.raises(ValueError, match="set sdtype")
+            if door is at_private and not said
+            else nullcontext()
+        ):
             door(said, types, tmp_path)
 
 
 def test_a_person_column_that_metadata_is_said_to_declare_is_refused() -> None:
-    with pytest.raises(ValueError, match="says whose a row is"):
+    with pytest.raises(ValueError, match="identifies persons"):
         Synth(metadata_from_columns(COLUMNS), domain="written", person="home")
     words = {"home": {"sdtype": "id", "computer_representation": "Int64"}}  # no word of ours, and no matter
     assert column_types("written", {"columns": words}, "home")["home"].sdtype == "id"
@@ -283,7 +287,7 @@ def test_processed_rows_do_not_say_whose_they_are() -> None:
     synth = Synth(metadata_from_columns(COLUMNS), domain=DECLARED, person="home")
     synth.fit_processed_data(synth.preprocess(table()))
     assert not synth.privacy_ledger().claims_privacy
-    assert "processed rows do not say whose they are" in synth.privacy_ledger().sentence()
+    assert "processed rows do not identify persons" in synth.privacy_ledger().sentence()
 
 
 def test_errors_name_the_column_and_the_way_out() -> None:

@@ -18,7 +18,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile
 
 Domain = dict[str, dict[str, Any]]
 EPSILONS = (1e-3, 1.0, 1e3, 1e5, 3e5, 1e6)
-REFUSED = "fits in no release file.*count: must be a whole number from 1 to 10000000"
+REFUSED = "cannot be stored in a release file.*count: must be a whole number from 1 to 10000000"
 
 
 def table(columns: int) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def test_a_vote_and_persons_are_held_to_the_same_limit(tmp_path: Path) -> None:
     of_persons = {"types": "declared", "person": Person("c0", rows=2), "scratch": tmp_path}
     for i, (domain, options) in enumerate((({}, {"types": "voted"}), (persons, of_persons))):
         budget = Budget(epsilon=1e9, delta=0.5, path=tmp_path / str(i))
-        with pytest.raises(ValueError, match="fits in no release file"):
+        with pytest.raises(ValueError, match="cannot be stored in a release file"):
             fit_source(table(3), domain=domain, epsilon=1e6, budget=budget, **options)
         assert not any(budget.charged().values())
 

@@ -21,7 +21,7 @@ from reviewing import (
 from sentences import total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
-from sdv_plausible.extensions.app.forms import FIELDS, field_texts
+from sdv_plausible.extensions.app.forms import GRID, MORE_FIELDS, field_texts
 from sdv_plausible.table.declared.domain_file import read_domain_file
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
@@ -43,6 +43,8 @@ def fill_in(driver):
     for number, name in enumerate(COLUMNS):
         for word, text in field_texts(COLUMNS[name]).items():
             field = find(driver, f"#c{number}-{word}") if text else None
+            if text and not field.is_displayed():
+                find(driver, f"#column-{number} summary").click()
             if text and word in CHOICES:
                 Select(field).select_by_visible_text(text)
             elif text:
@@ -117,10 +119,12 @@ def test_with_the_keyboard_only(folder):
 
         for number, name in enumerate(COLUMNS):
             texts = field_texts(COLUMNS[name])
-            for word in [field.word for field in FIELDS if texts[field.word]]:
+            for word in [field.word for field in (*GRID.values(), *MORE_FIELDS) if texts[field.word]]:
+                if word not in GRID:
+                    go_to(f"#column-{number} summary")
+                    press(Keys.SPACE)
                 go_to(f"#c{number}-{word}")
-                lines = texts[word].split("\n")
-                press(lines[0], *(key for line in lines[1:] for key in (Keys.ENTER, line)))
+                press(texts[word])
         go_to(SAVE)
         load_by(driver, lambda: press(Keys.SPACE))
         assert read_domain_file(folder / "domain.json").columns == COLUMNS

@@ -232,7 +232,7 @@ def test_a_file_that_holds_seed_records_is_its_owners_alone(fitted, mixed_table,
     path.touch(0o644)
     fitted.save(path)
     assert path.stat().st_mode & 0o777 == 0o644
-    with pytest.warns(UserWarning, match="holds seed records.*can be read by its owner alone"):
+    with pytest.warns(UserWarning, match="holds seed records.*only its owner can read it"):
         fit(mixed_table, test="deterministic", k=5, random_state=0).save(path)
     assert path.stat().st_mode & 0o777 == 0o600
 

@@ -154,7 +154,7 @@ class Overspends(Margins):
 
 class Steals(Margins):
     def fit(self, rows, domain, budget, rng):
-        rows.raw_rows("to look at them")
+        rows.raw_rows("To inspect them")
         return super().fit(rows, domain, budget, rng)
 
 

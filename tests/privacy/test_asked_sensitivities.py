@@ -33,8 +33,7 @@ from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import CountTable
+from sdv_plausible.queries.count_queries import CodeArray, CountTable
 from sdv_plausible.queries.queryable import NoisyValues, Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
@@ -178,7 +177,9 @@ FAST = [("row", "one odd row"), *((unit, "dependent") for unit in guarded.UNITS)
 def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table):
     who = guarded.UNITS[unit]
     if learner in ROWS_ALONE and unit != "row":
-        with pytest.raises(ValueError, match="single rows added or removed"):
+        with pytest.raises(
+            ValueError, match="addition or removal of single rows|single rows added or removed"
+        ):
             fitted(learner, TABLES[table], who)
         return
     seen = fitted(learner, TABLES[table], who)

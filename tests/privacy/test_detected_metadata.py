@@ -235,7 +235,7 @@ def test_a_copy_says_what_it_lacks_and_works(name: str, tmp_path: Path) -> None:
 
     for twin in (copy.copy(synth), copy.deepcopy(synth), pickle.loads(pickle.dumps(synth))):
         assert plan(twin) == plan(synth)
-        with pytest.raises(ValueError, match="budget: .* its saved file does not hold"):
+        with pytest.raises(ValueError, match="budget: .* its saved file does not contain"):
             case.fitted(twin, tables)
     told = {n: v for n, v in twin.get_parameters().items() if n not in ("budget", "domain")}
     again = type(synth)(synth.get_metadata(), **told, domain=twin.domain)

@@ -75,7 +75,7 @@ LARGER = {
 @pytest.mark.parametrize("case", LARGER)
 def test_an_envelope_that_is_too_small_is_refused(case: str) -> None:
     ledger = ledger_of(VOTE, LEARNING)
-    with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+    with pytest.raises(ValueError, match="entry 'learning' must cover all"):
         ledger.charge(entry("domain", LARGER[case]))
     assert ledger.entries == (VOTE, LEARNING)
     with pytest.raises(ValueError, match="one envelope"):
@@ -87,7 +87,7 @@ def test_many_pieces_within_one_large_one_may_cost_more_in_concentrated_terms() 
     large = entry("learning", noise(1.2), envelope=True)
     pieces = noise(discrete_gaussian_mu(1 / 1.2) / 20 * (1 - 3e-4), 400)
     assert 400 * pieces.mu**2 <= noise(1.2).mu ** 2
-    with pytest.raises(ValueError, match="must stand for all"):
+    with pytest.raises(ValueError, match="must cover all later charges"):
         ledger_of(large, entry("domain", pieces))
     ledger_of(large, entry("domain", noise(1.2 / 20, 400)))
 
@@ -97,7 +97,7 @@ def test_one_failure_is_more_than_several_of_its_sum() -> None:
     one, two = ApproxDP(epsilon=0.0, delta=0.2), ApproxDP(epsilon=0.0, delta=0.1, count=2)
     for envelope, inside in ((one, two), (two, two), (one, one)):
         ledger_of(entry("learning", envelope, envelope=True), entry("domain", inside))
-    with pytest.raises(ValueError, match="must stand for all"):
+    with pytest.raises(ValueError, match="must cover all later charges"):
         ledger_of(entry("learning", two, envelope=True), entry("domain", one))
 
 
@@ -108,7 +108,7 @@ def test_an_envelope_for_anything() -> None:
     mu = calibrate_gaussian(1.0, 1e-9, [chosen])
     ledger_of(any_, entry("domain", chosen, noise(mu)))
     for envelope, inside in ((any_, (chosen, noise(1.01 * mu))), (two, (noise(0.01),))):
-        with pytest.raises(ValueError, match="must stand for all"):
+        with pytest.raises(ValueError, match="must cover all later charges"):
             ledger_of(envelope, entry("domain", *inside))
 
 

@@ -131,7 +131,7 @@ def test_without_a_claim_that_comes_first_and_nothing_is_covered_or_said_of_what
         assert [one.name for one in ledger.entries if not one.parts] == [SAYS_ONLY]
         assert not any(ledger.covers_part(part) for part in get_args(Part))
         words = ledger.words
-        assert words.lead.startswith("No differential-privacy claim")
+        assert words.lead.startswith("This release has no differential privacy guarantee")
         assert (words.total, words.conditions, words.annex) == ("", "", ())
         assert not re.search(r"of 100|hits|\bmu\b|[Tt]otal epsilon", str(ledger))
 
@@ -181,7 +181,7 @@ def test_a_ledger_of_other_words_keeps_them():
     assert LedgerText.of(older).first == "Then. Total epsilon 1 at delta 1.0e-09, as it was said."
     assert LedgerText.of({"headline": "The total."}).first == "The total."
     assert LedgerText.of({**plain, "headline": "No claim."}).first == "No claim."
-    assert ledger_of().words.first == "Nothing has been charged yet: no row has been looked at."
+    assert ledger_of().words.first == "Nothing has been charged yet, and no rows have been read."
 
 
 def words_of(fragment):
@@ -231,7 +231,7 @@ def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
     assert f"epsilon {alone} " in str(ledger).splitlines()[4]
     assert f">{alone}</td>" in ledger.to_html()
     assert epsilon * (1 - 1e-9) <= ledger.to_dict()["entries"][0]["epsilon"] <= epsilon + 1.1e-6
-    advantage = float(re.search(r"at most (\S+) % more hits", str(ledger)).group(1))
+    advantage = float(re.search(r"false alarms by at most (\S+) %", str(ledger)).group(1))
     assert advantage >= 100 * ledger.attackers().advantage
     right = float(re.search(r"right at most (\S+) % of the time", ledger.words.lead).group(1))
     assert 50 * (1 + ledger.attackers().advantage) <= right <= 50.2 * (1 + ledger.attackers().advantage)

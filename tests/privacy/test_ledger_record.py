@@ -55,7 +55,8 @@ def test_no_claim_no_papers():
     for made in (ledger(endless), ledger(CHARGED, endless), PrivacyLedger(delta=1e-9)):
         for paper in (to_registry, to_conformance, lambda made: LedgerRecord.of(made.to_dict())):
             with pytest.raises(
-                ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"
+                ValueError,
+                match="guarantee, and this one has none: (This release has no diff.*leave it out|Nothing)",
             ):
                 paper(made)
 
@@ -91,7 +92,9 @@ def test_what_is_no_ledger_is_refused():
         damaged[-1]["entries"][0].update(change)
     del damaged[-1]["entries"][0]["mechanism"]
     for plain in (*damaged, [], 5, None, "x", {}):
-        with pytest.raises(ValueError, match=r"this is no privacy ledger \(.*\): give what ledger.to_json"):
+        with pytest.raises(
+            ValueError, match=r"this is not a privacy ledger \(.*\): use a file that ledger.to_json"
+        ):
             LedgerRecord.of(plain)
 
 

@@ -58,7 +58,7 @@ def test_arguments_are_read_as_they_are_and_refused_where_they_say_no_unit():
         assert Neighbours.parse(relation, person) == expected
     says = r'neighbours \(\'remove\'\) must be "add_remove" or "replace_one"'
     for relation, person, named in (
-        ("remove", None, says), ("add_remove", "", r"^person \("), ("add_remove", 3, r"^person \(3\) must name the column"),
+        ("remove", None, says), ("add_remove", "", r"^person \("), ("add_remove", 3, r"^person \(3\) must be the name of the column"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=named):
             Neighbours.parse(relation, person)

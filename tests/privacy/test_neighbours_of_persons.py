@@ -36,7 +36,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
@@ -230,7 +230,7 @@ def test_a_ledger_for_others_is_refused() -> None:
     )  # fmt: skip
     rows = CodeArray(np.zeros((9, 2), dtype=np.int32), (2, 2))
     learner = PaperNetwork(structure="independent")
-    refused = r"must be for the neighbours of the settings .*home.*same neighbours"
+    refused = r"must have the neighbours of the settings .*home.*same neighbours"
     with pytest.raises(ValueError, match=refused):
         fit_release(rows, TWO, settings, learner, PrivacyLedger(delta=DELTA), KeyedRNG.from_seed(0))
     ledger = settings.empty_ledger()

@@ -408,7 +408,7 @@ def test_calls_with_other_arguments_never_share_coins(monkeypatch) -> None:
 
 def _sample_in_worker(saved: bytes) -> list[int]:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="this synthesizer was handed to another process")
+        warnings.filterwarnings("ignore", message="this synthesizer was copied to another process")
         return [int(x) for x in pickle.loads(saved).sample(60)["age"]]
 
 

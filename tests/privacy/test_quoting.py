@@ -86,10 +86,10 @@ def test_an_entry_that_ends_the_claim_gives_its_reason_in_quotation_marks() -> N
     )
     found = quote_record(read.to_dict())
     assert found["headline"].startswith(
-        'No differential-privacy claim is made for this release. The file says: "'
+        'This release has no differential privacy guarantee. The file says: "'
     )
     assert found["epsilon"] is None
     read.is_recorded = True
     assert math.isinf(read.total())
-    assert read.sentence() == f"No differential-privacy claim is made for this release. {says(LIE)}"
+    assert read.sentence() == f"This release has no differential privacy guarantee. {says(LIE)}"
     assert in_own_words(read.entries[-1]).mechanism == f"no privacy guarantee; {says('x')}"

@@ -23,8 +23,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable
+from sdv_plausible.queries.count_queries import Axis, CodeArray, CountTable
 from sdv_plausible.queries.queryable import MANY_TABLES, Queryable
 from tests.flat import bound
 

@@ -20,8 +20,14 @@ from oracles_accounting import entropy, histograms, one_row_more
 from sdv_plausible.extensions.models.paper.structure import Entropies
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows, ScoreProducts
+from sdv_plausible.queries.count_queries import (
+    Axis,
+    CodeArray,
+    CountTable,
+    L1Distances,
+    NumberOfRows,
+    ScoreProducts,
+)
 from sdv_plausible.table.learned.raw_queries import (
     FrameColumns,
     FrequentPoints,

@@ -30,8 +30,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.queries.budget_tracker import BudgetTracker, QueryBudget
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import NumberOfRows
+from sdv_plausible.queries.count_queries import CodeArray, NumberOfRows
 from sdv_plausible.queries.queryable import Queryable
 
 

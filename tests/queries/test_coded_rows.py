@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 
 CARDS = (3, 2, 4, 3)
 BUCKETS = [np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 0, 2, 1])]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.queries.coded_rows import CodeArray
 from sdv_plausible.queries.count_queries import (
     Axis,
+    CodeArray,
     CountTable,
     L1Distances,
     NumberOfRows,

@@ -23,8 +23,7 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, CountTable, L1Distances, NumberOfRows
+from sdv_plausible.queries.count_queries import Axis, CodeArray, CountTable, L1Distances, NumberOfRows
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript

@@ -13,8 +13,7 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import NumberOfRows
+from sdv_plausible.queries.count_queries import CodeArray, NumberOfRows
 from sdv_plausible.queries.queryable import Queryable
 
 RATE, STEPS, ROWS = 0.25, 40, 1000
@@ -91,9 +90,9 @@ def test_what_is_refused_is_not_looked_at():
     for losses, unit, rate, words in (
         ((), ONE_ROW, RATE, "exceeds"), ((LOSS,), ONE_ROW, 0.3, "rate"),
         ((GaussianLoss(sensitivity_over_sigma=1.0),), ONE_ROW, RATE, "all 0"),
-        ((LOSS,), Neighbours(replace=True), RATE, "single rows added or removed"),
-        ((LOSS,), Neighbours(rows=2, person="ticket"), RATE, "single rows added or removed"),
-        ((LOSS,), Neighbours(person="ticket"), RATE, "single rows added or removed"),
+        ((LOSS,), Neighbours(replace=True), RATE, "addition or removal of single rows"),
+        ((LOSS,), Neighbours(rows=2, person="ticket"), RATE, "addition or removal of single rows"),
+        ((LOSS,), Neighbours(person="ticket"), RATE, "addition or removal of single rows"),
     ):  # fmt: skip
         rows = door(*losses, neighbours=unit)
         rows._rows = Unseen()

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, QueryRecord, ScoreProducts
+from sdv_plausible.queries.count_queries import Axis, CodeArray, QueryRecord, ScoreProducts
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.multiple_synthesis import add_noise, learner_answers, sampling_deviations
 

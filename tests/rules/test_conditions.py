@@ -93,7 +93,7 @@ def test_what_cannot_be_read():
         (lambda: Allowed(["n", "t"], [[1]]), "one value for each"),
         (lambda: Allowed(["n", "t"], []), "one value for each"),
         (lambda: Allowed(["n", "t"], ["1a"]), "one value for each"),
-        (lambda: Allowed(["n", "t"], [[1, {"a": 1}]]), "single ones, no dict"),
+        (lambda: Allowed(["n", "t"], [[1, {"a": 1}]]), "single values, not dict"),
         (lambda: Allowed(["n", "t"], [{"n": 1, "t": "a"}]), "one value for each"),
         (lambda: Allowed(["n", "t"], [12]), "one value for each"),
         (lambda: Allowed({"n": 1, "t": 2}, [[1, "a"]]), "distinct names"),

@@ -70,9 +70,9 @@ def test_wrong_mappings():
         (lambda: Determined("y", "x", {1: "a"}), {"x": NUMBER, "y": DATE}, "must be a date"),
         (lambda: Determined("y", "x", {"noon": 1}), {"x": DATE, "y": NUMBER}, "must be a date"),
         (lambda: Determined("y", "x", {"2000-01-01": 1, "2000-01-01T00:00": 2}), {"x": DATE, "y": NUMBER}, "distinct"),
-        (lambda: Determined("y", "x", {"a": 1}), {"x": {**TEXT, "range_values": ["a", "b"]}, "y": whole}, "nothing for 'b'"),
-        (lambda: Determined("y", "x", {1: "a"}), {"x": {**NUMBER, "range_is_nullable": True}, "y": given}, "nothing for missing"),
-        (lambda: Determined("y", "x", {1: "a"}), {"x": {**NUMBER, "special_values": [-1]}, "y": given}, "nothing for -1"),
+        (lambda: Determined("y", "x", {"a": 1}), {"x": {**TEXT, "range_values": ["a", "b"]}, "y": whole}, "lacks 'b'"),
+        (lambda: Determined("y", "x", {1: "a"}), {"x": {**NUMBER, "range_is_nullable": True}, "y": given}, "lacks missing"),
+        (lambda: Determined("y", "x", {1: "a"}), {"x": {**NUMBER, "special_values": [-1]}, "y": given}, "lacks -1"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             rule().check(words)

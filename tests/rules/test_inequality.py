@@ -130,7 +130,7 @@ def test_the_unit_follows_from_the_formats():
 
 def test_wrong_parameters_and_formats_that_do_not_tell_the_day():
     for form in ("%Y-%m", "%H:%M", "%Y", "%d"):
-        with pytest.raises(ValueError, match="must tell the day"):
+        with pytest.raises(ValueError, match="must include the day"):
             Inequality("a", "b").check(dates(None, form))
     for wrong in ({"low": "b"}, {"most": -1}, {"unit": "week"}, {"strict": "yes"}, {"low": ""}):
         with pytest.raises(ValueError, match="most|unit|strict|distinct"):

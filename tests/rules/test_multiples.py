@@ -51,7 +51,7 @@ def test_the_declared_range_in_steps():
         (5e-324, {"range_min": 0, "range_max": 200}, "resolution .5e-324. of column 'x'"),
         (1e-300, {"range_min": -1e300, "range_max": 0}, "resolution .1e-300. of column 'x'"),
         (0.5, {"special_values": [1e300]}, "resolution .0.5. of column 'x'"),
-        (0.5, {"special_values": ["?"]}, "special_values that are texts"),
+        (0.5, {"special_values": ["?"]}, "text special_values"),
     ):
         with pytest.raises(Refused, match=f"{said}.*"):
             Multiple("x", step).surrogate_specs({"x": {"sdtype": "numerical", **words}})

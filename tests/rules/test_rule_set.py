@@ -135,28 +135,28 @@ def test_what_a_rule_makes_of_words_that_were_seen_is_edited():
 
 
 CONTRADICTIONS = {
-    "twice": ([Equal("copy", "total"), Sum("copy", ("fee", "extra"))], "made twice"),
-    "circle": ([Equal("copy", "total"), Equal("total", "copy")], "follow from themselves"),
-    "longer circle": ([Sum("total", ("fee", "copy")), Equal("copy", "total")], "follow from themselves"),
+    "twice": ([Equal("copy", "total"), Sum("copy", ("fee", "extra"))], "derived twice"),
+    "circle": ([Equal("copy", "total"), Equal("total", "copy")], "depend on themselves"),
+    "longer circle": ([Sum("total", ("fee", "copy")), Equal("copy", "total")], "depend on themselves"),
     "range": ([Inequality("paid", "born", unit="D")], "contradicts the declared ranges"),
     "strict": ([Inequality("start", "end", strict=True, most=0)], "contradicts the declared ranges"),
-    "no multiple": ([Multiple("extra", 99.5), Multiple("level", 7)], "holds no such multiple"),
+    "no multiple": ([Multiple("extra", 99.5), Multiple("level", 7)], "contains no such multiple"),
     "excluding": (
         [Implies({"age": {"max": 15}}, {"marital": "single"}), Implies({"age": {"max": 9}}, {"marital": "married"})],
-        "can keep all rules",
+        "can satisfy all rules",
     ),
     "never": ([Implies({"age": {"min": 200}}, {"marital": "single"})], "no declared value"),
-    "undeclared": ([Implies({"age": 3}, {"marital": ["single", "widow"]})], "'widow', which is no declared value"),
-    "missing": ([Implies({"sex": None}, {"marital": "single"})], "missing, which is no declared value"),
-    "undeclared key": ([Determined("title", "sex", {"f": "Ms", "m": "Mr", "x": "Mr"})], "'x', which is no declared value"),
-    "undeclared result": ([Determined("title", "sex", {"f": "Ms", "m": "Dr"})], "'Dr', which is no declared value"),
+    "undeclared": ([Implies({"age": 3}, {"marital": ["single", "widow"]})], "'widow', which is not a declared value"),
+    "missing": ([Implies({"sex": None}, {"marital": "single"})], "missing, which is not a declared value"),
+    "undeclared key": ([Determined("title", "sex", {"f": "Ms", "m": "Mr", "x": "Mr"})], "'x', which is not a declared value"),
+    "undeclared result": ([Determined("title", "sex", {"f": "Ms", "m": "Dr"})], "'Dr', which is not a declared value"),
     "unknown": ([Equal("copy", "nothing")], "not modelled columns"),
     "text": ([Sum("total", ("fee", "sex"))], "must be of sdtype numerical"),
     "two types": ([Inequality("start", "fee")], "must be of sdtype datetime"),
     "equal types": ([Equal("copy", "sex")], "must be of sdtype categorical"),
     "flags": ([OneHot(["red", "start"])], "must be of sdtype"),
     "dates": ([Multiple("start", 2)], "must be of sdtype numerical"),
-    "no rule": (["start < end"], "is no rule"),
+    "no rule": (["start < end"], "is not a rule"),
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_rows_with_given_values_are_drawn_again():
         assert table["x"].tolist() == [1] * 500
         assert table["x"].dtype == np.int64
         assert table["k"].tolist() == list(range(500)), "each row keeps its given values"
-    with pytest.raises(ValueError, match="500 do not keep all rules, however often"):
+    with pytest.raises(ValueError, match="500 never satisfy all rules"):
         drawn(0.0)
 
 
@@ -266,10 +266,10 @@ def test_no_row_to_spare_where_rows_cost():
 
 
 def test_hopeless_rules_stop_soon_and_rounds_are_bounded(monkeypatch):
-    with pytest.raises(ValueError, match="0 keep all rules, and 100,000 are wanted"):
+    with pytest.raises(ValueError, match="0 satisfy all rules, but 100,000 are needed"):
         draw(100_000, 0.0)
-    with pytest.raises(ValueError, match="0 keep all rules"):
+    with pytest.raises(ValueError, match="0 satisfy all rules"):
         draw(1, 0.0)
     monkeypatch.setattr(module, "MAX_ROUNDS", 1)
-    with pytest.raises(ValueError, match="keep all rules, and 500 are wanted"):
+    with pytest.raises(ValueError, match="satisfy all rules, but 500 are needed"):
         draw(500, 0.05)

@@ -13,7 +13,7 @@ import pytest
 from sdv.errors import RefitWarning
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.sdv.frame_conversion import frame_kind, split_input
+from sdv_plausible.sdv.fit_input import frame_kind, split_input
 
 DOMAIN = {
     "age": {"range_min": 0, "range_max": 99},
@@ -95,7 +95,7 @@ def test_a_table_in_a_dict_and_what_is_no_table():
     assert frame_kind({"people": TABLE}) is None
     with pytest.raises(TypeError, match=r"data \(list\) must be a DataFrame"):
         split_input([1, 2])
-    with pytest.raises(TypeError, match="with scratch="):
+    with pytest.raises(TypeError, match="give scratch="):
         split_input("people-*.parquet")
     with pytest.raises(TypeError, match="a dict of 2 entries"):
         split_input({"a": TABLE, "b": TABLE})

@@ -172,7 +172,7 @@ def test_rows_without_tested_points_are_refused():
         shared("release").sample_with_points(5)
     with pytest.raises(ValueError, match='model="latent"'):
         fitted(model="independent", model_parameters=None).sample_with_points(5)
-    with pytest.raises(SamplingError, match="fit first"):
+    with pytest.raises(SamplingError, match=r"call fit\(\) first"):
         PlausibleDeniabilitySynthesizer(metadata_of(DECLARED)).sample_with_points(5)
 
 

@@ -57,7 +57,7 @@ def test_no_cell_of_a_rare_row_is_shown_under_a_claim(fitted):
     inferred = PlausibleDeniabilitySynthesizer(
         metadata_of(DOMAIN), domain={k: v for k, v in DOMAIN.items() if k != "name"}, undeclared="infer"
     )
-    with pytest.warns(UserWarning, match="value sets"):
+    with pytest.warns(UserWarning, match="values were taken from the rows"):
         inferred.fit(table[: len(table) - 60].assign(name=["often"] * 500 + ["CANARY"] * 40))
     assert "CANARY" in repr(inferred.get_domain())  # no claim: the check can see them
 
@@ -71,7 +71,7 @@ def test_html_has_the_words_of_the_text(fitted):
                 for cell in re.split(r"\s{2,}", line.strip()):
                     assert one_line(cell) in html, (what, cell)
     plan = synth.plan(table_rows=600)
-    assert "Plan (no row has been looked at)" in words(plan._repr_html_())
+    assert "Plan (no rows have been read)" in words(plan._repr_html_())
     for warning in (*plan.warnings, plan.ledger.words.lead, plan.ledger.words.total, str(plan.forecast)):
         assert one_line(warning) in words(plan._repr_html_())
 

@@ -120,10 +120,10 @@ def test_unknown_columns_and_values(fitted):
     for name, value, words in (
         ("nope", 1, "'nope'"),
         ("sex", "x", "column 'sex' has no such value in its domain"),
-        ("age", 111, "column 'age': a value that is given must lie between 0 and 110"),
+        ("age", 111, "column 'age': a given value must lie between 0 and 110"),
         ("age", "old", "column 'age' has no such value"),
         ("member", "x", "column 'member' has no such value"),
-        ("start", "1999-01-01", "column 'start': a value that is given must lie between"),
+        ("start", "1999-01-01", "column 'start': a given value must lie between"),
         ("start", "soon", "column 'start' has no such value"),
     ):
         condition, known = [Condition({name: value}, num_rows=3)], pd.DataFrame({name: [value]})
@@ -134,7 +134,7 @@ def test_unknown_columns_and_values(fitted):
 def test_conditions_that_are_none(fitted):
     for conditions, words in (
         (5, "conditions (int) must be a list"),
-        (["sex"], "a str must be an sdv.sampling.Condition"),
+        (["sex"], "str must be an sdv.sampling.Condition"),
         ([Condition({}, num_rows=2)], "a Condition has no column"),
         ([Condition({"sex": ["f"]}, num_rows=1)], "column 'sex': a condition (list) must be a single value"),
         ([DataFrameCondition(pd.DataFrame())], "a DataFrameCondition has no column"),
@@ -146,7 +146,7 @@ def test_known_columns_that_are_none(fitted):
     for known, words in (
         (5, "known_columns (int) must be a pandas DataFrame"),
         (pd.DataFrame(), "known_columns has no column"),
-        (pd.DataFrame({"sex": []}), "known_columns has no row"),
+        (pd.DataFrame({"sex": []}), "known_columns is empty"),
         (pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), "several columns named ['sex']"),
         (pd.DataFrame({"sex": [["f"]]}), "column 'sex': a condition (list) must be a single value"),
     ):
@@ -158,7 +158,7 @@ def test_column_names(fitted):
     preprocess = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).preprocess
     for names, words in (
         (["sex", "sex"], "several columns named ['sex']"),
-        ([0, "0"], "several columns named ['0'] (0 and '0' are one name)"),
+        ([0, "0"], "several columns named ['0'] (0 and '0' are the same name)"),
         (["", "sex"], "the name of column 1 ('') must be text or a whole number below 2^63, and not empty"),
         (["sex", None], "the name of column 2 (None)"),
         (["sex", ("a", "b")], "the name of column 2 (('a', 'b'))"),
@@ -215,14 +215,14 @@ def test_detected_types_end_the_claim_and_name_the_way_out():
         assert synth.get_parameters()["types"] == types
     assert claims == {"declared": True, "detected": False}
     assert 'types="declared"' in synth.privacy_ledger().sentence()
-    assert "every column its sdtype" in synth.privacy_ledger().sentence()
+    assert "declare every sdtype" in synth.privacy_ledger().sentence()
     with pytest.raises(ValueError, match=r"types \('guessed'\) must be"):
         PlausibleDeniabilitySynthesizer(metadata, types="guessed")
 
 
 def test_the_headline_says_what_counts_as_public():
     ledger = fit().privacy_ledger()
-    public = "Column names, semantic types, date formats and what was declared count as public."
+    public = "Column names, semantic types, date formats and declarations count as public."
     assert ledger.sentence().endswith(public)
 
 

@@ -55,7 +55,9 @@ def test_every_parameter_is_fixed():
     synth = make()
     before = synth.get_parameters()
     for name in NAMES:
-        with pytest.raises(AttributeError, match=rf"^{name} \(.*make a new one, .*{name}=\.\.\.\)") as raised:
+        with pytest.raises(
+            AttributeError, match=rf"^{name} \(.*Create a new synthesizer: .*{name}=\.\.\.\)"
+        ) as raised:
             setattr(synth, name, "something else")
         assert "\n" not in str(raised.value)
     assert synth.get_parameters() == before
@@ -174,7 +176,7 @@ def test_metadata_is_copied_and_a_change_of_the_copy_is_refused():
     synth = deepcopy(synth)  # without the caller's own
     synth.sample(2)
     synth.metadata.update_column("sex", "table", sdtype="id")
-    with pytest.raises(ValueError, match="metadata was changed after this synthesizer was made"):
+    with pytest.raises(ValueError, match="metadata was changed after this synthesizer was created"):
         synth.fit(table())
 
 

@@ -74,11 +74,11 @@ def left(synth: Synth, folder: Path) -> list[str]:
 
 
 def looking(synth: Synth, folder: Path) -> list[list[str]]:
-    """What leaves at each charge of a fit from now on; whoever watches holds the rows."""
+    """What leaves at each charge and stage of a fit from now on; whoever watches holds the rows."""
     found: list[list[str]] = []
     kept = table()
     synth.watch = lambda _: found.append(left(synth, folder)) if len(kept) else None
-    synth.watch_passes = lambda words: found.append([words][: len(kept) * 0])
+    synth.watch_progress = synth.watch
     synth.record = lambda names, rules: [kept.to_csv()[:0]]
     return found
 
@@ -200,7 +200,7 @@ def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> No
     with held_up(sdv_state, "make_placeholder_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
-            with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+            with pytest.raises(ValueError, match="another call that reads rows is running"):
                 call(synth)
     assert left(synth, tmp_path) == []
     synth.fit(table())  # none is under way any more
@@ -210,7 +210,7 @@ def test_a_second_fit_waits_for_the_first(tmp_path: Path) -> None:
     """Two at once left the rows of the one that failed in the object for good, under the claim of the other."""
     synth = make()
     synth.fit(table())
-    waits = pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer")
+    waits = pytest.raises(ValueError, match="Wait until it ends, or create a second synthesizer")
     with held_up(fit, "fit_release", lambda: synth.fit(table())), waits:
         synth.fit(table())
     assert len(synth.sample(3)) == 3
@@ -223,7 +223,7 @@ def test_who_watches_a_fit_shows_its_object_no_rows(types: str) -> None:
     synth = make() if types == "declared" else make(types=types, domain={"id": {"sdtype": "id"}})
     for call in CALLS.values():
         synth.watch = lambda _, call=call: call(synth)
-        with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+        with pytest.raises(ValueError, match="another call that reads rows is running"):
             synth.fit(table())
     del synth.watch
     synth.fit(table())
@@ -249,17 +249,17 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     synth.fit(table())
     synth._points, synth._paid = [], {}  # as in the middle of calls
     here = {
-        "budget", "public", "_public_given", "_given", "watch", "watch_passes", "record", "_charge", "_paid", "_points",
+        "budget", "public", "_public_given", "_given", "watch", "watch_progress", "record", "_charge", "_paid", "_points",
     }  # fmt: skip
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
-        with pytest.raises(ValueError, match=r"public: .* its saved file does not hold"):
+        with pytest.raises(ValueError, match=r"public: .* its saved file does not contain"):
             twin.fit(table())
     del synth._points, synth._paid
     assert left(synth, tmp_path) == []
     twin = copy(make(budget=synth.budget))
-    with pytest.raises(ValueError, match="drew from one, which its saved file does not hold"):
+    with pytest.raises(ValueError, match="had a budget, which its saved file does not contain"):
         twin.fit(table())
 
 
@@ -294,7 +294,7 @@ def shown(synth: Synth) -> dict[str, bytes | str]:
     synth.reset_sampling()
     rows = synth.sample(40).to_csv()
     synth.reset_sampling()
-    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_passes")}
+    held = {name: value for name, value in vars(synth).items() if name not in ("watch", "watch_progress")}
     attributes = {name: pickle.dumps(value) for name, value in held.items()}
     return {**attributes, "rows": rows, "ledger": str(synth.privacy_ledger()), "plan": str(synth.plan())}
 

@@ -32,12 +32,12 @@ def test_pieces_are_of_the_size_that_is_asked_for():
 
 def test_what_can_be_read_once_or_is_no_batch_is_refused():
     for once in (ARROW.to_reader(), iter(ARROW.to_batches())):
-        with pytest.raises(ValueError, match=r"can be read once.*lambda"):
+        with pytest.raises(ValueError, match=r"can be read only once.*lambda"):
             open_source(once, TYPES)
     for given, says in (
         (list, "no record batch"),
-        (lambda: [FRAME], "gave a DataFrame"),
-        (lambda: [(1, 2)], "gave a tuple"),
+        (lambda: [FRAME], "returned a DataFrame"),
+        (lambda: [(1, 2)], "returned a tuple"),
     ):
         with pytest.raises(ValueError, match=says):
             open_source(given, TYPES)
@@ -59,7 +59,7 @@ def test_batches_of_two_schemas_cost_no_budget(tmp_path):
         [first, *wider],
         [ARROW, pa.Table.from_pandas(FRAME.astype({"age": float}), preserve_index=False)],
     ):
-        with pytest.raises(ValueError, match="give all batches one schema"):
+        with pytest.raises(ValueError, match="use one schema for all batches"):
             fit_source(lambda batches=batches: batches, COLUMNS, DECLARED, budget=budget)
     assert budget.charged()["epsilon"] == 0
 
@@ -95,7 +95,7 @@ def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(given, doo
         "voted": partial(fit_source, domain={}, types="voted", budget=budget),
         "fit_source": partial(fit_source, metadata=COLUMNS, domain=DECLARED, budget=budget),
     }[door]
-    with pytest.raises(ValueError, match=r"can be read once.*lambda"):
+    with pytest.raises(ValueError, match=r"can be read only once.*lambda"):
         fit(given())
     assert budget.charged()["epsilon"] == 0
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.source_counts import CountCache

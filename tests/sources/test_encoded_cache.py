@@ -64,7 +64,7 @@ def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_rea
     source.progress = progress.Progress(told.append)
     list(cache_codes(RereadSource(source, {}, PLAIN_SPELLING), CODER, NAMES, tmp_path).tables(SETS))
     passes = [line.partition(" rows")[0] for line in told]
-    assert passes[-1] == f"pass 2, {len(FRAME):,}"
+    assert passes[-1] == f"pass 2, {len(FRAME):,} of {len(FRAME):,}"  # known from the first one
     assert "pass 1, 100" in passes
 
 
@@ -72,7 +72,7 @@ def test_a_folder_that_is_not_there_or_of_no_use_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match="make it first"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
-    with pytest.raises(ValueError, match="whose workers keep the codes"):
+    with pytest.raises(ValueError, match="whose workers keep the encoded rows"):
         fit_source(held("dask", FRAME, tmp_path), COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
 

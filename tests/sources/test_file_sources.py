@@ -67,7 +67,7 @@ def test_several_files_are_one_table_unless_they_are_of_other_types(tmp_path):
             tmp_path / f"{name}.parquet"
         )
     assert sum(len(part) for part in open_source(tmp_path / "*.csv", types, 1).parts(["age"])) == 30
-    with pytest.raises(ValueError, match="otherwise than"):
+    with pytest.raises(ValueError, match="other column types than"):
         open_source(tmp_path / "*.parquet", types)
 
 
@@ -109,7 +109,7 @@ def test_what_an_engine_says_of_a_cell_is_not_passed_on(engine, tmp_path):
         source = pytest.importorskip("polars").scan_csv(str(path))
     elif engine == "dask":
         source = pytest.importorskip("dask.dataframe").read_csv(str(path), dtype={"age": float})
-    with pytest.raises(ValueError, match="what reads it ended the pass") as raised:
+    with pytest.raises(ValueError, match="reading failed") as raised:
         fit_source(source, domain=AGE, model="independent")
     assert "SECRETCELL" not in "".join(traceback.format_exception(raised.value))
     assert raised.value.__context__ is None
@@ -118,7 +118,7 @@ def test_what_an_engine_says_of_a_cell_is_not_passed_on(engine, tmp_path):
 def test_an_engine_without_batches_is_refused_before_anything_is_paid(monkeypatch):
     polars = pytest.importorskip("polars")
     monkeypatch.delattr(polars.LazyFrame, "collect_batches")
-    with pytest.raises(ValueError, match="this polars reads no batches"):
+    with pytest.raises(ValueError, match="polars is too old to read batches"):
         fit_source(polars.DataFrame({"age": [1, 2]}), domain=AGE)
 
 
@@ -156,7 +156,7 @@ def test_a_part_of_a_table_that_keeps_versions_is_refused(tmp_path, monkeypatch,
     assert {len(files_of(way)) for way in ways} == {2}
     files(tmp_path / "table", mark)
     for way in ways:
-        with pytest.raises(ValueError, match="earlier versions of rows"):
+        with pytest.raises(ValueError, match="old versions of rows"):
             files_of(way)
     assert files_of(part / "new.csv") == [part / "new.csv"]  # whoever names one file knows which it is
 
@@ -196,7 +196,7 @@ def test_what_a_folder_or_pattern_would_lose_silently_is_refused(tmp_path, monke
 def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
     files(tmp_path, "a.csv", "b.csv/part.0.csv", "year=2020/c.csv")
     for pattern in ("*.csv", "*"):
-        with pytest.raises(ValueError, match=r"is a folder, which the pattern meets and does not enter"):
+        with pytest.raises(ValueError, match=r"is a folder that matches the pattern but is not searched"):
             files_of(tmp_path / pattern)
     assert [len(files_of(way)) for way in (tmp_path, tmp_path / "**", tmp_path / "**/*.csv")] == [3] * 3
 
@@ -239,7 +239,7 @@ def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path, other):
     if other == "b.tsv":
         assert len(files_of(tmp_path)) == 2
     else:
-        with pytest.raises(ValueError, match=r"no CSV or Parquet file, by its ending.*pattern"):
+        with pytest.raises(ValueError, match=r"not a CSV or Parquet file, judging by its ending.*pattern"):
             files_of(tmp_path)
 
 

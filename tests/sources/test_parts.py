@@ -43,7 +43,7 @@ STRANGERS = [[Axis.of_codes(0, 2)]]  # cells that are x are drawn
 # Engine -> whether every pass has the same rows at the same places. A database, a cluster and what opens a stream anew promise
 # nothing; a query of polars may be run in any order.
 IN_ORDER = {
-    "CSV files": True, "Parquet files": True, "pandas frame": True, "Arrow table": True, "polars frame": False,
+    "CSV files": True, "Parquet files": True, "Excel file": True, "pandas frame": True, "Arrow table": True, "polars frame": False,
     "DuckDB relation": False, "Dask DataFrame": False, "Spark DataFrame": False, "table of Ibis": False,
     "Arrow stream": False, "function": False,
 }  # fmt: skip

@@ -18,8 +18,7 @@ from tables import COLUMNS, DECLARED, ENGINES, held, table
 
 from sdv_plausible import Domain, read_parquet
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import source_counts
 from sdv_plausible.sources.fingerprints import fingerprint
@@ -137,7 +136,7 @@ def test_parts_by_secret_numbers_fill_up_the_whole():
     halves = [some[2].part(low, low + 0.5, rng.spawn("more")) for low in (0, 0.5)]
     assert sum(half.num_rows() for half in halves) == some[2].num_rows()
     assert source.part(0, 1, rng) is source
-    with pytest.raises(ValueError, match="keep their places"):
+    with pytest.raises(ValueError, match="stable row order"):
         counts(Unordered(FRAME, 64)).part(0, 0.5, rng)
 
 

@@ -30,7 +30,7 @@ def test_others_are_refused(tmp_path):
         open_source(FRAME.drop(columns="key"), TYPES)
     FRAME.to_csv(tmp_path / "a.csv")
     FRAME.to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="several kinds"):
+    with pytest.raises(ValueError, match="different kinds"):
         open_source(tmp_path, TYPES)
 
 

@@ -14,15 +14,11 @@ from cases import fast_and_nightly
 from miss_rates import chi_square
 from scipy import stats
 
+from sdv_plausible.fitting.ledger_notes import person_entry, unknown_persons_entry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.table.cells.canonical_forms import canonical
-from sdv_plausible.table.contribution_bounding import (
-    choose_rows,
-    person_entry,
-    person_keys,
-    unknown_persons_entry,
-)
+from sdv_plausible.table.contribution_bounding import choose_rows, person_keys
 
 ALARM, MISSED = (
     1e-6,

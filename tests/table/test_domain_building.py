@@ -116,7 +116,7 @@ def test_what_is_declared_is_free_and_what_is_inferred_ends_the_claim():
     assert (ended.status, ended.parts, ended.mechanism) == (
         "no claim",
         ("domain",),
-        "inferred from the rows: c",
+        "derived from the rows: c",
     )
     assert ended.losses == (InfiniteLoss(),)
     assert 'undeclared="private"' in ended.note
@@ -130,5 +130,5 @@ def test_words_of_a_column_that_is_not_modelled_end_the_claim_too():
     domain = Domain((attribute("a", "declared"),))
     entries = domain_entries(domain, Declarations({}, origins={"home": "edited"}))
     assert [entry.status for entry in entries] == ["declared", "no claim"]
-    assert entries[1].mechanism == "declared, and edited after looking at the rows: home"
+    assert entries[1].mechanism == "declared, then edited after a comparison with the rows: home"
     assert [entry.status for entry in domain_entries(domain, Declarations({}))] == ["declared"]

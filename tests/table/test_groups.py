@@ -32,15 +32,15 @@ def test_values_get_the_group_that_was_declared():
 
 def test_what_groups_cannot_mean_is_refused_by_name():
     for groups, words, said in (
-        ({"a": ["A00"], "b": ["A00"]}, {}, "a value is in one group"),
-        ({"a": ["X00"]}, {}, "not in range_values"),
-        (0, {}, "from 1 on"),
-        (True, {}, "from 1 on"),
+        ({"a": ["A00"], "b": ["A00"]}, {}, "put each value in one group"),
+        ({"a": ["X00"]}, {}, "range_values lacks it"),
+        (0, {}, "of at least 1"),
+        (True, {}, "of at least 1"),
         (["A00"], {}, "a mapping of group names"),
         ({"a": "A00"}, {}, "a mapping of group names"),
-        (1, {"sdtype": "ordinal"}, "does not go with sdtype 'ordinal'"),
-        (1, {"sdtype": "numerical", "range_values": None}, "does not go with sdtype 'numerical'"),
-        (1, {"sdtype": "categorical", "range_values": None}, "list the values, too"),
+        (1, {"sdtype": "ordinal"}, "cannot be used with sdtype 'ordinal'"),
+        (1, {"sdtype": "numerical", "range_values": None}, "cannot be used with sdtype 'numerical'"),
+        (1, {"sdtype": "categorical", "range_values": None}, "also list the values"),
         (1, {"buckets": [0] * 5}, "leave groups out"),
     ):
         with pytest.raises(ValueError, match=f"code.*{said}"):

@@ -93,7 +93,7 @@ def test_check_finds_nothing(tmp_path, capsys):
     for said, fits in ((words, True), ({**words, "special_values": None}, False)):
         DomainFile(columns={"closed": said}).save(tmp_path / "d.json")
         assert main(["check", str(path), "--domain", str(tmp_path / "d.json")]) == 0
-        assert ("every cell fits" in capsys.readouterr().out) == fits
+        assert ("every cell matches" in capsys.readouterr().out) == fits
 
 
 def test_what_is_refused():
@@ -101,7 +101,7 @@ def test_what_is_refused():
         ({"datetime_format": None}, "in the datetime_format"),
         ({"special_values": ["31.12.9999"]}, "in the datetime_format"),
         ({"special_values": [9999]}, "must be a list of distinct texts in the column's format"),
-        ({"parts": "split"}, "leave parts"),
+        ({"parts": "split"}, "remove parts"),
     ):
         with pytest.raises(ValueError, match=rule):
             declared_attribute("closed", {**DATE, **RANGE, **words})

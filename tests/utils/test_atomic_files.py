@@ -109,7 +109,10 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path, is_there):
     if is_there:
         (tmp_path / "victim").write_text("old")
         (tmp_path / "victim").chmod(0o600)
-    with pytest.raises(OSError, match=r"\.d\.json\.lock is a link") as caught, locked(tmp_path / "d.json"):
+    with (
+        pytest.raises(OSError, match=r"\.d\.json\.lock is a symbolic link") as caught,
+        locked(tmp_path / "d.json"),
+    ):
         raise AssertionError
     assert "\n" not in str(caught.value)
     assert (tmp_path / "victim").exists() == is_there

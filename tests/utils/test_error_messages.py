@@ -23,7 +23,7 @@ def test_ours_are_shown_and_those_of_others_only_before_rows_are_read(tmp_path):
     assert one_line(ours, True) == one_line(ours, False) == str(ours)
     assert "Expecting value" in one_line(others, False)
     assert one_line(others, True, ", --debug shows it") == (
-        "JSONDecodeError while the rows were worked on; its text may quote cells, --debug shows it"
+        "JSONDecodeError while the rows were processed; its text may quote cells, --debug shows it"
     )
     error = caught((tmp_path / "gone").read_text)
     assert "gone" in one_line(error, True)

@@ -21,7 +21,7 @@ def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path):
     victim.write_text("precious")
     for name, target in (("there", victim), ("gone", tmp_path / "new.csv")):
         (folder / f"{name}.csv").symlink_to(target)
-        with pytest.raises(ValueError, match="is a link that leads out of its folder: remove it"):
+        with pytest.raises(ValueError, match="is a link to a place outside its folder: remove it"):
             path_in_folder(folder, name, ".csv")
     (folder / "near.csv").symlink_to(folder / "other.csv")
     (tmp_path / "alias").symlink_to(folder)

@@ -18,8 +18,8 @@ from markupsafe import Markup, escape
 import sdv_plausible
 import sdv_plausible.evaluation.page.inspection
 import sdv_plausible.extensions.audit.auditing
+from sdv_plausible.evaluation.page.charts import SvgDrawing
 from sdv_plausible.evaluation.page.sections import DistanceSection, GuaranteeSection
-from sdv_plausible.evaluation.page.svg import SvgDrawing
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils import html_templates
 from sdv_plausible.utils.html_templates import HtmlPage, PageSection
@@ -122,4 +122,4 @@ def test_no_template_can_mark_text_as_safe():
 
 def test_markup_is_made_in_one_module():
     paths, markup = Path(sdv_plausible.__file__).parent.rglob("*.py"), r"Markup\(|html\.escape|\|\s*safe"
-    assert {path.name for path in paths if re.search(markup, path.read_text("utf-8"))} == {"svg.py"}
+    assert {path.name for path in paths if re.search(markup, path.read_text("utf-8"))} == {"charts.py"}

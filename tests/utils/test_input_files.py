@@ -144,7 +144,7 @@ OTHERS = {  # module: why what it opens is not a path of a user, or is a table
     "release/file/release_sampling.py": "of the operating system",
     "extensions/audit/auditing.py": "parts that it wrote itself",
     "sources/bounded_rows.py": "parts that it wrote itself", "extensions/app/pages/app_pages.py": "rows that it wrote itself",
-    "table/files/text_files.py": "tables", "extensions/clusters/dask_parquet.py": "tables", "extensions/app/pages/uploads.py": "tables",
+    "table/files/text_files.py": "tables", "extensions/clusters/dask_source.py": "tables", "extensions/app/pages/uploads.py": "tables",
 }  # fmt: skip
 
 

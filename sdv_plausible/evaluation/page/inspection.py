@@ -11,11 +11,10 @@ import pandas as pd
 from scipy.stats import entropy
 from scipy.stats.contingency import association, crosstab
 
-from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.page.charts import heatmap, network_graph
+from sdv_plausible.evaluation import table_codes
+from sdv_plausible.evaluation.page.charts import REAL, SYNTHETIC, Figure, heatmap, network_graph
 from sdv_plausible.evaluation.page.sections import ColumnSection, DependenceSection
 from sdv_plausible.evaluation.page.summary import column_histograms
-from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.table_codes import Codes, encode_pair
 from sdv_plausible.evaluation.table_pair import Floats, TablePair, to_numbers
 from sdv_plausible.utils.html_templates import HtmlPage, PageSection
@@ -134,7 +133,7 @@ def inspection_page(pair: TablePair, date: str) -> str:
     """Return a page that compares both tables as [DS] does. It shows real rows and is NOT private."""
     coded, _ = encode_pair(pair, NUM_BINS, None, 0)
     before, after = coded.tables
-    dependence = [distances.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
+    dependence = [table_codes.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
     associations = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
     correlation_figures = tuple(
         Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import sections
+from sdv_plausible.evaluation.page.charts import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.sections import (
     ColumnSection,
     DependenceSection,
@@ -27,7 +28,6 @@ from sdv_plausible.evaluation.page.summary import (
     ReleaseSummary,
     ScoreSection,
 )
-from sdv_plausible.evaluation.page.svg import REAL, SYNTHETIC
 from sdv_plausible.utils.html_templates import HtmlPage, PageSection, count
 
 _TEMPLATE_PACKAGES = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy")  # packages with templates

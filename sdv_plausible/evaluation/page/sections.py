@@ -17,6 +17,11 @@ from markupsafe import Markup
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import charts
 from sdv_plausible.evaluation.page.charts import (
+    OTHER,
+    REAL,
+    REFERENCE,
+    SYNTHETIC,
+    Figure,
     heatmap,
     horizontal_bars,
     network_graph,
@@ -24,7 +29,6 @@ from sdv_plausible.evaluation.page.charts import (
     vertical_bars,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram
-from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC, Figure
 from sdv_plausible.evaluation.table_pair import Floats
 from sdv_plausible.privacy.ledger_record import LedgerText
 from sdv_plausible.utils.html_templates import PageSection

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.page.svg import number
+from sdv_plausible.evaluation import table_codes
+from sdv_plausible.evaluation.page.charts import number
 from sdv_plausible.evaluation.table_codes import category_codes, encode, sample_positions
 from sdv_plausible.evaluation.table_pair import Floats, Kind, TablePair, to_numbers
 from sdv_plausible.utils.html_templates import PageSection
@@ -68,13 +68,13 @@ def summarise_release(
         columns=tuple(kinds),
         num_rows=len(synthetic),
         histograms=column_histograms(kinds, [synthetic], formats),
-        dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
+        dependence=table_codes.dependence_matrix(coded.tables[0], coded.cardinalities),
     )
 
 
 def summarise_comparison(
     pair: TablePair,
-    statistics: distances.PairStatistics | None,
+    statistics: table_codes.PairStatistics | None,
     *,
     holdout: pd.DataFrame | None,
     num_bins: int,
@@ -90,9 +90,9 @@ def summarise_comparison(
     if len(first_half):
         cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, second_half)
         others = (second_half, synthetic, shuffled)
-        columns = [distances.column_distances(first_half, rows, cards) for rows in others]
+        columns = [table_codes.column_distances(first_half, rows, cards) for rows in others]
         pairs = [
-            np.array(list(distances.pair_distances(first_half, rows, cards).values())) for rows in others
+            np.array(list(table_codes.pair_distances(first_half, rows, cards).values())) for rows in others
         ]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(

@@ -12,8 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.charts import network_graph
-from sdv_plausible.evaluation.page.svg import OTHER, REAL, REFERENCE, SYNTHETIC, shorten_all
+from sdv_plausible.evaluation.page.charts import OTHER, REAL, REFERENCE, SYNTHETIC, network_graph, shorten_all
 from sdv_plausible.utils.text_output import escape_controls
 
 

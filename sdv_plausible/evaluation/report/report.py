@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
-from sdv_plausible.evaluation import page, table_pair
-from sdv_plausible.evaluation.table_pair import DEFAULT_NUM_BINS, DISTINGUISHERS
-from sdv_plausible.utils import html_templates
+from sdv_plausible.evaluation import DEFAULT_NUM_BINS, DISTINGUISHERS, page
 from sdv_plausible.utils.atomic_files import write_atomically
 
 if TYPE_CHECKING:
+    from sdv_plausible.evaluation import table_pair
     from sdv_plausible.evaluation.page import report_page, summary
 
 _REPR_TITLE = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
@@ -152,6 +151,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             If metadata and tables do not have the same tables and columns, or the target column does not
             exist.
         """
+        from sdv_plausible.evaluation import table_pair
+
         self._clear_results()
         document = table_pair.metadata_by_table(metadata, real_data, synthetic_data)
         names = list(document["tables"])
@@ -199,6 +200,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._release, self._comparison, self._scores, self.is_generated = {}, {}, {}, False
 
     def _check_names(self, document: dict[str, Any]) -> None:
+        from sdv_plausible.evaluation import table_pair
+
         target = self.options.target
         columns = {c for t in document["tables"].values() for c in table_pair.column_kinds(t, pd.DataFrame())}
         if target is not None and target not in columns:
@@ -214,6 +217,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, document: dict[str, Any], holdout: Any
     ) -> None:
+        from sdv_plausible.evaluation import table_pair
+
         kinds, options = table_pair.column_kinds(document, pd.DataFrame()), self.options
         if not kinds or synthetic.empty:
             return
@@ -266,15 +271,21 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         return properties
 
     def __repr__(self) -> str:
+        from sdv_plausible.utils import html_templates
+
         return html_templates.text(_REPR_TITLE, self._score_rows(), self._notes())
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.utils import html_templates
+
         return html_templates.fragment(
             _REPR_TITLE, head=_REPR_COLUMNS, rows=self._score_rows(), notes=self._notes()
         )
 
     def _score_rows(self) -> list[tuple[str, ...]]:
         """Return the formatted scores, empty before :meth:`generate`."""
+        from sdv_plausible.utils import html_templates
+
         if not self.is_generated:
             return []
         shares = self.get_properties().itertuples(index=False)
@@ -284,6 +295,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         ]
 
     def _notes(self) -> list[str]:
+        from sdv_plausible.utils import html_templates
+
         if not self.is_generated:
             return ["not generated"]
         return [f"Overall {html_templates.percent(self.get_score())}", self._guarantee.words.first]

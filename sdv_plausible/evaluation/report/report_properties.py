@@ -16,7 +16,7 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.reports.multi_table._properties.base import BaseMultiTableProperty
 from sdmetrics.reports.single_table._properties.base import BaseSingleTableProperty
 
-from sdv_plausible.evaluation import classifiers, distances, table_codes
+from sdv_plausible.evaluation import classifiers, table_codes
 from sdv_plausible.evaluation.report import plots
 from sdv_plausible.evaluation.table_pair import TablePair, column_kinds, prepare_holdout, prepare_pair
 
@@ -80,7 +80,7 @@ class ColumnDistanceProperty(TableProperty):
             pair, options.num_bins, options.max_rows_distances, options.random_state
         )
         real, synthetic = coded.tables
-        values = distances.column_distances(real, synthetic, coded.cardinalities)
+        values = table_codes.column_distances(real, synthetic, coded.cardinalities)
         for _ in values:
             tick()
         return pd.DataFrame(
@@ -99,7 +99,7 @@ class PairDistanceProperty(TableProperty):
     """Total variation distance of each pair of columns; ``Score`` is ``1 - Distance``."""
 
     plot = plots.pair_distances
-    statistics: distances.PairStatistics | None = None
+    statistics: table_codes.PairStatistics | None = None
 
     @staticmethod
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
@@ -113,7 +113,7 @@ class PairDistanceProperty(TableProperty):
             pair, options.num_bins, options.max_rows_distances, options.random_state
         )
         real, synthetic = coded.tables
-        self.statistics = statistics = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
+        self.statistics = statistics = table_codes.pair_statistics(real, synthetic, coded.cardinalities, tick)
         index = tuple(np.array(statistics.pairs).T)
         return pd.DataFrame(
             {

@@ -16,7 +16,8 @@ from sdv_plausible.cli.output import print_line, print_result
 if TYPE_CHECKING:
     from sdv_plausible.extensions.app.serving.access_guard import AccessGuard, AccessKeys
 
-PURPOSE = "from a table to a release in a browser on this machine, without code"
+PURPOSE = "make a release in a browser, on this machine, without code"
+EXAMPLE = ""
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 

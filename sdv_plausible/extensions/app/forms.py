@@ -26,12 +26,13 @@ from sdv_plausible.table.declared.specifications import (
     implied_sdtype,
     partial_declaration_of,
 )
-from sdv_plausible.table.learned.declared_ranges import is_wide
 from sdv_plausible.utils.json_schema import strict_json
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # generated, not modelled
 LEFT_OUT = "left out"  # of the domain file
-ONE_IN_A_LINE = 'One in a line; 1 is a number, "1" in quotes is a text.'
+LISTED = 'Separate values by commas or lines. 1 is a number; "1" in quotes is text, and so is "a, b".'
+_ITEM = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|\{[^{}\n]*\}|[^,\n]*)[^\S\n]*(?:[,\n]|$)')
+_QUOTED = re.compile(r'[,"{\n]')  # texts with these are quoted in a list
 NO_FIELD = ""  # key of an error that concerns no single field
 ROWS = "10000"  # to generate by default
 Texts = Mapping[str, str]
@@ -78,7 +79,7 @@ class WordField:
     word: str
     label: str
     hint: str = ""
-    kind: str = "line"  # "line", "lines" or "choice"
+    kind: str = "line"  # "line", "lines" (a list) or "choice"
     suits: tuple[str, ...] = ()  # the sdtypes that it applies to; all if empty
     show: Callable[[Any], str]  # the word -> its text
     read: Callable[[str, str | None], Any]  # non-empty text, sdtype -> the word
@@ -105,12 +106,19 @@ def read_scalar(text: str, sdtype: str | None = None) -> Any:
     return text if isinstance(value, list) else value
 
 
-def _show_list(mark: str, values: Any) -> str:
-    return mark.join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
+def list_text(values: Any) -> str:
+    """Format a list as one line, separated by commas."""
+    return ", ".join(map(_item_text, values)) if isinstance(values, list) else scalar_text(values)
 
 
-def _read_lines(text: str, _: str | None) -> list[Any]:
-    return [read_scalar(line.strip()) for line in text.split("\n") if line.strip()]
+def _item_text(value: Any) -> str:
+    text = scalar_text(value)
+    is_plain = text != value or not _QUOTED.search(text)
+    return text if is_plain else json.dumps(value, ensure_ascii=False)
+
+
+def _read_list(text: str, _: str | None) -> list[Any]:
+    return [read_scalar(item) for match in _ITEM.finditer(text) if (item := match[1].strip())]
 
 
 def _read_bins(text: str, _: str | None) -> Any:
@@ -128,8 +136,7 @@ def _field(name: str, word: SpecWord) -> WordField:
         "hint": word.explanation,
     }
     if json_type == "array":
-        lines = {"hint": f"{word.explanation} {ONE_IN_A_LINE}", "kind": "lines"}
-        return WordField(show=partial(_show_list, "\n"), read=_read_lines, **common | lines)
+        return WordField(show=list_text, read=_read_list, **common | {"kind": "lines"})
     if json_type == "boolean":
         labels, values = {True: "yes", False: "no"}, {"yes": True, "no": False}
         common |= {"show": lambda v: labels.get(v, str(v)), "read": lambda text, _: values.get(text, text)}
@@ -137,12 +144,16 @@ def _field(name: str, word: SpecWord) -> WordField:
     if json_type == "string":
         return WordField(show=str, read=lambda text, _: text, **common)
     if name == "bins":
-        return WordField(show=partial(_show_list, ", "), read=_read_bins, **common)
+        return WordField(show=list_text, read=_read_bins, **common)
     return WordField(show=scalar_text, read=read_scalar, **common)
 
 
 FIELDS = tuple(_field(name, word) for name, word in WORDS.items() if word.title)
 _BY_WORD = {field_.word: field_ for field_ in FIELDS}
+_GRID_WORDS = ("sdtype", "range_min", "range_max", "range_values", "range_is_nullable", "source")
+GRID = {word: _BY_WORD[word] for word in _GRID_WORDS}
+"""Fields in a column's row; the others are folded."""
+MORE_FIELDS = tuple(field_ for field_ in FIELDS if field_.word not in GRID)
 
 
 def field_texts(words: Words) -> dict[str, str]:
@@ -222,19 +233,19 @@ def _errors_of(test: Callable[[], object]) -> dict[str, str]:
 def meaning(name: str, words: Any) -> str:
     """Summarise a column's valid declaration in one line."""
     if isinstance(words, Mapping) and "kind" in words:
-        return "learned within a budget; every fit that uses the file pays for it"
+        return "learned with noise: each fit that uses it pays for it"
     if not isinstance(words, Mapping) or (words.get("sdtype") is None and implied_sdtype(words) is None):
-        return "to be filled in"
+        return "no type yet"
     if declares_type_only(name, words):
         if words["sdtype"] in MODELLED_SDTYPES:
-            return "its values are not declared: they are learned within the budget of a fit"
-        return "invented anew, not modelled"
+            return "values are learned"
+        return "placeholder values"
     if partial_declaration_of(name, words, {}) is not None:
-        return "its values are learned within the budget of a fit, and keep to what is declared"
+        return "partly learned"
     attribute = declare(name, words, None, MAX_BINS)
     missing = ", and missing" if attribute.nullable else ""
-    if is_wide(attribute) and words.get("bins") is None:
-        return f"a wide range: its bins are learned inside it{missing}"
+    if attribute.is_wide and words.get("bins") is None:
+        return f"bins are learned{missing}"
     count = attribute.cardinality - attribute.nullable
     return f"{count:,} {'values' if attribute.lower == attribute.upper else 'values and bins'}{missing}"
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.cli import files
-from sdv_plausible.cli.output import print_line, print_result
+from sdv_plausible.cli.output import print_result, progress_steps
 from sdv_plausible.cli.undeclared_columns import without_blank_columns
 from sdv_plausible.fitting.options import default_of, typed_default
 
-PURPOSE = "attack a synthesizer on a table: not private, for your eyes"
+PURPOSE = "attack a synthesizer on your table (confidential)"
+EXAMPLE = "people.csv -o audit --domain domain.json --epsilon 1"
 
 OURS = "PlausibleDeniabilitySynthesizer"
 PAGE, RESULT = "audit.html", "audit.json"
@@ -27,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add(
         "--synthesizer",
         metavar="MODULE:CLASS",
-        help="what is attacked, such as sdv.single_table:GaussianCopulaSynthesizer (default: this package's)",
+        help="synthesizer, such as sdv.single_table:GaussianCopulaSynthesizer (default: this package's)",
     )
     epsilon, delta = typed_default("epsilon"), typed_default("delta")
     words = f"the claim (default: {epsilon} for this package's, none for another one)"
@@ -38,16 +39,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         required=True,
-        help="folder for audit.html, audit.json and finished stages",
+        help="output folder for audit.html, audit.json and finished stages",
     )
-    add("--resume", action="store_true", help="go on with the stages in the folder: of the same synthesizer")
-    add("--public", action="store_true", help="your word that the table is public or simulated")
-    add("--seconds", type=float, default=600.0, help="time to begin stages in (default: 600)")
-    add("--canaries", type=int, default=300, help="of the one-run audit (default: 300)")
-    add("--shadow-runs", type=int, default=60, help="fits on each side (default: 60)")
-    add("--white-box-runs", type=int, default=2000, help="on each side (default: 2000)")
-    add("--most-rows", type=int, default=5000, help="rows used, at random (default: 5000)")
-    add("--anonymeter", type=Path, metavar="PYTHON", help="a Python that has anonymeter")
+    add("--resume", action="store_true", help="continue an audit of the same synthesizer")
+    add("--public", action="store_true", help="confirm that the table is public or simulated")
+    add("--seconds", type=float, default=600.0, help="start no stage after this many seconds (default: 600)")
+    add("--canaries", type=int, default=300, help="canaries of the one-run audit (default: 300)")
+    add("--shadow-runs", type=int, default=60, help="fits with and without the target, each (default: 60)")
+    add("--white-box-runs", type=int, default=2000, help="runs with and without it, each (default: 2000)")
+    add("--most-rows", type=int, default=5000, help="most rows used, chosen at random (default: 5000)")
+    add("--anonymeter", type=Path, metavar="PYTHON", help="Python executable that has anonymeter installed")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -73,30 +74,31 @@ def run(options: argparse.Namespace) -> None:
             types="detected" if detected else None, rules=options.rules or (),
         )  # fmt: skip
 
-    def progress(words: str) -> None:
-        if not options.json:
-            print_line(f"  {words}")
-
-    result = attack(
-        files.read_table(options, {**types, **detected}),
-        factory,
-        name=options.synthesizer or OURS,
-        claimed_epsilon=epsilon,
-        delta=delta,
-        ours=foreign_class is None,
-        public=options.public,
-        folder=options.output / "stages",
-        seconds=options.seconds,
-        canaries=options.canaries,
-        shadow_runs=options.shadow_runs,
-        white_box_runs=options.white_box_runs,
-        most_rows=options.most_rows,
-        anonymeter=options.anonymeter,
-        resume=options.resume,
-        progress=progress,
-    )
-    result.to_html(options.output / PAGE)
-    result.save(options.output / RESULT)
+    with progress_steps("reading", "attacking", "writing") as begin:
+        begin()
+        table = files.read_table(options, {**types, **detected})
+        begin()
+        result = attack(
+            table,
+            factory,
+            name=options.synthesizer or OURS,
+            claimed_epsilon=epsilon,
+            delta=delta,
+            ours=foreign_class is None,
+            public=options.public,
+            folder=options.output / "stages",
+            seconds=options.seconds,
+            canaries=options.canaries,
+            shadow_runs=options.shadow_runs,
+            white_box_runs=options.white_box_runs,
+            most_rows=options.most_rows,
+            anonymeter=options.anonymeter,
+            resume=options.resume,
+            progress=begin.note,
+        )
+        begin()
+        result.to_html(options.output / PAGE)
+        result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"
     print_result(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
 

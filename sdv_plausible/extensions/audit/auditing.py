@@ -299,8 +299,10 @@ def run(
     stage_files = _StageFiles(
         None if folder is None else Path(folder), _fingerprint(table, plan, synthesizer_name), resume=resume
     )
+    names = audit.stages()
     stages = tuple(
-        stage_files.done(stage) or audit.stage(stage, stage_files, progress) for stage in audit.stages()
+        stage_files.done(name) or audit.stage(name, stage_files, progress, f"stage {number} of {len(names)}")
+        for number, name in enumerate(names, start=1)
     )
     return AuditResult(
         synthesizer=synthesizer_name,
@@ -362,12 +364,13 @@ class _Audit:
         return [stage for stage in THREATS if enabled.get(stage, True)]
 
     def stage(
-        self, name: str, stage_files: _StageFiles, progress: Callable[[str], object] | None
+        self, name: str, stage_files: _StageFiles, progress: Callable[[str], object] | None, position: str
     ) -> StageResult:
         """Run one stage; a failed or skipped stage is reported but not saved."""
         start = time.monotonic()
         if progress is not None:
-            progress(f"{name} ...")
+            left = max(self._until - start, 0)
+            progress(f"{position}: {name}, begun with {left:.0f} of {self._plan.seconds:g} s left")
         outcome: StageOutcome
         if start > self._until:
             outcome = "not computed", 0.0, f"no time left of {self._plan.seconds:g} seconds", {}

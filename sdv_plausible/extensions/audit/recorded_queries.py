@@ -14,7 +14,7 @@ from sdv_plausible.queries.count_queries import Axes, CountTable, NumberOfRows, 
 from sdv_plausible.queries.queryable import NoisyValues, Queryable, noise_groups
 from sdv_plausible.queries.transcript import Noise
 
-NO_ANSWER = frozenset({"part", "sigma"})  # methods that read no row
+NO_ANSWER = frozenset({"part", "report", "sigma"})  # methods that read no row
 
 Kind = TypeVar("Kind", bound=Queryable)
 

@@ -104,15 +104,9 @@ def group_small_parts(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def group_by_worker(places: Sequence[Any], threads: Mapping[Any, int]) -> Iterator[list[int]]:
-    """Group parts on the same worker into tasks, at least one per thread.
-
-    Parameters
-    ----------
-    places : sequence
-        Worker of each part.
-    threads : mapping
-        Threads of each worker; 1 for workers that it lacks.
-    """
+    """Group parts on the same worker into tasks, at least one per thread."""
+    # ``places``: worker of each part.
+    # ``threads``: threads of each worker; 1 for workers that it lacks.
     for worker in sorted(set(places)):
         on_worker = np.flatnonzero([w == worker for w in places])
         tasks = max(threads.get(worker, 1), -(-len(on_worker) // MERGE_FAN_IN))

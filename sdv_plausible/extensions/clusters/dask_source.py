@@ -9,6 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from dask.dataframe.dask_expr.io.parquet import ReadParquetFSSpec
+from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine
 
 from sdv_plausible.extensions.clusters.cluster_source import (
     BUCKETS_PER_PARTITION,
@@ -24,6 +28,66 @@ from sdv_plausible.extensions.clusters.shuffled_rows import RowChoice
 from sdv_plausible.sources.fingerprints import Fingerprint, Fingerprints, TracedPart
 from sdv_plausible.sources.source import PartTask, SourceType, library_of, raise_source_errors
 from sdv_plausible.sources.worker_pool import compact
+from sdv_plausible.table.files.storage_types import has_invalid_utf8
+
+# Parquet files of a Dask DataFrame, read by the tasks themselves, with texts as dictionaries.
+
+
+DEFAULT_OPERANDS = {
+    "engine": "pyarrow", "filters": None, "categories": None, "kwargs": {"dtype_backend": None},
+    "_partitions": None, "_series": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Location of a partition's rows: paths, and the row groups of each (None for all)."""
+
+    filesystem: Any
+    pieces: tuple[tuple[str, Any], ...]
+
+    def read(self, names: list[str]) -> pd.DataFrame:
+        """Read the cells as Dask would, but texts as categories: each distinct text is parsed once."""
+        tables = [self._read(path, groups, names) for path, groups in self.pieces]
+        table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+        for position, name in enumerate(names):
+            cells = table.column(position)
+            dictionaries = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
+            if any(map(has_invalid_utf8, dictionaries)):  # cannot become categories
+                table = table.set_column(position, name, cells.cast(cells.type.value_type))
+        as_it_is = {"split_blocks": True}  # do not copy columns into one block
+        frame = ArrowDatasetEngine._arrow_table_to_pandas(
+            table, None, convert_string=True, arrow_to_pandas=as_it_is
+        )
+        return frame if list(frame.columns) == names else frame.reset_index()[names]
+
+    def _read(self, path: str, groups: Any, names: list[str]) -> Any:
+        with self.filesystem.open(path, "rb", cache_type="none") as opened:
+            stored = pq.ParquetFile(opened)
+            schema = stored.schema_arrow
+            texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+            file = pq.ParquetFile(opened, metadata=stored.metadata, read_dictionary=texts, pre_buffer=True)
+            if groups is None:
+                groups = [*range(file.num_row_groups)]
+            return file.read_row_groups(groups, columns=names, use_threads=False).select(names)
+
+
+def partitions_of(table: Any) -> list[Partition] | None:
+    """Location of each partition's rows; None where Dask does more than read files."""
+    read = table.expr
+    if type(read) is not ReadParquetFSSpec or any(read.operand(k) != v for k, v in DEFAULT_OPERANDS.items()):
+        return None
+    plan, filesystem = read._plan, read._dataset_info["fs"]
+    options = plan["common_kwargs"]
+    if plan["empty"] or options.get("partitions") or not options.get("convert_string"):
+        return None
+    parts = [part if isinstance(part, list) else [part] for part in plan["parts"]]
+    pieces = [[piece["piece"] for piece in part] for part in parts]
+    partitions = [Partition(filesystem, tuple((path, groups) for path, groups, _ in part)) for part in pieces]
+    return (
+        partitions if all(isinstance(path, str) for part in partitions for path, _ in part.pieces) else None
+    )
+
 
 T = TypeVar("T")
 Tasks = Callable[[Any], list[Any]]
@@ -31,20 +95,13 @@ RETRIES = 3
 
 
 class DaskSource(ClusterSource):
-    """Partitions of a Dask DataFrame.
-
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        The table; its partitions should fit into a worker's memory.
-    """
+    """Partitions of a Dask DataFrame."""
 
     def __init__(self, table: Any) -> None:
+        # ``table``: the table; its partitions should fit into a worker's memory.
         self._table, self._files = table.rename(columns=str), None
         # Versions of Dask with other internals read the files themselves.
         with suppress(ImportError, AttributeError, LookupError, TypeError, ValueError):
-            from sdv_plausible.extensions.clusters.dask_parquet import partitions_of
-
             self._files = partitions_of(table)
         self._kept: list[DaskParts] = []
 
@@ -104,20 +161,7 @@ class DaskSource(ClusterSource):
 
 
 class DaskParts(ClusterSource):
-    """Parts kept by workers, made at once.
-
-    Parameters
-    ----------
-    made : list of Delayed
-        The parts.
-    empty : DataFrame
-        Their columns without rows.
-    by : PartTask, optional
-        The task that made and merges them; one worker task then counts several small parts. Otherwise one
-        each.
-    source_digests : sequence of Delayed
-        Fingerprints of the parts that they were made of.
-    """
+    """Parts kept by workers, made at once."""
 
     in_order = True
 
@@ -128,6 +172,10 @@ class DaskParts(ClusterSource):
         by: PartTask[TracedPart] | None = None,
         source_digests: Sequence[Any] = (),
     ) -> None:
+        # ``empty``: their columns without rows.
+        # ``by``: the task that made and merges them; one worker task then counts several small parts.
+        # Otherwise one each.
+        # ``source_digests``: fingerprints of the parts that they were made of.
         import dask
 
         self._empty, self._by, self._kept = empty, by, list[DaskParts]()
@@ -159,13 +207,8 @@ class DaskParts(ClusterSource):
         return self._empty[list(names)]
 
     def total(self, task: PartTask[T], names: Sequence[str]) -> T:
-        """Merge the counts of all parts.
-
-        Raises
-        ------
-        RuntimeError
-            If a part was made again and differs.
-        """
+        """Merge the counts of all parts."""
+        # Raises RuntimeError if a part was made again and differs.
         found: T
         found, fingerprint = _compute(
             FingerprintedTask(task, tuple(names)), self._delayed_counts(self._tasks)
@@ -174,13 +217,8 @@ class DaskParts(ClusterSource):
         return found
 
     def persist(self, task: PartTask[TracedPart], names: Sequence[str]) -> DaskParts:
-        """Keep the task's results for every part.
-
-        Raises
-        ------
-        RuntimeError
-            If a part was made again and differs.
-        """
+        """Keep the task's results for every part."""
+        # Raises RuntimeError if a part was made again and differs.
         with _with_retries():
             single = [[number] for number in range(len(self._numbers))]
             results = self._delayed_counts(single)(_delay(FingerprintedTask(task, tuple(names))))

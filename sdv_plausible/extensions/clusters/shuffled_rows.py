@@ -44,21 +44,11 @@ class UnnamedRowsTask:
 
 @dataclass(frozen=True, eq=False)
 class RowChoice:
-    """At most ``most`` rows of each person.
+    """At most ``most`` rows of each person."""
 
-    Parameters
-    ----------
-    person : str
-        Column that identifies the person of a row.
-    most : int
-        Maximum rows per person.
-    key : bytes
-        Secret of this fit; it determines which rows are chosen.
-    """
-
-    person: str
-    most: int
-    key: bytes = field(repr=False)
+    person: str  # column that identifies the person of a row
+    most: int  # maximum rows per person
+    key: bytes = field(repr=False)  # secret of this fit; it determines which rows are chosen
 
     def distribute(self, part: pd.DataFrame, places: int) -> Iterator[tuple[int, bytes]]:
         """Yield buckets, 0 to ``places`` - 1, and their rows; all rows of a person go to one bucket."""
@@ -102,18 +92,10 @@ def select_rows(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -
 
     For each person, the choice is a function of the contents of that person's rows and of the key. Equal rows
     are numbered, and each number has its own secret; which of them comes first does not matter.
-
-    Parameters
-    ----------
-    whose : ndarray of int64, shape (n,)
-        Number of each row's person; rows with -1 have none and are left out.
-    content : ndarray of uint64, shape (n,)
-        Hash of each row, including its person.
-    most : int
-        Maximum rows per person.
-    key : bytes
-        Secret.
     """
+    # ``whose``: (n,) number of each row's person; rows with -1 have none and are left out.
+    # ``content``: (n,) hash of each row, including its person.
+    # ``most``: maximum rows per person.
     order = np.lexsort((content, whose))
     whose, content = whose[order], content[order]
     index = np.arange(len(order))

@@ -48,19 +48,12 @@ PARTS_OF_PARTITION = 1 << 12  # part numbers have 32 bits, which leaves a millio
 
 
 class SparkSource(ClusterSource):
-    """Partitions of a Spark DataFrame.
-
-    Parameters
-    ----------
-    table : pyspark.sql.DataFrame
-        The table, of a session whose executors have this package.
-    types : mapping of str to ColumnType
-        Types of the columns.
-    rows : int
-        Approximate rows per part.
-    """
+    """Partitions of a Spark DataFrame."""
 
     def __init__(self, table: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> None:
+        # ``table``: the table, of a session whose executors have this package.
+        # ``types``: types of the columns.
+        # ``rows``: approximate rows per part.
         self._names, self._types, self._rows = list(table.columns), types, rows
         # columns named by position, because Spark interprets dots in names and ignores case
         self._table = table.toDF(*map(_place, range(len(self._names))))
@@ -128,21 +121,7 @@ class SparkSource(ClusterSource):
 
 
 class SparkParts(ClusterSource):
-    """Parts persisted on executors, computed in the first pass; every pass compares their fingerprints.
-
-    Parameters
-    ----------
-    made : pyspark.sql.DataFrame
-        Numbers of the parts, and the parts.
-    none : TracedPart
-        A part without rows.
-    held : list
-        Tables to unpersist after the fit; this one is appended.
-    by : PartTask, optional
-        The task that made the parts. With it, small parts of a partition are merged before counting.
-    of : SparkParts, optional
-        The parts that these were made from; their fingerprints follow the parts' own.
-    """
+    """Parts persisted on executors, computed in the first pass; every pass compares their fingerprints."""
 
     in_order = True
 
@@ -154,6 +133,12 @@ class SparkParts(ClusterSource):
         by: PartTask[TracedPart] | None = None,
         of: SparkParts | None = None,
     ) -> None:
+        # ``made``: numbers of the parts, and the parts.
+        # ``none``: a part without rows.
+        # ``held``: tables to unpersist after the fit; this one is appended.
+        # ``by``: the task that made the parts. With it, small parts of a partition are merged before
+        # counting.
+        # ``of``: the parts that these were made from; their fingerprints follow the parts' own.
         self._table, self._none, self._held, self._by, self._of = made.persist(), none, held, by, of
         self._fingerprints = Fingerprints()
         held.append(self._table)
@@ -169,13 +154,8 @@ class SparkParts(ClusterSource):
         return found
 
     def total(self, task: PartTask[T], names: Sequence[str]) -> T:
-        """Merge the counts of all parts.
-
-        Raises
-        ------
-        RuntimeError
-            If a recomputed part differs.
-        """
+        """Merge the counts of all parts."""
+        # Raises RuntimeError if a recomputed part differs.
         partitions = raise_source_errors(self._table.rdd.getNumPartitions)
         counted = FingerprintedTask(task, tuple(names))
         counts, digest = _total(counted, self._table, self._parts(), self._none, partitions)
@@ -217,13 +197,8 @@ class _TracedTask:
 
 
 def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> SparkSource:
-    """Source of a Spark DataFrame whose executors have this package.
-
-    Raises
-    ------
-    ValueError
-        If it is a stream or belongs to Spark Connect, or an executor lacks a package.
-    """
+    """Source of a Spark DataFrame whose executors have this package."""
+    # Raises ValueError if it is a stream or belongs to Spark Connect, or an executor lacks a package.
     if not type(table).__module__.startswith("pyspark.sql.classic"):
         raise SourceError(
             "source is a DataFrame of Spark Connect, which was not tested: open the session on the cluster "

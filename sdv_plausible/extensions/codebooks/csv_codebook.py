@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.declared.codebook import (
+    PLAIN_TYPES,
+    WHOLE_TYPES,
     Codebook,
     CodebookReader,
     Message,
@@ -30,14 +32,7 @@ from sdv_plausible.table.declared.specifications import check_names, check_spec,
 from sdv_plausible.table.files.csv_files import detect_separator
 from sdv_plausible.table.files.text_files import csv_reader
 
-_PLAIN_TYPES = {
-    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
-    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
-    **dict.fromkeys(("date", "timestamp"), "datetime"),
-    "bool": "boolean",
-}
 HEADER = ("name", "type", "min", "max", "values", "labels", "missing", "decimals", "format")
-_WHOLE = ("integer", "int")
 _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -71,14 +66,14 @@ def read_csv_codebook(path: Path) -> Codebook:
             raise ValueError(f"{path}: {name!r} has two lines; leave one out")
         columns[name] = _words(name, {key: value.strip() for key, value in line.items() if value.strip()})
         if columns[name]["sdtype"] is None:
-            messages.append((name, "nothing tells what it is"))
+            messages.append((name, "its type is unknown"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 
 def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
     column_type = cells.get("type")
     declaration: dict[str, Any] = {
-        "sdtype": None if column_type is None else _PLAIN_TYPES.get(column_type.casefold(), column_type)
+        "sdtype": None if column_type is None else PLAIN_TYPES.get(column_type.casefold(), column_type)
     }
     if "format" in cells:
         declaration["datetime_format"] = cells["format"]
@@ -90,7 +85,7 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
         declaration["range_values"] = parse_codes(cells["values"].split("|"))
     if "decimals" in cells:
         declaration["decimal_places"] = _number(name, "decimals", cells["decimals"])
-    elif column_type is not None and column_type.casefold() in _WHOLE:
+    elif column_type is not None and column_type.casefold() in WHOLE_TYPES:
         declaration["decimal_places"] = 0
     if "missing" in cells:
         if cells["missing"].casefold() not in _TRUTH:

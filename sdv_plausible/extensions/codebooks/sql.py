@@ -28,7 +28,7 @@ _OF_PROGRAMS = re.compile(r"^\\[^\n]*$|^GO[ \t]*$", re.MULTILINE | re.IGNORECASE
 _TYPE_IN_BRACKETS = re.compile(r"(?<=\])([ \t]+)\[(\w+)\]")  # [age] [int], as SQL Server writes it
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "="}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-_TOO_DEEP = "a condition or a bracket nests too deeply to be read: split it into several"
+_TOO_DEEP = "a condition or a bracket is nested too deeply to be read: split it into several"
 Declaration = dict[str, Any]
 
 

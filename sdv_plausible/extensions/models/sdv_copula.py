@@ -133,12 +133,8 @@ def of_fitted(fitted: Any, domain: Domain, rng: KeyedRNG) -> CopulaModel:
 
     SDV's marginals are evaluated along their latent axes, which gives the order and the mass of the codes.
     The correlations are SDV's.
-
-    Raises
-    ------
-    ValueError
-        If SDV's model and the domain have different columns.
     """
+    # Raises ValueError if SDV's model and the domain have different columns.
     model = fitted._model
     names = [str(column) for column in model.columns]
     if set(names) != set(domain.names):

@@ -38,32 +38,41 @@ if TYPE_CHECKING:
     from sdv_plausible.table.columns.cell_reader import ColumnType
     from sdv_plausible.table.files.text_files import Files
 
-PURPOSE = "learn related tables, such as households and persons, under one total"
+PURPOSE = "fit related tables, such as households and persons"
+EXAMPLE = "households.csv persons.csv -o families.release --metadata metadata.json"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = command.add_argument
-    add("data", type=Path, help="CSV or Parquet file of the table that hangs on none, such as households.csv")
-    help_ = (
-        "of the tables that hang on it: named as they are, or in the order of the metadata's relationships"
-    )
+    add("data", type=Path, help="parent table, such as households.csv")
+    help_ = "child tables: files named as the tables, or in the order of the metadata's relationships"
     add("children", type=Path, nargs="+", help=help_)
-    add("--metadata", type=Path, required=True, help="SDV metadata JSON: all tables and their relationships")
-    add("--domain", type=Path, help="JSON: for each table its declarations, or the name of its domain file")
+    add("--metadata", type=Path, required=True, help="SDV metadata (JSON) of all tables")
+    add("--domain", type=Path, help="JSON: declarations of each table, or the name of its domain file")
     add("--roles", type=Path, help='JSON: {"persons": {"relation": {"head": "exactly one"}}}')
     add("-o", "--output", type=Path, required=True, help="release file to write (.release)")
-    add("--sampled", type=Path, metavar="FOLDER", help="also draw all tables, as CSV files in a new folder")
-    add("--epsilon", type=float, default=default_of("epsilon"), help="of all tables (default: %(default)s)")
+    add("--sampled", type=Path, metavar="FOLDER", help="also sample all tables into this new folder")
+    add(
+        "--epsilon",
+        type=float,
+        default=default_of("epsilon"),
+        help="total of all tables (default: %(default)s)",
+    )
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
-    most = 'of a parent that are used, at most; JSON for each table: {"persons": 8, "trips": 3} (default: 8)'
+    most = 'most children used of each parent, or JSON by table: {"persons": 8, "trips": 3} (default: 8)'
     add("--max-children", default="8", help=most)
-    types = "your word that types, keys and relationships in --metadata were known without the rows"
-    add("--types", choices=("declared", "detected"), help=f"{types} (declared), or that they were not")
-    add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
+    types = "confirm that types, keys and relationships in --metadata were known without the rows"
+    add("--types", choices=("declared", "detected"), help=f"{types} (declared), or were not (detected)")
+    add(
+        "--neighbours",
+        choices=RELATIONS,
+        default="add_remove",
+        help="tables with one family more or less, or another",
+    )
     add_format_options(command, "data", "children")
-    add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
-    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
+    add_budget(command, "draw from a total over several releases; the file is created if it is missing")
+    add("--overwrite", action="store_true", help="replace output files that exist, but never an input")
     allow_no_claim(command)
     command.set_defaults(outputs=("output", "sampled"))
 
@@ -89,11 +98,14 @@ def run(options: argparse.Namespace) -> None:
     files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
-        raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
+        raise UsageError(
+            f"{planned.sentence()} Remove the cause, or add --allow-no-claim. Nothing was fitted"
+        )
     with progress_steps("reading", "fitting", "writing") as begin:
         begin()
         tables = read_tables(options, files)
         begin()
+        synth.watch_progress = begin.note
         synth.fit(tables)
         begin()
         release = synth.release()
@@ -142,7 +154,7 @@ def synthesizer_of(
                 raise UsageError(
                     f"output ({output}) is a file that --domain names and that is read; choose another name"
                 )
-    metadata = read_json(options.metadata, "metadata", "or SDV's Metadata")
+    metadata = read_json(options.metadata, "metadata", "or SDV Metadata")
     max_children = _parse_max_children(options.max_children)
     return PlausibleDeniabilityMultiTableSynthesizer(
         metadata, max_children=max_children, domain=domain, **parameters
@@ -228,8 +240,8 @@ def check_new_folder(options: argparse.Namespace, name: str) -> None:
         raise UsageError(f"{option_name(name)}: {folder} must be a new folder, in one that is there")
 
 
-def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
-    """Write all tables as CSV files to a new folder, atomically."""
+def write_tables(tables: dict[str, pd.DataFrame], folder: Path, kind: str = "csv") -> None:
+    """Write all tables as files of a kind to a new folder, atomically."""
     from sdv_plausible.table.files.table_file import write_table
     from sdv_plausible.utils.atomic_files import part_folder
     from sdv_plausible.utils.file_paths import path_in_folder
@@ -238,7 +250,7 @@ def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
         complete = temporary / "tables"
         complete.mkdir()
         for name, table in tables.items():
-            write_table(table, path_in_folder(complete, name, ".csv"))
+            write_table(table, path_in_folder(complete, name, f".{kind}"))
         # The folder may have been created meanwhile, and a rename would replace an empty one.
         if folder.exists() or folder.is_symlink():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))

@@ -30,12 +30,11 @@ from sdv_plausible.extensions.multi_table.relationships import (
 from sdv_plausible.extensions.multi_table.simulation import child_learner, simulate_parents
 from sdv_plausible.fitting.arguments import FitArguments
 from sdv_plausible.fitting.column_specs import ColumnSpecs as Columns
-from sdv_plausible.fitting.diagnostics import FitWarning, HolderDiagnostics
-from sdv_plausible.fitting.fit import Fit
+from sdv_plausible.fitting.diagnostics import HolderDiagnostics
+from sdv_plausible.fitting.fit import Fit, only_planned
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.fitting.fit_source import make_release
 from sdv_plausible.fitting.ledger_notes import entries_without_cost
-from sdv_plausible.fitting.release_budget import only_planned
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -55,6 +54,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Types
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.files.storage_types import PERSON_SDTYPE, check_storage
+from sdv_plausible.utils.messages import ColumnNote
 
 # A table's share of the squared noise parameter grows with its rows per family to this power.
 SHARE_EXPONENT = 5 / 6
@@ -97,13 +97,8 @@ class OwnColumns:
 def own_columns(
     tree: TableTree, columns: Mapping[str, Specs], domain: Mapping[str, DomainFile], max_bins: int
 ) -> dict[str, OwnColumns]:
-    """Read the columns of every table from metadata and declarations alone.
-
-    Raises
-    ------
-    ValueError
-        If a declaration is for an unknown column, or a table has no column to model.
-    """
+    """Read the columns of every table from metadata and declarations alone."""
+    # Raises ValueError if a declaration is for an unknown column, or a table has no column to model.
     foreign_keys, own = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
     for name, specs in columns.items():
         file = domain.get(name, DomainFile(columns={}))
@@ -372,15 +367,20 @@ class TableFit:
             table, schema=joined.schemas.get(self.name, table.iloc[:0]), copies=copies,
             beside=joined.siblings.get(self.name, np.full(len(table), -1)),
         )  # fmt: skip
-        diagnostics = HolderDiagnostics()  # without the rows: its warnings do not depend on them
+
+        def tell(words: str) -> None:
+            if report.tell is not None:
+                report.tell(f"{self.name}: {words}")
+
+        diagnostics = HolderDiagnostics(tell=tell)  # without the rows: its warnings do not depend on them
         result = fit.run(rows, fit.pay(None, warns=False), rng, diagnostics)
         joined_columns = [replace(a, provenance="declared") for a in result.domain if a.name not in fit.specs]
         joined_types = column_types({attribute.name: attribute for attribute in joined_columns})
         release = make_release(result, fit, {**self.columns, **joined_types}, self.name, self.key)
-        report.issued.extend(
-            FitWarning(f"{self.name}: {warning}", for_holder=warning.for_holder)
-            for warning in diagnostics.issued
-        )
+        for warning in diagnostics.issued:
+            for note in warning.notes:
+                named = note.of_table(self.name) if isinstance(note, ColumnNote) else f"{self.name}: {note}"
+                report.add(named, for_holder=warning.for_holder)
         return release
 
 
@@ -391,8 +391,8 @@ def _used_entry(link: Relationship) -> LedgerEntry:
         "chosen secretly; rows that name none that is used are not; keys are invented anew"
     )
     note = (
-        f"rows of {link.parent} that more hang on count as if {link.most:,} did: shares, totals and whatever "
-        "goes with large families are those of the rows used"
+        f"rows of {link.parent} that more hang on count as if {link.most:,} did: shares and totals describe "
+        "only the rows used"
     )
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from sdv_plausible.extensions.multi_table.relationships import Relationship, TableTree
 from sdv_plausible.fitting.fit_rows import InMemoryRows
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_reader import ColumnType, Spelling
@@ -31,20 +31,12 @@ _NONE: Mapping[str, tuple[np.ndarray, Sequence[str]]] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedTables:
-    """All tables, joined.
+    """All tables, joined."""
 
-    Attributes
-    ----------
-    tables : mapping of str to DataFrame
-        Used rows of each table: own columns, numbers of children, and the parent's columns.
-    siblings : mapping of str to ndarray of int
-        For each row, the position of one of its siblings; -1 if it has none.
-    schemas : mapping of str to DataFrame
-        Each table without rows, with the dtypes of the input.
-    """
-
+    # Used rows of each table: own columns, numbers of children, and the parent's columns.
     tables: Mapping[str, pd.DataFrame]
-    siblings: Mapping[str, np.ndarray]
+    siblings: Mapping[str, np.ndarray]  # for each row, the position of one of its siblings; -1 if it has none
+    # Each table without rows, with the dtypes of the input.
     schemas: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
@@ -165,23 +157,15 @@ class _KeyNumbers:
 
 
 class JoinedRows(InMemoryRows):
-    """Rows of one table with the columns of their parents; a sibling's codes are those of its own row.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The model's columns of the rows and of their parents; rules were applied before the join.
-    schema : DataFrame
-        The table without rows, with the dtypes of the input.
-    beside : ndarray of int
-        Position of a sibling of each row; -1 if it has none.
-    copies : mapping of str to str
-        Column of the sibling -> the own column that it is a copy of.
-    """
+    """Rows of one table with the columns of their parents; a sibling's codes are those of its own row."""
 
     def __init__(
         self, table: pd.DataFrame, *, schema: pd.DataFrame, beside: np.ndarray, copies: Mapping[str, str]
     ) -> None:
+        # ``table``: the model's columns of the rows and of their parents; rules were applied before the join.
+        # ``schema``: the table without rows, with the dtypes of the input.
+        # ``beside``: position of a sibling of each row; -1 if it has none.
+        # ``copies``: column of the sibling -> the own column that it is a copy of.
         super().__init__(table, RuleSet())
         self._schema, self._beside, self._copies = schema, beside, copies
 

@@ -29,27 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChildSampler:
-    """Draw children from a model whose order has the columns of parent and sibling first.
+    """Draw children from a model whose order has the columns of parent and sibling first."""
 
-    Parameters
-    ----------
-    model : BayesianNetwork
-        Of a child's columns, its parent's, and a sibling's.
-    domain : Domain
-        Of these columns.
-    parents : sequence of str
-        The parent's columns, by their names in the parent's table.
-    link : Relationship
-        Relationship of the child table to its parent table.
-    roles : sequence of Role
-        Values that only one child of a parent has.
-    """
-
-    model: BayesianNetwork
-    domain: Domain
-    parents: Sequence[str]
-    link: Relationship
-    roles: Sequence[Role] = ()
+    model: BayesianNetwork  # of a child's columns, its parent's, and a sibling's
+    domain: Domain  # of these columns
+    parents: Sequence[str]  # the parent's columns, by their names in the parent's table
+    link: Relationship  # relationship of the child table to its parent table
+    roles: Sequence[Role] = ()  # values that only one child of a parent has
 
     def __post_init__(self) -> None:
         conditioning = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
@@ -103,17 +89,10 @@ class ChildSampler:
         return len(self.domain) - len(self.own)
 
     def children(self, parents: pd.DataFrame, sizes: np.ndarray, rng: KeyedRNG) -> pd.DataFrame:
-        """Sample the modelled columns of all children, grouped by parent.
-
-        Parameters
-        ----------
-        parents : DataFrame
-            Rows of the parent table.
-        sizes : ndarray of int
-            Number of children of each parent.
-        rng : KeyedRNG
-            Random numbers of this call.
-        """
+        """Sample the modelled columns of all children, grouped by parent."""
+        # ``parents``: rows of the parent table.
+        # ``sizes``: number of children of each parent.
+        # ``rng``: random numbers of this call.
         others = sizes if self.first is None else np.maximum(sizes - 1, 0)
         codes = self._codes(self._encoded(parents, rng.spawn("parents")), others, rng)[:, self.own]
         own = Domain(tuple(attribute for j, attribute in enumerate(self.domain) if j in {*self.own}))

@@ -26,23 +26,16 @@ MOST_CHILDREN, MOST_ROWS, MOST_TABLES = 1000, 10**6, 100
 
 @dataclass(frozen=True, kw_only=True)
 class Relationship:
-    """A parent table and a child table.
+    """A parent table and a child table."""
 
-    Parameters
-    ----------
-    parent, child : str
-        Names of the tables.
-    primary_key, foreign_key : str
-        Key of the parent, and the child's column that refers to it.
-    most : int
-        Maximum number of children used per parent; a public number, >= 1.
-    """
+    # ``parent``, ``child``: names of the tables.
+    # ``primary_key``, ``foreign_key``: key of the parent, and the child's column that refers to it.
 
     parent: str
     child: str
     primary_key: str
     foreign_key: str
-    most: int
+    most: int  # maximum number of children used per parent; a public number, >= 1
 
     @property
     def count(self) -> str:
@@ -64,17 +57,11 @@ class Relationship:
 
 @dataclass(frozen=True, kw_only=True)
 class TableTree:
-    """Related tables: every table but the root has one parent table.
+    """Related tables: every table but the root has one parent table."""
 
-    Parameters
-    ----------
-    links : tuple of Relationship
-        At least one; the relationship to a table comes before those to its children.
-    neighbours : {"add_remove", "replace_one"}
-        Whether neighbouring datasets differ by adding or removing one family, or by replacing one.
-    """
-
+    # At least one; the relationship to a table comes before those to its children.
     links: tuple[Relationship, ...]
+    # Whether neighbouring datasets differ by adding or removing one family, or by replacing one.
     neighbours: Relation = "add_remove"
 
     def __post_init__(self) -> None:
@@ -135,14 +122,9 @@ class TableTree:
 def read_tree(
     metadata: Any, most: int | Mapping[str, int], neighbours: Relation = "add_remove"
 ) -> tuple[TableTree, dict[str, Specs], dict[str, Any]]:
-    """Read the tree of tables, the columns of each table, and its primary key, if any.
-
-    Raises
-    ------
-    ValueError
-        If the tables are not one tree whose keys are one column each; the message names the tables and
-        columns.
-    """
+    """Read the tree of tables, the columns of each table, and its primary key, if any."""
+    # Raises ValueError if the tables are not one tree whose keys are one column each; the message names the
+    # tables and columns.
     document = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     tables, relationships = _tables_and_relationships(document)
     check_table_names(tables, "metadata")
@@ -337,21 +319,11 @@ OFTEN: tuple[Often, ...] = ("exactly one", "at most one")
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """A value that only one child of a parent has.
+    """A value that only one child of a parent has."""
 
-    Parameters
-    ----------
-    column : str
-        Column of the child table.
-    code : int
-        Code of the value in the column's domain.
-    often : {"exactly one", "at most one"}
-        How many children of each parent that has children have it.
-    """
-
-    column: str
-    code: int
-    often: Often
+    column: str  # column of the child table
+    code: int  # code of the value in the column's domain
+    often: Often  # how many children of each parent that has children have it
 
     @property
     def is_first(self) -> bool:
@@ -371,20 +343,9 @@ def max_rows_per_family(tree: TableTree, roles: Mapping[str, Sequence[Role]], ta
 
 
 def read_roles(roles: Any, known: Mapping[str, Attribute | None]) -> tuple[Role, ...]:
-    """Read the argument ``roles`` of one table: ``{column: {value: how often}}``.
-
-    Parameters
-    ----------
-    roles : mapping
-        The argument.
-    known : mapping
-        Modelled columns of the child table; None for columns without declared values.
-
-    Raises
-    ------
-    ValueError
-        If a column or value is not declared, or the roles contradict each other.
-    """
+    """Read the argument ``roles`` of one table: ``{column: {value: how often}}``."""
+    # ``known``: modelled columns of the child table; None for columns without declared values.
+    # Raises ValueError if a column or value is not declared, or the roles contradict each other.
     rule, way_out = "must be a mapping of columns to values", "such as {'relation': {'head': 'exactly one'}}"
     if not isinstance(roles, Mapping) or not all(isinstance(values, Mapping) for values in roles.values()):
         raise Refused("roles", roles, rule, way_out)
@@ -423,21 +384,13 @@ def check_compatible_roles(roles: Sequence[Role], cardinalities: Mapping[str, in
 
 @dataclass(frozen=True, kw_only=True)
 class AvailableRoles:
-    """Which roles are available to n children, one of each of n parents.
+    """Which roles are available to n children, one of each of n parents."""
 
-    Parameters
-    ----------
-    roles : sequence of (int, int, bool)
-        Column index, code, and whether another child always has the role ("exactly one").
-    taken : ndarray of bool, (n, number of roles)
-        Whether an earlier child of the parent has the role.
-    unseen : ndarray of int, (n, number of roles)
-        Number of earlier children that might have had the role, other than the sibling that is conditioned
-        on.
-    """
-
+    # (int, int, bool) column index, code, and whether another child always has the role ("exactly one").
     roles: Sequence[tuple[int, int, bool]]
-    taken: np.ndarray
+    taken: np.ndarray  # (n, number of roles) whether an earlier child of the parent has the role
+    # (n, number of roles) number of earlier children that might have had the role, other than the sibling
+    # that is conditioned on.
     unseen: np.ndarray
 
     def draw(self, table: Conditional, rows: np.ndarray, column: int, rng: KeyedRNG) -> np.ndarray:

@@ -56,13 +56,13 @@ def sample(options: argparse.Namespace) -> None:
     """Sample all tables and write them to a new folder."""
     for name in ("where", "uniform", "recipient", "secret"):
         if value := getattr(options, name):
-            raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
+            raise UsageError(f"--{name} ({value}) has no effect for related tables: remove it")
     check_new_folder(options, "output")
     from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 
     release = FamilyRelease.load(options.release, options.expect_sha256)
     tables = release.sample(options.rows, **given_options(options, "random_state"))
-    write_tables(tables, options.output)
+    write_tables(tables, options.output, options.format or "csv")
     rows = {name: len(table) for name, table in tables.items()}
     summary = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
     print_result(
@@ -76,7 +76,7 @@ def load(options: argparse.Namespace) -> tuple[Any, tuple[str, ...]]:
     """Return the release that ``card`` describes, and the names of its tables."""
     if unsupported := given_options(options, "standard", "domain", "audit"):
         raise UsageError(
-            f"{option_name(next(iter(unsupported)))} plays no part in related tables: leave it out"
+            f"{option_name(next(iter(unsupported)))} has no effect for related tables: remove it"
         )
     from sdv_plausible.extensions.multi_table.related_release import FamilyRelease
 

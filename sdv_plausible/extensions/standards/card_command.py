@@ -19,7 +19,8 @@ from sdv_plausible.utils.text_output import escape_controls
 if TYPE_CHECKING:
     from sdv_plausible.release.file.release import Release
 
-PURPOSE = "the page on a release that a data-protection officer files"
+PURPOSE = "write the page on a release that an officer files"
+EXAMPLE = "people.release -o card.html --name People"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     from sdv_plausible.release.card.privacy_card import FILED_BY, KNOWN
 
     add = command.add_argument
-    add("release", type=Path, help="the release file")
+    add("release", type=Path, help="release file")
     add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
     hints = "; ".join(f"{name}: {standard.hint}" for name, standard in STANDARDS.items())
     add(
@@ -41,13 +42,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="a JSON object, or its file, of facts that only you know. Card: "
         f"{', '.join(KNOWN)}. Standard: {', '.join(NAMES)}",
     )
-    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    add("--domain", type=Path, help="the domain file: which public sources it cites")
+    add("--expect-sha256", metavar="DIGEST", help="SHA-256 digest that the release file must have")
+    add("--domain", type=Path, help="domain file: the card lists the public sources that it cites")
     add_budget(command, "the budget that the fit drew from: its sentence is on the card")
     add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
     for name, hint in FILED_BY.items():
         add(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output file if it exists")
 
 
 def run(options: argparse.Namespace) -> None:

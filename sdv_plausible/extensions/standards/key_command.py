@@ -8,7 +8,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import UsageError, check_output
 from sdv_plausible.cli.output import print_result
 
-PURPOSE = "make a key with which fits are signed (--sign)"
+PURPOSE = "make a key that signs releases (fit --sign)"
+EXAMPLE = "-o signing.pem"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

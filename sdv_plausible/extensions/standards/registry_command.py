@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger_record import LedgerRecord
     from sdv_plausible.table.columns.domain import Domain
 
-PURPOSE = "papers on a release: registry entry, conformance"
+PURPOSE = "write a registry entry and a conformance table"
+EXAMPLE = "people.release -o entry.yaml"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -24,10 +25,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     from sdv_plausible.extensions.standards.registry import KNOWN
 
     add = command.add_argument
-    add("ledger", type=Path, help="what --ledger wrote, or a release file")
+    add("ledger", type=Path, help="privacy ledger (JSON) or release file")
     add("-o", "--output", type=Path, required=True, help="YAML file to write")
     add("--conformance", type=Path, help="also write a table in the words of NIST SP 800-226")
-    add("--pages", default="docs", help="where this package's docs are, for links in the table")
+    add("--pages", default="docs", help="where this package's documentation is, for links in the table")
     add("--overwrite", action="store_true", help="replace files that exist")
     for name, field in KNOWN.items():
         option = f"--{name.replace('_', '-')}"

@@ -293,6 +293,9 @@ class RecordedAnswers:
             sigma=recorded.scale, granularity=recorded.granularity,
         )  # fmt: skip
 
+    def report(self, words: str) -> None:
+        """Ignore the progress of the replay."""
+
     def __getattr__(self, name: str) -> Any:
         raise UncheckableError(f"it was learned from what is in no file ({name})")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from sdv_plausible.cli.files import add_format_options, check_files_exist, files_of
 from sdv_plausible.cli.output import print_result
 
-PURPOSE = "check a release of somebody else, claim by claim, without the rows"
+PURPOSE = "check another party's release file, claim by claim"
+EXAMPLE = "people.release"
 
 FAILED = 1
 
@@ -17,12 +18,12 @@ FAILED = 1
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = command.add_argument
-    add("release", type=Path, help="the release file")
-    add("--expect-sha256", metavar="DIGEST", help="the digest that the file must have")
-    add("--public", type=Path, help="the published table that the model started from, CSV or Parquet")
-    add("--key", type=Path, help="the public key with which the file's statement must be signed")
-    add("--statement", type=Path, help="the signed statement; it stands beside the file by default")
-    add("--allow-unchecked", action="store_true", help="exit with 0 though some claims cannot be checked")
+    add("release", type=Path, help="release file")
+    add("--expect-sha256", metavar="DIGEST", help="SHA-256 digest that the file must have")
+    add("--public", type=Path, help="published table that the model started from")
+    add("--key", type=Path, help="public key that must have signed the statement")
+    add("--statement", type=Path, help="signed statement (default: next to the release file)")
+    add("--allow-unchecked", action="store_true", help="exit with 0 even if some claims cannot be checked")
     add_format_options(command, "public")
 
 

@@ -140,9 +140,9 @@ class PlausibleDeniabilityMechanism:
                 "Encode records more widely (model=Latent(...): raise floor)",
             )
         return (
-            f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
-            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; synth.diagnose() "
-            "shows the holder of the data how large the groups of plausible seeds are (not private)"
+            f"the privacy test rejected too many candidates: k ({self.test.k}) is too high for {where} on "
+            f"this table. Nothing was released. {way_out}, lower k, or use test='release'. synth.diagnose() "
+            "shows the data owner the sizes of the groups of plausible seeds (not private)"
         )
 
 

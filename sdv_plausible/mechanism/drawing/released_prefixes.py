@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
@@ -85,6 +84,8 @@ class ReleasedSeeds:
         """The parts with a released prefix."""
         parts = tuple(part for part in self.parts if len(part.sizes))
         if not parts:
+            from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
+
             raise TooFewReleasedError(
                 f"no group of seeds that share {self.parts[0].kept} attributes was large enough to be "
                 "released: lower k, "

@@ -6,23 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.mechanism.drawing.mechanism import (
-    PlausibleDeniabilityMechanism,
-    Rows,
-    RunParts,
-    parts_of,
-    workers,
-)
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.transcript import NoisyAnswer
+
+if TYPE_CHECKING:
+    from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, Rows, RunParts
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # attempts of Mechanism 1 where it may give up
 
@@ -90,8 +86,8 @@ class Sampler(ABC):
         check.whole("processes", processes, 1, "1 for this process alone")
         if processes > 1:
             raise ValueError(
-                f"processes ({processes}) are for row-by-row tests; with test='release' a million "
-                "rows take a second, and release().sample_to_parquet(folder, rows, executor=...) has workers"
+                f"processes ({processes}) only works with row-by-row tests. With test='release' a million "
+                "rows take a second; for more, use release().sample_to_parquet(folder, rows, executor=...)"
             )
         yield
 
@@ -132,6 +128,8 @@ class RecordSampler(Sampler):
 
     def sample_with_points(self, num_rows: int, rng: KeyedRNG) -> Rows:
         """Released rows, and the latent point (num_rows, l) of each, if any."""
+        from sdv_plausible.mechanism.drawing.mechanism import parts_of, workers
+
         parts = parts_of(
             num_rows, rng, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
@@ -143,6 +141,8 @@ class RecordSampler(Sampler):
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
         """Sample rows in several processes within this context; their number does not change the rows."""
+        from sdv_plausible.mechanism.drawing.mechanism import workers
+
         with workers(self.mechanism, processes) as run:
             self._run = run
             try:
@@ -189,8 +189,8 @@ def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
 def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
     if not isinstance(sampler, RecordSampler):
         raise ValueError(
-            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
-            "with test='randomized' on the same table to look at them"
+            "diagnose() needs the seed records, which test='release' does not keep. To inspect them, fit a "
+            "second synthesizer with test='randomized' to the same table"
         )
     return sampler.mechanism
 

@@ -174,7 +174,7 @@ class PrivacyTest(ABC):
         warnings = []
         if num_rows is not None and self.row_limit is not None and num_rows > self.row_limit:
             warnings.append(
-                f"num_rows ({num_rows}) is above row_cap ({self.row_limit}): sampling would be refused"
+                f"num_rows ({num_rows}) is above row_cap ({self.row_limit}), so sampling would fail"
             )
         return [*warnings, *([] if table_rows is None else self._table_warnings(table_rows))]
 

@@ -57,7 +57,7 @@ def _found_test(within: WithinEpsilon, epsilon: Any, delta: Any, neighbours: Nei
 def check_total(epsilon: Any, delta: Any) -> None:
     """Reject an epsilon or delta out of range."""
     if not (isinstance(epsilon, float) and epsilon == math.inf):
-        check.positive("epsilon", epsilon, "math.inf for no privacy; try 1.0")
+        check.positive("epsilon", epsilon, "try 1.0, or math.inf to learn without noise")
     check.delta("delta", delta, "try 1e-9")
 
 
@@ -108,9 +108,9 @@ class Settings:
         if self.tests_latent_points(made) and keeps_columns:
             raise check.Refused.saying(
                 "omega",
-                f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
-                f"seed under test={self.test.name!r}: a row is decoded from the seed's latent point; "
-                "leave omega out, or use test='release'",
+                f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of "
+                f"a seed under test={self.test.name!r}: a row is decoded from the seed's latent point. "
+                "Remove omega, or use test='release'",
             )
 
     def check_learner(self, learner: Learner) -> None:

@@ -89,8 +89,9 @@ class ReleaseTest(PrivacyTest):
     def seed_deniability(self) -> str:
         """Sentence on the (k, 1)-plausible deniability of each row."""
         return (
-            f"({self.k}, 1)-plausible deniability holds for every row, given which of its values are kept: "
-            f"they are those of {self.seeds_proved}, surely, all equally likely to have been its seed"
+            f"({self.k}, 1)-plausible deniability holds for every row, given which values were kept from "
+            f"its seed: {self.seeds_proved} certainly share these values, and all are equally likely to be "
+            "the seed"
         )
 
     @property
@@ -105,8 +106,8 @@ class ReleaseTest(PrivacyTest):
                 LedgerEntry(
                     name="seeds",
                     mechanism=(
-                        "no seed record is used (every attribute is resampled): k, gamma and "
-                        "epsilon0 play no part"
+                        "no seed record is used (every attribute is resampled), so k, gamma and epsilon0 "
+                        "have no effect"
                     ),
                     losses=(),
                     scope="the release",
@@ -119,8 +120,8 @@ class ReleaseTest(PrivacyTest):
                 name="seeds",
                 mechanism=(
                     f"one noisy size per prefix group of at least {self.seeds_needed}, discrete Laplace, "
-                    f"epsilon0 {rounded_up(self.epsilon0)}; every released prefix has {self.seeds_proved}, "
-                    "surely"
+                    f"epsilon0 {rounded_up(self.epsilon0)}; every released prefix certainly has "
+                    f"{self.seeds_proved}"
                 ),
                 losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=moved),),
                 scope="any number of rows, the release file and the saved synthesizer",
@@ -133,9 +134,9 @@ class ReleaseTest(PrivacyTest):
         if not issubclass(made, PrefixModel):
             raise check.Refused.saying(
                 "test",
-                f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
-                "from PrefixModel "
-                "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'",
+                f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it from "
+                "PrefixModel and declare that in its learner (makes = ...), or use 'randomized' or "
+                "'deterministic'",
             )
 
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:  # noqa: ARG002

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.contract import SEED_DELTA_SHARE, PrivacyTest, WithinEpsilon
@@ -76,13 +75,13 @@ class RowByRowTest(PrivacyTest):
     def _check(self) -> None:
         check.at_least("gamma", self.gamma, 1.0, "it is a factor; try 4.0")
         check.truth("hidden_omega", self.hidden_omega)
-        check.whole("row_cap", self.row_limit, 1, "it is the number of rows ever released")
+        check.whole("row_cap", self.row_limit, 1, "it is the largest number of rows ever released")
         for name in ("max_plausible", "max_check_plausible"):
             limit = getattr(self, name)
             if limit is not None and check.whole(name, limit, 1) < self.least_seeds:
                 raise ValueError(
-                    f"{name} ({limit}) is below the {self.least_seeds} plausible seeds that a row needs: "
-                    "no row could pass for sure; raise it, or lower k"
+                    f"{name} ({limit}) is below the {self.least_seeds} plausible seeds that a row needs, so "
+                    "no row could pass with certainty: raise it, or lower k"
                 )
 
     @property
@@ -105,7 +104,7 @@ class RowByRowTest(PrivacyTest):
         """Raise ValueError if the models have no mixture over omega and it is needed."""
         if self.hidden_omega and not issubclass(made, BayesianNetwork):
             raise ValueError(
-                f"hidden_omega needs a Bayesian network, not {made.__name__}: leave it out, and omega counts "
+                f"hidden_omega needs a Bayesian network, not {made.__name__}: remove it, and omega counts "
                 "as known"
             )
 
@@ -120,6 +119,8 @@ class RowByRowTest(PrivacyTest):
         gives_up: bool = False,
     ) -> Sampler:
         """A sampler by Mechanism 1, with the seed records attached."""
+        from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
         mechanism = PlausibleDeniabilityMechanism(
@@ -172,18 +173,18 @@ class DeterministicTest(RowByRowTest):
             )
             return how + f"{self.gamma:g}"
         return (
-            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, omega being "
-            f"known: {least} could have been its seed about equally likely; where a range of omega stays "
-            "hidden, the factor is not sure"
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row if omega is "
+            f"known: {least} are about equally likely to be its seed. If a range of omega stays hidden, the "
+            "factor is not certain"
         )
 
     @property
     def point_deniability(self) -> str:
         """Sentence on the (k, gamma)-plausible deniability of each pair of latent point and row."""
         return (
-            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row with its latent "
-            f"point, and not for the row alone: at least {self.least_seeds} records could have given "
-            "that point about equally likely"
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row together with "
+            f"its latent point, not for the row alone: at least {self.least_seeds} records are about "
+            "equally likely to have produced that point"
         )
 
     @property
@@ -203,8 +204,8 @@ class DeterministicTest(RowByRowTest):
                 losses=(InfiniteLoss(),),
                 scope="each released row",
                 note=(
-                    "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
-                    "epsilon; use test='release'"
+                    "Privacy Test 1 has a deterministic threshold, which gives plausible deniability but "
+                    "no epsilon: use test='release'"
                 ),
                 parts=("seeds",),
             ),
@@ -286,8 +287,8 @@ class RandomizedTest(RowByRowTest):
         super()._check()
         if self.neighbours != ONE_ROW and self.max_check_plausible is not None:
             raise ValueError(
-                "max_check_plausible is accounted for single rows added or removed: leave out person and "
-                "neighbours, or leave it out"
+                "max_check_plausible only supports the addition or removal of single rows: remove it, or "
+                "remove person and neighbours"
             )
 
     @overload
@@ -454,7 +455,7 @@ class RandomizedTest(RowByRowTest):
         if not math.isfinite(epsilon):
             raise check.Refused.saying(
                 "k",
-                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
+                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) cannot be reached with least_rows "
                 f"({self.least_rows}) seeds at delta {rounded_up(self.delta)}: lower k, raise epsilon0, "
                 "delta or least_rows, or use test='release'",
             )
@@ -478,8 +479,8 @@ class RandomizedTest(RowByRowTest):
     def seed_deniability(self) -> str:
         """Sentence: plausible deniability does not hold for certain."""
         return (
-            "No (k, gamma)-plausible deniability holds for sure: the threshold is random, and a released row "
-            f"may have fewer than {self.k} plausible seeds; the protection is epsilon"
+            "No (k, gamma)-plausible deniability is certain: the threshold is random, so a released row "
+            f"may have fewer than {self.k} plausible seeds. Epsilon is the protection"
         )
 
     @property
@@ -491,8 +492,8 @@ class RandomizedTest(RowByRowTest):
         if self.neighbours != ONE_ROW:
             return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
         return (
-            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over {self.row_limit:,} rows "
-            f"would say {self._theorem1_sum():,.0f}"
+            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 summed over {self.row_limit:,} rows "
+            f"would give {self._theorem1_sum():,.0f}"
         )
 
     def _theorem1_sum(self) -> float:
@@ -510,10 +511,10 @@ class RandomizedTest(RowByRowTest):
         margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta, self.neighbours)
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
-                f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
-                f"exceed it by {margin}: declare a lower number, or use test='release'. That noisy number "
-                f"has cost epsilon {SIZE_EPSILON}, and a domain learned privately its share of epsilon: both "
-                "add to what the next fit will cost"
+                f"least_rows ({self.least_rows}) is not confirmed: the noisy number of seeds must exceed it "
+                f"by {margin}. Set a lower number, or use test='release'. The noisy number has cost epsilon "
+                f"{SIZE_EPSILON}, and a privately learned domain its share of epsilon. Both add to the cost "
+                "of the next fit"
             )
 
     def passes(self, plausible_seeds: np.ndarray, rng: KeyedRNG) -> np.ndarray:
@@ -535,8 +536,8 @@ class RandomizedTest(RowByRowTest):
         if table_rows < self.least_rows:
             warnings.insert(
                 0,
-                f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would "
-                "be refused",
+                f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}), so the fit "
+                "would fail",
             )
         return warnings
 
@@ -576,7 +577,7 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
             k = math.ceil(k * FINE) if k < largest / FINE else None
         if k is None:
             raise ValueError(
-                f"epsilon ({epsilon:g}) is out of reach for {rows}, whatever k is: raise epsilon or "
+                f"epsilon ({epsilon:g}) cannot be reached for {rows} with any k: raise epsilon or "
                 f"seed_free_share ({share:g}), take fewer rows, or raise least_rows if the public number is "
                 "larger"
             )
@@ -589,7 +590,7 @@ def within(epsilon: float, made: Test, k: int | None, seed_free_share: float | N
     test, estimate = cheapest(replace(made, k=k, seed_free_share=shares[-1]), seeds_delta)
     cost = charged(test) if math.isfinite(estimate) else math.inf
     raise ValueError(
-        f"k ({k}) is out of reach: {rows} cost {rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or "
+        f"k ({k}) is too small: {rows} cost {rounded_up(cost)}, above epsilon ({epsilon:g}): raise k or "
         "epsilon, or take fewer rows"
     )
 

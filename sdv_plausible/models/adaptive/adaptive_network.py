@@ -79,7 +79,7 @@ class AdaptiveNetwork(Learner):
     looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")
+        check.whole("max_cost", self.max_cost, 1, "it is the largest number of cells of a table")
         check.whole("simulation_seed", self.simulation_seed, 0)
         object.__setattr__(self, "workload", _sets_of_names(self.workload))
 
@@ -94,12 +94,16 @@ class AdaptiveNetwork(Learner):
         if unknown:
             raise check.Refused.saying(
                 "workload",
-                f"workload names {sorted(unknown)}, which are not modelled columns {list(domain.names)}",
+                f"workload names {sorted(unknown)}, but the modelled columns are {list(domain.names)}",
             )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """Return one ledger entry: the stages share one Gaussian budget, in shares chosen during the fit."""
-        return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
+        return [
+            budget.entry(
+                "number of rows, one-way counts, correlations, scores of pairs and sets, chosen tables"
+            )
+        ]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, rng: KeyedRNG) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Under a split, structure and parameter rows are combined."""
@@ -110,7 +114,9 @@ class AdaptiveNetwork(Learner):
         )
         measurements = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
+        num_rounds = len(schedule.rounds) + bool(schedule.sets)
         for i, current in enumerate(schedule.rounds):
+            rows.report(f"learning the model, round {i + 1} of {num_rounds}")
             chosen, is_last = measurements.measure_pairs(current), current is schedule.rounds[-1]
             is_remeasured = is_last and measurements.measure_again()
             if chosen or is_remeasured or network is None:
@@ -130,6 +136,7 @@ class AdaptiveNetwork(Learner):
             )  # fmt: skip
         assert network is not None
         if schedule.sets:
+            rows.report(f"learning the model, round {num_rounds} of {num_rounds}")
             chosen = measurements.measure_sets(schedule.sets)
             is_remeasured = measurements.measure_again()
             if chosen or is_remeasured:

@@ -207,10 +207,11 @@ class Measurements:
 
     def tilt_unmeasured(self) -> None:
         """Tilt the model's tables of unmeasured pairs to the correlations that the model lacks."""
-        self._tilted_tables, self._tilted_deviations = {}, {}
         pairs = [e for e in self._correlations if e not in self._noisy_pairs]
         if not pairs:
             return
+        earlier, self._tilted_tables = self._tilted_tables, {}  # estimates are the model's own tables
+        tilted_anew = {}
         for e, table in zip(pairs, self._estimates(np.array(pairs))[0], strict=True):
             rows, columns = (self.coarse[j] * self.total for j in e)
             u, v = (self._normal_scores(j) for j in e)
@@ -220,8 +221,9 @@ class Measurements:
             if abs(modelled - correlation.value) > self._tolerance(correlation):
                 tilted = tilt(table, rows, columns, (u, v), correlation.value) * self._possible.get(e, 1.0)
                 error = tilted * np.abs(np.outer(u, v)) * correlation.error
-                self._tilted_tables[e], self._tilted_deviations[e] = tilted, (error + 1) / self.total
-        self.is_tilted_anew = bool(self._tilted_tables)
+                tilted_anew[e], self._tilted_deviations[e] = tilted, (error + 1) / self.total
+        self._tilted_tables = earlier | tilted_anew
+        self.is_tilted_anew = bool(tilted_anew)
 
     def _tolerance(self, correlation: Correlation) -> float:
         """Return the difference from which the model lacks a correlation."""

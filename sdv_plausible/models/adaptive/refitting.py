@@ -163,8 +163,8 @@ def _column_counts(j: int, tables: Sequence[CountsWithVariance], domain: Domain)
     if not marginals:
         raise Refused.saying(
             "answers",
-            f"answers say nothing of column {domain.names[j]!r}: give counts over it, alone or with others, "
-            "or leave it out of domain",
+            f"answers contain no counts of column {domain.names[j]!r}: add counts over it, alone or with "
+            "others, or remove it from domain",
         )
     best = min(marginals, key=lambda t: float(t.variances.sum()))
     buckets = best.axes[0].buckets
@@ -190,9 +190,9 @@ def _scale_conflicting_totals(
             odd.append(f"{count:,.0f} over {listed([domain.names[j] for j in table.columns])}")
     if warn and odd:
         warnings.warn(
-            f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "
-            f"their weighted mean is {mean:,.0f}): the model scales these tables to it, and intervals stay "
-            "those of each table. If they are of different people, leave some out",
+            f"answers: totals differ by more than their noise ({'; '.join(odd[:4])}; their weighted mean is "
+            f"{mean:,.0f}): the model scales these tables to it, and intervals stay those of each table. If "
+            "they are about different people, remove some",
             stacklevel=5,
         )
     return scaled
@@ -248,10 +248,9 @@ def refit_network(
     tables = [*products, *sets, *(answer for current in rounds for answer in current.tables)]
     measurements = ReplayedMeasurements(one_way, tables, domain)
     measurements.replay_correlations(products)
-    network: BayesianNetwork | None = None
-    repeats = [current for current in rounds if current.is_after_sets]
+    late = [current for current in rounds if current.is_after_sets]
     rounds = [current for current in rounds if not current.is_after_sets] or [_Round()]
-    is_refitted = bool(sets or repeats)  # after the rounds of pairs
+    network: BayesianNetwork | None = None
     for i, current in enumerate(rounds):
         if current.is_repeat:
             measurements.replay_again(current.tables)
@@ -259,8 +258,9 @@ def refit_network(
             measurements.replay_pairs(current.tables, current.scored)
         if not current.tables and network is not None:
             continue
-        has_later = any(later.tables for later in rounds[i + 1 :])
-        is_last = not (has_later or is_refitted or measurements.may_tilt)
+        is_last = (
+            not any(later.tables for later in rounds[i + 1 :]) and not sets and not measurements.may_tilt
+        )
         name = measurements.stream_name if current.is_repeat else (i,)
         network, measurements.simulated = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=is_last
@@ -269,13 +269,13 @@ def refit_network(
         measurements.tilt_unmeasured()
     if measurements.is_tilted_anew:
         network, measurements.simulated = fit_network(
-            measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not is_refitted
+            measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not sets
         )
-    for current in repeats:
-        measurements.replay_again(current.tables)
     if sets:
         measurements.replay_sets(sets)
-    if is_refitted:
+    for current in late:
+        measurements.replay_again(current.tables)
+    if sets or late:
         name = ("sets",) if sets else measurements.stream_name
         network, _ = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=True
@@ -340,21 +340,20 @@ class _Round:
     scored: list[Pair] = field(default_factory=list)
     tables: list[NoisyAnswer] = field(default_factory=list)
     is_repeat: bool = False  # whether the pairs were measured before
-    is_after_sets: bool = False  # whether sets were scored before
+    is_after_sets: bool = False  # whether sets of columns were scored before
 
 
 def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
     """Return the rounds of pairs in order; scores come before the tables chosen by them."""
-    rounds, seen, after_sets = [_Round()], set[Pair](), False
+    rounds, seen, is_after_sets = [_Round()], set[Pair](), False
     for answer in answers:
+        is_after_sets |= answer.asked.kind == "distances" and _num_columns(answer) > 2
         if answer.asked.kind == "distances" and _num_columns(answer) == 2:
             rounds.append(_Round(scored=[_columns(axes) for axes in answer.asked.tables]))
-        elif answer.asked.kind == "distances":
-            after_sets = True
         elif answer.asked.kind == "counts" and _num_columns(answer) == 2:
             repeated = [_pair(a) for a in rounds[-1].tables] if rounds[-1].is_repeat else None
             if _pair(answer) in seen and (repeated is None or _pair(answer) in repeated):
-                rounds.append(_Round(is_repeat=True, is_after_sets=after_sets))
+                rounds.append(_Round(is_repeat=True, is_after_sets=is_after_sets))
             seen.add(_pair(answer))
             rounds[-1].tables.append(answer)
     return [current for current in rounds if current.scored or current.tables]

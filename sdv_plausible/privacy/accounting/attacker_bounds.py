@@ -40,8 +40,8 @@ class AttackerBounds:
             for false, hit in self.hits.items()
         )
         return (
-            f"{RARE} {hits}; at any rate at most {_percent(self.advantage)} more hits than false alarms "
-            "(guessing blindly: 0 %)."
+            f"{RARE} {hits}. At any rate, hits exceed false alarms by at most {_percent(self.advantage)} (0 "
+            "% is guessing)."
         )
 
 

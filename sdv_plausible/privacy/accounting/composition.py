@@ -126,8 +126,7 @@ def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], in
     if not mu > 0:
         raise check.Refused.saying(
             "epsilon",
-            f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta "
-            f"{rounded_up(delta)}; try 0.01",
+            f"epsilon ({epsilon!r}) is too small to calibrate noise at delta {rounded_up(delta)}; try 0.01",
         )
     return mu
 

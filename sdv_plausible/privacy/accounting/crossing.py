@@ -60,6 +60,6 @@ def _root(figure: Callable[[float], float], limit: float, low: float, high: floa
     except (ValueError, RuntimeError) as error:
         raise Refused.saying(
             "epsilon",
-            "epsilon and delta are beyond what doubles can tell apart, and nothing can be calibrated: try "
-            "epsilon 1.0 and delta 1e-9",
+            "epsilon and delta are outside the range of double precision, so no noise can be calibrated: "
+            "try epsilon 1.0 and delta 1e-9",
         ) from error

@@ -152,8 +152,8 @@ class Composer:
             except IndexError as error:  # all mass is beyond the grid
                 raise Refused.saying(
                     "epsilon",
-                    "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
-                    "learn without noise and without a claim",
+                    "losses of hundreds of epsilon cannot be composed: lower epsilon, or use math.inf to "
+                    "learn without noise and without a privacy guarantee",
                 ) from error
         return ComposedLoss(self._failure, mu, composed, self._rounding)
 

@@ -104,8 +104,8 @@ def theorem1_best(
     if largest == 0:
         raise check.Refused.saying(
             "delta",
-            f"delta ({delta!r}) is out of reach of k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 needs "
-            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0",
+            f"delta ({delta!r}) cannot be reached with k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 "
+            "needs 1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0",
         )
     return Theorem1Choice(*at(largest), largest)
 
@@ -150,7 +150,9 @@ def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_s
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     count = check.whole("count", count, 1)
-    slack = check.open_probability("delta_slack", delta_slack, "it buys the square root; try 1e-9")
+    slack = check.open_probability(
+        "delta_slack", delta_slack, "it is the slack of the composition theorem; try 1e-9"
+    )
     total = epsilon * math.sqrt(2 * count * math.log(1 / slack)) + count * epsilon * math.expm1(epsilon)
     return EpsilonDelta(total, min(1.0, count * delta + slack))
 

@@ -123,9 +123,8 @@ class RhoFilter(PrivacyFilter):
         if cost is None:
             others = [type(loss).__name__ for loss in losses if gaussian_cost([loss]) is None]
             raise ValueError(
-                f"filter ('rho') counts Gaussian noise, thresholds and pure losses, and this fit also has a "
-                f"{others[0]}: "
-                "use a budget with filter='sum', or test='release' with omega='all'"
+                "filter ('rho') accepts only Gaussian noise, thresholds and pure losses, but this fit also "
+                f"has a {others[0]}: use a budget with filter='sum', or test='release' with omega='all'"
             )
         return {"rho": (cost[0] + squares) / 2, "failure": cost[1]}
 
@@ -186,6 +185,6 @@ def _exact(amount: float) -> Fraction:
 def _refuse_infinite(losses: Sequence[Loss]) -> None:
     if any(isinstance(loss, InfiniteLoss) for loss in losses):
         raise ValueError(
-            "budget: this fit makes no privacy claim, so it cannot draw from one: mend what plan() or the "
-            "ledger names, or fit with budget=None"
+            "budget: this fit has no privacy guarantee, so it cannot draw from a budget. Remove the causes "
+            "that plan() and the ledger list, or fit with budget=None"
         )

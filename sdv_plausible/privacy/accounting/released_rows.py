@@ -83,8 +83,8 @@ class RowByRow(Loss):
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
             raise check.Refused.saying(
                 "k",
-                f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst "
-                "group is looked for up to that size; lower k or raise epsilon0",
+                f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: larger "
+                "groups are not searched; lower k or raise epsilon0",
             )
 
     @property
@@ -279,7 +279,9 @@ class CheckedRows(ReleasedRows):
         check.whole("max_checked", self.max_checked, 1)
         check.whole("max_plausible", self.max_plausible, 1)
         if self.unit != 1:
-            raise ValueError(f"unit ({self.unit}) must be 1: checked seeds are accounted for single rows")
+            raise ValueError(
+                f"unit ({self.unit}) must be 1: the accounting of checked seeds supports single rows only"
+            )
 
     @property
     def log_chance(self) -> float:

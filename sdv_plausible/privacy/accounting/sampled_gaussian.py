@@ -85,6 +85,6 @@ def calibrate_sampled(
         raise check.Refused.saying(
             "epsilon",
             f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {rounded_up(delta)}: raise "
-            "epsilon or ask for fewer",
+            "epsilon or use fewer sums",
         )
     return SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)

@@ -217,7 +217,7 @@ class KeyedRNG:
         return out[:n_bytes]
 
     def __repr__(self) -> str:
-        return f"<Coins: {'secret' if self._is_secret else 'reproducible, no privacy claim'}>"
+        return f"<KeyedRNG: {'secret' if self._is_secret else 'reproducible, no privacy guarantee'}>"
 
     def __getstate__(self) -> _State:
         return self._key, self._position, self._is_secret, self._is_root, self._home
@@ -329,10 +329,10 @@ def recipient_rng(secret: bytes | None, recipient: str | None, release: str) -> 
     """Return the random stream of one recipient of one release."""
     # ``secret`` is from :func:`new_secret`. The recipient's spelling must not vary. ``release`` is a digest.
     if not (isinstance(recipient, str) and recipient.strip()):
-        raise Refused("recipient", recipient, "must name who gets the rows, as a secret was given")
+        raise Refused("recipient", recipient, "must name the recipient, because a secret was given")
     if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):
         raise ValueError(
-            f"secret must be the {SECRET_BYTES} bytes of a new_secret() that you keep, where a recipient is "
-            "named: without it anybody could guess the numbers"
+            f"secret must be the {SECRET_BYTES} bytes of new_secret() if a recipient is named: otherwise "
+            "anybody could guess the numbers"
         )
     return KeyedRNG(secret, is_secret=True, is_root=False).spawn("recipient", recipient, release)

@@ -22,12 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.privacy.noise.noise_samplers import (
-    discrete_gaussian_noise,
-    discrete_laplace_noise,
-    floored_laplace_noise,
-    saturating_add,
-)
 from sdv_plausible.privacy.noise.opendp import add_noise, measurement
 from sdv_plausible.privacy.parameter_checks import integer_array, positive, whole
 
@@ -68,6 +62,8 @@ def discrete_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, rng: KeyedRNG, repeatable: bool = False
 ) -> npt.NDArray[np.int64]:
     """Add discrete Laplace noise of scale sensitivity / epsilon."""
+    from sdv_plausible.privacy.noise.noise_samplers import discrete_laplace_noise, saturating_add
+
     # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
     # distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden, Sundararajan
     # 2012). Comparing the noisy counts with a threshold is post-processing. Sums beyond 64 bits saturate. A
@@ -93,6 +89,8 @@ def floored_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, rng: KeyedRNG, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
     """Add Laplace noise of scale sensitivity / epsilon, rounded down, for comparison with an integer."""
+    from sdv_plausible.privacy.noise.noise_samplers import floored_laplace_noise, saturating_add
+
     # For real Laplace noise L, ``count + L >= k`` iff ``count + floor(L) >= k``, so no real number is drawn.
     # The noise is from the stream, as for `discrete_laplace` with ``repeatable``.
     counts = integer_array("values", values)
@@ -117,6 +115,8 @@ def discrete_gaussian(
     The noise z takes multiples of `granularity`: 1 (the result is int64), or a power of two below 1 (it is
     float64). Below 1, integer noise is added to the number of steps in each value.
     """
+    from sdv_plausible.privacy.noise.noise_samplers import discrete_gaussian_noise, saturating_add
+
     steps = _steps(granularity)
     most = np.iinfo(np.int64).max // steps
     # Clipping does not raise the sensitivity.
@@ -144,7 +144,7 @@ def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: floa
     values = integer_array("scores", scores).ravel()
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:
-        raise ValueError("scores (none) must be at least one: there is nothing to choose from")
+        raise ValueError("scores (none) must have at least one entry")
     source = _source(rng)
     if source == "opendp":
         built, scale = measurement("noisy_max", sensitivity, epsilon**2 / 8)

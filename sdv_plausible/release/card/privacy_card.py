@@ -19,7 +19,7 @@ from sdv_plausible.release.card.conformance import markdown_cell
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.html_templates import environment
 
-CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
+CLAIM, NO_CLAIM = f"{ATTACKER} from ", "This release has no differential privacy guarantee"
 USEFULNESS = "How useful the rows are expected to be"
 FURTHER = "Further statements of the ledger"
 FILED_BY = {

@@ -52,9 +52,9 @@ SECTIONS = (
     "versions",
 )
 _FROM_ROWS = (
-    "this file was made by a version that read types of columns off the real rows, beside its total ({}). "
-    "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
-    "writes a file without them (SECURITY.md)"
+    "this file was written by a version that took column types from the real rows, outside its total "
+    "({}). If the types contain values, do not share the file. They are not loaded: save the release "
+    "again to get a file without them (SECURITY.md)"
 )
 
 

@@ -73,7 +73,7 @@ class AnswersSection(Sequence[NoisyAnswer]):
         if total > MAX_ROWS:
             raise Refused.saying(
                 "num_rows",
-                f"num_rows must be given: by its answers this file is of {total:,} rows, which no table has",
+                f"num_rows must be given: the noisy answers give {total:,} rows, which no table has",
             )
         return total
 
@@ -139,7 +139,7 @@ def read_answers(node: DocumentNode, domain: Domain) -> AnswersSection:
             raise f["asked"].refuse(fault)
     used_axes = {_axis_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
     if len(used_axes) < len(axes):
-        raise f["axes"].refuse("must be those of the questions, each once")
+        raise f["axes"].refuse("must be those of the queries, each once")
     return answers
 
 

@@ -41,7 +41,7 @@ def check_writable(
     try:
         read(DocumentNode(loads(dumps(write(), allow_nan=False)), path))
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refused.saying(field, f"{subject} fits in no release file: {error}") from None
+        raise Refused.saying(field, f"{subject} cannot be stored in a release file: {error}") from None
 
 
 class DocumentNode:

@@ -107,7 +107,7 @@ def read_rules(node: DocumentNode, domain: Domain) -> FittedRules:
             row_constraints.append(rule)
     added = [name for rule in deriving_rules for name in rule.added]
     if len(set(added)) < len(added):
-        raise node.refuse("no column may stand in for two rules")
+        raise node.refuse("a column may belong to one rule only")
     if not deriving_rules and not row_constraints:
         return FittedRules()
     return FittedRules(RuleSet(tuple(deriving_rules), tuple(row_constraints), attribute_specs(known)), made)

@@ -30,7 +30,7 @@ def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
     array = np.asarray(array)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ValueError(
-            "an array of a release holds finite numbers: store probabilities, not their logarithms"
+            "an array of a release must contain finite numbers: store probabilities, not their logarithms"
         )
     array = array.astype(_smallest_dtype(array))
     if readable:
@@ -133,7 +133,7 @@ def write(document: Any, *, readable: bool = False) -> bytes:
         return (text + "\n").encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError(
-            "a name or a value holds half a Unicode letter (a lone surrogate): clean the text first"
+            "a name or a value contains a lone surrogate (half a Unicode character): clean the text first"
         ) from None
 
 
@@ -166,7 +166,7 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
     """Parse strict JSON of a limited size."""
     if len(data) > max_bytes:
         raise ValueError(
-            f"the file has more than {max_bytes:,} bytes: give max_bytes if it should be that large"
+            f"the file has more than {max_bytes:,} bytes: raise max_bytes if that size is correct"
         )
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MAX_ITEMS * max(1, max_bytes // MAX_BYTES):
         raise ValueError("the file has too many parts to be a release")
@@ -190,7 +190,7 @@ def kind_of_release(path: str | Path) -> str | None:
 def check_digest_type(digest: Any) -> None:
     """Check the type of ``expect_sha256``."""
     if not isinstance(digest, (str, NoneType)):
-        raise Refused("expect_sha256", digest, "must be the text of a digest, or None", "ask whoever made it")
+        raise Refused("expect_sha256", digest, "must be the text of a digest, or None", "ask its publisher")
 
 
 class _HasDigest(Protocol):
@@ -217,7 +217,7 @@ def load_file(
         hashlib.sha256(data).hexdigest(),
     ):
         raise ValueError(
-            f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, and "
-            f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
+            f"{str(path)!r} is not the expected release: its sha256 is {release.digest}, and expect_sha256 "
+            f"is {expect_sha256!r:.99}. Request the file or the digest again"
         )
     return release

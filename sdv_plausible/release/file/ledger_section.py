@@ -107,7 +107,7 @@ def _write_loss(loss: Loss) -> dict[str, Any]:
     name = type(loss).__name__
     if LOSSES.get(name) is not type(loss):
         raise ValueError(
-            f"a loss of type {name} has no form in a release file: only those of the package have"
+            f"a loss of type {name} cannot be stored in a release file: only those of this package can"
         )
     return {"type": name, **{field.name: getattr(loss, field.name) for field in _fields(type(loss))}}
 
@@ -131,7 +131,7 @@ def read_ledger(
     ledger.is_recorded = True
     entries = _read_entries(f["entries"])
     if violation := complexity_violation([loss for entry in entries for loss in entry.losses]):
-        raise f["entries"].refuse(f"{violation}: more would keep a reader for minutes")
+        raise f["entries"].refuse(f"{violation}: reading more would take minutes")
     f["entries"].validate(lambda: ledger.charge(*entries))  # already charged, so no limit applies
     ledger.limit = f["limit"].optional(lambda p: p.number(0))
     if (recorded.epsilon is not None) != ledger.claims_privacy:
@@ -162,7 +162,7 @@ def check_joint_ledgers_fit(epsilon: float, ledgers: Iterable[PrivacyLedger]) ->
         raise check.Refused.saying(
             "epsilon",
             f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables "
-            f"together {violation}: no reader takes their file",
+            f"together {violation}: their file could not be read",
         )
 
 
@@ -205,9 +205,9 @@ def _recompute(ledger: PrivacyLedger, stated: DocumentNode, settings: Mapping[st
                 break
         else:
             raise stated.refuse(
-                f"must not be below what the entries add up to, {rounded_up(total, 6)} at delta "
-                f"{rounded_up(ledger.delta)}: somebody changed the file, or it is damaged; ask for it again, "
-                "with its digest"
+                f"must not be below the composed total of the entries, {rounded_up(total, 6)} at delta "
+                f"{rounded_up(ledger.delta)}: the file was changed or damaged. Request it again, with its "
+                "digest"
             )
         if total < stated.value:
             ledger.stated = stated.value
@@ -231,26 +231,29 @@ def check_ledger(
     if not is_same_unit or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
         raise ValueError(
             "settings: privacy_test must be 'release', and person, rows_per_person, neighbours, split and "
-            "model those that the ledger counts with: for other ones, fit anew"
+            "model must match the ledger: for other values, fit again"
         )
     if settings["types"] in (None, "declared") and (settings["types"] is None) != bool(ledger.assumed_types):
         raise ValueError(
-            "settings: types must be null where the ledger assumes that column types were known without the "
-            "data, and nowhere else: somebody changed the file, or it is damaged; ask for it again, with its "
-            "digest"
+            "settings: types must be null exactly if the ledger assumes that column types were known "
+            "without the data: the file was changed or damaged. Request it again, with its digest"
         )
     charged = [entry for entry in ledger.entries if entry.losses]
     names, parts = {entry.name for entry in charged}, {part for entry in charged for part in entry.parts}
     if any(names.isdisjoint(answer.paid_by) for answer in answers):
-        raise ValueError("answers: each must be paid by an entry of the ledger that has a loss")
+        raise ValueError("answers: each must be paid for by a ledger entry with a loss")
     if ledger.envelope is not None and "types" not in names:
-        raise ValueError("ledger: an entry with a loss must pay for the vote that its envelope stands for")
+        raise ValueError(
+            "ledger: an entry with a loss must pay for the type inference that its envelope covers"
+        )
     if ledger.split is not None and ledger.claims_privacy:
         _check_parts(ledger.split, charged, answers)
     origins = {attribute.provenance for attribute in domain}
     derived_origins = {attribute.provenance for attribute in derived}
     if ledger.claims_privacy and (origins | derived_origins) & {"inferred", "edited"}:
-        raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
+        raise ValueError(
+            "ledger: it must not state a privacy guarantee, because values of the domain come from the rows"
+        )
     if "private" in origins and "domain" not in parts:
         raise ValueError("ledger: an entry with a loss must pay for the domain that was learned")
     if parts.isdisjoint({"structure", "parameters"}) and not _is_uniform(model):
@@ -267,8 +270,8 @@ def _check_parts(split: RandomSplit, charged: Sequence[LedgerEntry], answers: An
             split.part_of(PARTS_BY_ROWS.get(a.rows, (a.rows,))) for a in answers if a.paid_by == names
         }:
             raise ValueError(
-                f"answers: those that {', '.join(names)} pay for must be of the parts of the rows that these "
-                "entries are charged for, and of each of them"
+                f"answers: those paid for by {', '.join(names)} must cover exactly the parts of the rows "
+                "for which these entries are charged"
             )
 
 
@@ -306,10 +309,10 @@ def _read_entry(node: DocumentNode) -> LedgerEntry:
     optional = [name for name in ("envelope", "assumes") if name in node.entries()]  # optional fields
     f = node.fields((*_ENTRY, *optional))
     if "envelope" in optional and f["envelope"].boolean() is False:
-        raise f["envelope"].refuse("must be true, or not be there")
+        raise f["envelope"].refuse("must be true or absent")
     assumes = f["assumes"].items(MOST_COLUMNS) if "assumes" in optional else []
     if "assumes" in optional and not assumes:
-        raise f["assumes"].refuse("must name a column, or not be there")
+        raise f["assumes"].refuse("must name a column or be absent")
     return node.validate(
         lambda: LedgerEntry(
             name=f["name"].text(LONGEST_NAME),

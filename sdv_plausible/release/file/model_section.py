@@ -30,9 +30,8 @@ def write_model(model: Any, domain: Domain) -> dict[str, Any]:
     registered = model_type_of(model)
     if registered is None:
         raise ValueError(
-            f"models of type {type(model).__name__} are not registered: register_model_type(name, "
-            f"{type(model).__name__}, "
-            "to_arrays, from_arrays) says how they become arrays and back, without code in the file"
+            f"models of type {type(model).__name__} are not registered: call register_model_type(name, "
+            f"{type(model).__name__}, to_arrays, from_arrays), which converts them to arrays and back"
         )
     arrays = {str(name): np.asarray(array) for name, array in registered.to_arrays(model).items()}
     return {"type": registered.name, "arrays": arrays}
@@ -77,8 +76,7 @@ def read_model(node: DocumentNode, domain: Domain) -> PrefixModel:
     registered = model_type_named(name)
     if registered is None:
         raise node.refuse(
-            "has a model type that is not registered here: register_model_type comes before Release.load "
-            "for models of your own"
+            "has an unregistered model type: for custom models, call register_model_type before Release.load"
         )
     arrays = {
         key: item.any_array() for key, item in node.fields(("type", "arrays"))["arrays"].entries().items()

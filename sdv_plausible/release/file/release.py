@@ -152,7 +152,8 @@ class Release(ChunkedSampler):
         if recipient is not None or secret is not None:
             if random_state is not None:
                 raise ValueError(
-                    f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
+                    f"random_state ({random_state!r}) must be None if a recipient is given: the secret "
+                    "determines the rows"
                 )
             from sdv_plausible.privacy.noise.keyed_rng import recipient_rng  # lazy
 

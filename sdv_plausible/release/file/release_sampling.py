@@ -29,7 +29,6 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import arrow_type, restore_storage, to_pandas_types
-from sdv_plausible.table.files.table_file import cells_as_text
 from sdv_plausible.utils.atomic_files import part_folder
 
 PART_ROWS = 500_000  # rows per part of chunked sampling
@@ -59,10 +58,9 @@ def check_memory(num_rows: int, modelled: int, invented: int) -> None:
         raise Refused(
             "num_rows",
             num_rows,
-            f"needs about {needed / 2**30:,.1f} GiB at once, and {available / 2**30:,.1f} GiB of memory are "
-            "there",
-            "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
-            "release() gives",
+            f"needs about {needed / 2**30:,.1f} GiB of memory, but only {available / 2**30:,.1f} GiB are "
+            "free",
+            "use fewer rows, or sample in parts: sample_parts or sample_to_parquet of release()",
         )
 
 
@@ -148,8 +146,8 @@ def _given_codes(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> 
         if name in rules.made:
             rule = next(rule for rule in rules.rule_set.deriving_rules if name in rule.made)
             raise ValueError(
-                f"given names {name!r}, which is made by the rule '{rule}': give the columns that it follows "
-                "from"
+                f"given names {name!r}, which is derived by the rule '{rule}': give the columns from which "
+                "it is derived"
             )
         if name not in names:
             raise ValueError(
@@ -179,7 +177,7 @@ def _draw_codes(
     codes = seeds.sample_given(num_rows, given_codes, model, rng)
     if len(codes) < num_rows:
         raise ValueError(
-            "given: no row can have all of these values, their probability is 0: leave one of them out"
+            "given: these values cannot occur together (their probability is 0): remove one of them"
         )
     return codes
 
@@ -255,7 +253,9 @@ def make_parts(
 def write_parts(request: PartRequest, folder: Path, executor: Executor | None) -> list[Path]:
     """Write all parts as Parquet files into a folder, atomically."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"folder ({str(folder)!r}) must be new or empty: parts of two tables would mix")
+        raise ValueError(
+            f"folder ({str(folder)!r}) must be new or empty, so that parts of two tables are not mixed"
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with part_folder(folder.parent) as hidden:
         parts = hidden / "parts"
@@ -450,6 +450,8 @@ def _decode_column(
 def _arrow_array(column: pd.Series[Any], attributes: Domain) -> Any:
     """A column as the Arrow type of its attribute, so that all parts agree."""
     import pyarrow as pa
+
+    from sdv_plausible.table.files.table_file import cells_as_text
 
     name = str(column.name)
     kind = _arrow_type(attributes[name]) if name in attributes else None

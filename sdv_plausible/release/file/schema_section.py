@@ -108,8 +108,8 @@ def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
     if schema.without_categories(domain) != schema:
         names = [name for name, text in schema.dtypes_from_rows(domain).items() if text.startswith("every")]
         raise ValueError(
-            f"columns {names} are not modelled, and their type holds every value of the real column: no "
-            "release file may hold them; use invented_type(spec)"
+            f"columns {names} are not modelled, and their type contains every value of the real column, "
+            "which a release file must not hold; use invented_type(spec)"
         )
     return {
         "table": schema.table,
@@ -137,7 +137,7 @@ def write_dtype(column: SchemaColumn) -> Any:
         return {"values": values, "ordered": bool(column.dtype.ordered)}
     if not re.fullmatch(DTYPE_PATTERN, str(column.dtype)):
         raise ValueError(
-            f"column {column.name!r} has the type {column.dtype}, which has no form in a release file"
+            f"column {column.name!r} has the type {column.dtype}, which cannot be stored in a release file"
         )
     text = isinstance(column.dtype, pd.StringDtype)  # str() omits its storage
     return f"string[{column.dtype.storage}]" if text else str(column.dtype)
@@ -186,7 +186,7 @@ def _read_table_name(node: DocumentNode) -> str:
     """Name of a table, which must be a valid file name."""
     name = node.text(LONGEST_NAME)
     if rule := violated_rule(name):
-        raise node.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
+        raise node.refuse(f"a table's name becomes a file name, which {rule}: rename the table")
     return name
 
 
@@ -221,7 +221,7 @@ def _read_zone(node: DocumentNode) -> None:
     try:
         pd.Timestamp(0, tz="UTC").tz_convert(zone)
     except Exception:  # time-zone libraries raise various errors
-        raise node.refuse("must be the name of a time zone that is known here") from None
+        raise node.refuse("must be the name of a known time zone") from None
 
 
 def _read_regex(node: DocumentNode) -> str:

@@ -54,7 +54,7 @@ _MAX_DEPTH = 3
 def release_settings(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
     """Settings of a release as plain values; privacy and model parameters without such a form are omitted."""
     if {*others} != {*OTHERS}:
-        raise TypeError(f"settings of a release are {OTHERS}, and these are {sorted(others)}")
+        raise TypeError(f"settings of a release are {OTHERS}, but these are {sorted(others)}")
     other_values = {name: as_json(value) for name, value in others.items()}
     neighbours, test = settings.neighbours, settings.test
     unit = ("replace_one" if neighbours.replace else "add_remove", neighbours.person, neighbours.rows)
@@ -123,7 +123,7 @@ def read_settings(node: DocumentNode) -> dict[str, Any]:
     f = node.entries(1000)
     if unknown := sorted({*f} - {*KNOWN}):
         raise f[unknown[0]].refuse(
-            "must be a setting that this version knows: remove it, or install the version that made the file"
+            "is an unknown setting: remove it, or install the version that wrote the file"
         )
     missing = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
     if missing:
@@ -156,7 +156,7 @@ def read_settings(node: DocumentNode) -> dict[str, Any]:
     if "public_rows" in values:
         f["public_rows"].whole(1)
     elif unused := [name for name in ("public_source", "public_sha256") if name in values]:
-        raise f[unused[0]].refuse("must not be there: it has no effect without public_rows")
+        raise f[unused[0]].refuse("must be absent: it has no effect without public_rows")
     if values.get("public_source") is not None:
         f["public_source"].text(LONGEST_NAME)
     if "public_sha256" in values:
@@ -224,7 +224,7 @@ def _check_voted(f: Mapping[str, DocumentNode]) -> None:
     for name, share in f["voted_others"].entries(100_000).items() if "voted_others" in f else ():
         share.number(0, 1)
         if name not in voted:
-            raise share.refuse("must be of a column whose type was voted for")
+            raise share.refuse("must name a column with an inferred type")
 
 
 def _plain(node: DocumentNode, depth: int) -> Any:
@@ -237,7 +237,7 @@ def _plain(node: DocumentNode, depth: int) -> Any:
     if isinstance(value, (int, float)):
         return node.number()
     if depth == _MAX_DEPTH:
-        raise node.refuse("nests too deeply")
+        raise node.refuse("is nested too deeply")
     if isinstance(value, list):
         return [_plain(item, depth + 1) for item in node.items(100_000)]
     return {name: _plain(item, depth + 1) for name, item in node.entries().items()}

@@ -52,8 +52,9 @@ def margins(
     tables = measured_tables(answers)
     if not tables:
         raise ValueError(
-            "there are no noisy counts of all rows to make intervals of: the model was learned exactly, "
-            'from a part of the rows (split), or from other questions; model="bayesian_network" asks for them'
+            "there are no noisy counts of all rows, which intervals need: the model was learned exactly, "
+            'from a part of the rows (split), or from other queries. model="bayesian_network" measures '
+            "such counts"
         )
     if not indices:
         return _rows_frame(tables, len(domain), 1 - level)
@@ -174,8 +175,8 @@ def _frechet_frame(
     cells = math.prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
         raise ValueError(
-            f"columns must have at most {MAX_CELLS:,} cells together where they were not measured together; "
-            f"these have {cells:,}: ask for fewer columns"
+            f"columns must have at most {MAX_CELLS:,} cells together if they were not measured together; "
+            f"these have {cells:,}: use fewer columns"
         )
     shape = tuple(axis.size for axis in axes)
     undefined = np.full(shape, np.nan)

@@ -108,6 +108,6 @@ def number_of_rows(answers: Iterable[NoisyAnswer], num_columns: int) -> int:
     ]
     if not counts:
         raise ValueError(
-            "num_rows (None) must be given: nothing in this release tells how many rows the table has"
+            "num_rows (None) must be given: this release does not contain the number of rows of the table"
         )
     return max(0, round(float(np.mean(counts))))

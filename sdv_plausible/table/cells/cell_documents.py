@@ -60,15 +60,15 @@ def write_value(value: Any) -> Any:
     elif isinstance(value, Decimal) and re.fullmatch(DECIMAL_PATTERN, str(value)):
         return {"decimal": str(value)}
     raise ValueError(
-        f"a value of type {type(value).__name__} has no form in a file: declare the column's values as "
-        "texts, finite numbers, truth values, dates or decimals"
+        f"a value of type {type(value).__name__} cannot be written to a file: declare the values as texts, "
+        "finite numbers, truth values, dates or decimals"
     )
 
 
 def parse_value(plain: Any) -> Hashable:
     """Parse JSON of the form ``VALUE_FORM``."""
     if isinstance(plain, str) and not is_text(plain):
-        raise ValueError(f"must have at most {LONGEST_TEXT:,} letters, and no half a character")
+        raise ValueError(f"must have at most {LONGEST_TEXT:,} characters, and no lone surrogate")
     if isinstance(plain, int) and abs(plain) > LARGEST_INTEGER:
         raise ValueError("must be a whole number of at most 100 digits")
     if not isinstance(plain, dict):
@@ -81,7 +81,7 @@ def parse_value(plain: Any) -> Hashable:
         moment, zone = pd.Timestamp(plain["moment"]), plain["time_zone"]
         return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
     except Exception:  # time zone libraries raise many kinds of errors
-        raise ValueError("must be a date and a time zone that there are") from None
+        raise ValueError("must be an existing date and time zone") from None
 
 
 def read_value(plain: Any) -> Any:

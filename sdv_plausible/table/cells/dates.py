@@ -104,14 +104,9 @@ def main_date_format(counts: Mapping[str, float], present: float) -> str:
     """Return the format of most cells, the first on ties.
 
     Its broader partner is returned instead if that alone explains more than ``MIN_SHARE_ALONE`` of the cells.
-
-    Parameters
-    ----------
-    counts : mapping
-        Number of cells per format, in the order of the list.
-    present : float
-        Number of cells that are not missing.
     """
+    # ``counts``: number of cells per format, in the order of the list.
+    # ``present``: number of cells that are not missing.
     best = max(counts, key=lambda form: counts[form])
     broader = BROADER.get(best)
     return broader if broader is not None and counts.get(broader, 0.0) > MIN_SHARE_ALONE * present else best
@@ -172,13 +167,8 @@ def has_names(form: str | None) -> bool:
 
 
 def read_date(text: str, form: str) -> dt.datetime:
-    """Return the moment that a text writes in a format.
-
-    Raises
-    ------
-    ValueError
-        If the text does not match the format.
-    """
+    """Return the moment that a text writes in a format."""
+    # Raises ValueError if the text does not match the format.
     return dt.datetime.strptime(names_to_digits(text, form), digits_format(form))
 
 
@@ -215,7 +205,7 @@ _FORMS = {form: _pattern(form) for form in FORMATS}
 
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
-DATE_FORMAT_RULE = "a strftime format such as '%Y-%m-%d', of directives that pandas reads, each once"
+DATE_FORMAT_RULE = "a strftime format such as '%Y-%m-%d', with directives that pandas supports, each once"
 _YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
 _NANOSECONDS_OF_ZONES = (FIRST_OF_ZONES, EDGE_OF_ZONES[0])
 _READ = (str, int, float, dt.date, pd.Timestamp)
@@ -239,8 +229,8 @@ def as_nanoseconds(
                 column = pd.to_datetime(cells, format=form, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
-                f"({datetime_format!r}): give the format that they are written in, or make such cells missing"
+                f"column {str(column.name)!r} has dates that do not match the datetime_format "
+                f"({datetime_format!r}): give the format of the cells, or make such cells missing"
             ) from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -381,8 +371,8 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
             )
         if form is not None and isinstance(column.dtype, pd.DatetimeTZDtype):
             raise ValueError(
-                f"column {name!r} has dates of a time zone ({column.dtype.tz}), and datetime_format "
-                f"({form!r}) is for text: leave the format out, or turn the column into text"
+                f"column {name!r} has dates with a time zone ({column.dtype.tz}), but datetime_format "
+                f"({form!r}) is for text: remove the format, or convert the column to text"
             )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from sdv_plausible.table.cells.dates import MIN_SHARE_ALONE
 
+LARGEST_STEP = 2**62  # bound on the steps of rounding, and on what is rounded
 MONEY = (
     "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "NOK",
     "DKK", "PLN",
@@ -163,15 +164,9 @@ def read_numbers(cells: Iterable[Any], form: str) -> list[Any]:
 
 
 def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str, float]:
-    """Return the format that parses most cells (the first on ties), and how many it parses.
-
-    Parameters
-    ----------
-    counts : mapping
-        Number of cells per kind, in the order of the list.
-    present : float
-        Number of cells that are not missing.
-    """
+    """Return the format that parses most cells (the first on ties), and how many it parses."""
+    # ``counts``: number of cells per kind, in the order of the list.
+    # ``present``: number of cells that are not missing.
     best, most = "", (0.0, 0.0)
     by_format = {NUMBER_KINDS[kind]: count for kind, count in counts.items() if count}
     for before, after in _PLACES:

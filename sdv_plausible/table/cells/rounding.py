@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.table.cells.number_texts import LARGEST_STEP
+
 NUMBER_STEPS = (1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 SIZES = 8  # size classes: numbers of 1, 2, ... 7 digits, and of 8 or more
 MIN_SIGNAL = 2.5  # standard deviations above 0 at which a share is significant
-LARGEST_STEP = 2**62
 MIN_TOTAL_SIGNAL = 10.0  # standard deviations that the total of a size class must exceed
 
 

@@ -85,28 +85,14 @@ class ColumnType:
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the cells of a file are written, for all columns; chosen without reading the rows.
+    """How the cells of a file are written, for all columns; chosen without reading the rows."""
 
-    Parameters
-    ----------
-    decimal : str
-        Decimal point, one character.
-    thousands : str or None
-        Separator of groups of three digits, one character. None: no separator.
-    na_values : sequence of str
-        Texts that mean missing. Surrounding blanks are ignored.
-    true_values, false_values : sequence of str
-        Texts of booleans. Case and surrounding blanks are ignored.
+    # ``true_values``, ``false_values``: texts of booleans. Case and surrounding blanks are ignored.
+    # Raises ValueError if a mark is not one character, the two marks are equal, or one text has two meanings.
 
-    Raises
-    ------
-    ValueError
-        If a mark is not one character, the two marks are equal, or one text has two meanings.
-    """
-
-    decimal: str = "."
-    thousands: str | None = None
-    na_values: Sequence[str] = ("",)
+    decimal: str = "."  # decimal point, one character
+    thousands: str | None = None  # separator of groups of three digits, one character. None: no separator.
+    na_values: Sequence[str] = ("",)  # texts that mean missing. Surrounding blanks are ignored.
     true_values: Sequence[str] = TRUE_VALUES
     false_values: Sequence[str] = FALSE_VALUES
 
@@ -116,12 +102,13 @@ class Spelling:
             if mark is not None and not (
                 isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"
             ):
-                raise Refused(name, mark, "must be one character that is no digit, sign or e", "try ','")
+                raise Refused(name, mark, "must be one character other than a digit, a sign or e", "try ','")
         if self.decimal is None:
             raise Refused("decimal", None, "must be one character", "try '.'")
         if self.decimal == self.thousands:
             raise ValueError(
-                f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters"
+                f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two different "
+                "characters"
             )
         for name in ("na_values", "true_values", "false_values"):
             texts = getattr(self, name)
@@ -136,7 +123,7 @@ class Spelling:
         both = sorted((true & false) | (self._missing & (true | false)))
         if both:
             raise ValueError(
-                f"na_values, true_values and false_values share {both[0]!r}: let a text stand for one thing"
+                f"na_values, true_values and false_values share {both[0]!r}: use each text in one list only"
             )
 
     def is_missing(self, text: str) -> bool:
@@ -255,8 +242,8 @@ class CellReader:
         for text in self._texts:
             if self.spelling.is_missing(text):
                 raise ValueError(
-                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for "
-                    "missing: leave it out of one of them"
+                    f"column {column.name!r}: the declared value {text!r} is also in na_values (texts for "
+                    "missing): remove it from one of them"
                 )
         if column.sdtype != "datetime":
             return

@@ -15,8 +15,7 @@ from sdv_plausible.table.cells.canonical_forms import LONGEST_NAME
 from sdv_plausible.table.cells.cell_documents import DATE_FORMS, VALUE_FORM, ZONE_FORM, parse_value
 from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import DATE_FORMAT_RULE, is_date_format, resolution_step
-from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
-from sdv_plausible.table.cells.rounding import LARGEST_STEP
+from sdv_plausible.table.cells.number_texts import FORMAT_RULE, LARGEST_STEP, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
 from sdv_plausible.utils.json_schema import (
     MAX_FLOAT,
@@ -82,12 +81,12 @@ _BINS: Schema = {**_COUNT, "maximum": MOST_BINS}
 _VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
 _CODES = array_schema({"type": "integer", "minimum": 0, "maximum": _INT64})
 _AS_NUMBERS = {"numerical": (schema_ref("number"), "of sdtype 'numerical' must be a finite number")}
-_UNUSED = SpecWord(about="nothing", meaning="A word of SDV's metadata without meaning here", form={})
+_UNUSED = SpecWord(about="nothing", meaning="A key of SDV's metadata without effect here", form={})
 WORDS: dict[str, SpecWord] = {
     "sdtype": SpecWord(
         about="type", title="Type", rule="text such as 'numerical'",
         meaning=f"{', '.join(MODELLED_SDTYPES)} are modelled; id and personal data, such as name or email, "
-        "are invented; null is to be filled in",
+                "get placeholder values; null must be filled in",
         form={"type": "string", "minLength": 1, "examples": [*MODELLED_SDTYPES, "id", "name", "email"]},
     ),
     "range_values": SpecWord(
@@ -115,7 +114,7 @@ WORDS: dict[str, SpecWord] = {
         form={"type": "string", "pattern": "^[^%]*(%[-#_^0]?[A-Za-z%][^%]*)+$", "maxLength": 200},
     ),
     "regex_format": SpecWord(
-        about="type", meaning="Pattern of invented ids; a million repeats are refused", rule=ID_FORMAT,
+        about="type", meaning="Pattern of placeholder ids; at most a million repeats", rule=ID_FORMAT,
         form={"type": "string", "maxLength": LONGEST_PATTERN}, holds=is_id_format,
     ),
     "pii": SpecWord(
@@ -131,8 +130,8 @@ WORDS: dict[str, SpecWord] = {
     ),
     "special_values": SpecWord(
         about="values", title="Special values", suits=_RANGE,
-        meaning="Codes with a meaning of their own, such as 9999, of dates texts such as 9999-12-31: they "
-        "stay single, also beside the range",
+        meaning="Codes with a special meaning, such as 9999, or for dates 9999-12-31: they are kept as "
+                "they are, also outside the range",
         rule="a list of distinct finite numbers, and of texts that write no number",
         form=array_schema({"anyOf": [schema_ref("number"), {"type": "string"}]}, uniqueItems=True),
         narrower={"datetime": (
@@ -147,7 +146,8 @@ WORDS: dict[str, SpecWord] = {
     ),
     "rounding": SpecWord(
         about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
-        meaning="Steps that people round to, each a multiple of the one before, such as 5, 15, 60",
+        meaning="Steps to which values are often rounded, each a multiple of the one before, such as 5, "
+                "15, 60",
         rule="a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
         form=array_schema({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
         holds=lambda steps: all(a < b and b % a == 0 for a, b in pairwise(steps)),
@@ -185,10 +185,10 @@ WORDS: dict[str, SpecWord] = {
     ),
     "groups": SpecWord(
         about="values", suits=("categorical",), left_out="none",
-        meaning="Values that are like one another: group names and their values, or how many first letters "
-        "of a value name its group",
-        rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
-        "number from 1 on: so many first letters name the group",
+        meaning="Groups of similar values: group names with their values, or the number of first letters "
+                "that name the group",
+        rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a "
+             "whole number of at least 1: the number of first letters that name the group",
         form={
             "anyOf": [_COUNT, {"type": "object", "additionalProperties": array_schema(schema_ref("value"))}]
         },
@@ -196,16 +196,17 @@ WORDS: dict[str, SpecWord] = {
     "source": SpecWord(
         about="origin", title="Public source",
         form={"type": "string", "pattern": r"\S", "maxLength": LONGEST_NAME},
-        meaning="Where this is written: the address of a code book, a law",
+        meaning="Source of the declaration: the address of a code book, a law",
         rule=f"text of at most {LONGEST_NAME:,} letters: the public source, such as a code book's address",
     ),
     "detected": SpecWord(
         about="origin", form=_FLAG, rule="true or false",
-        meaning="Read off the rows by a program: no claim is made with it",
+        meaning="Derived from the rows by a program: it ends the privacy guarantee",
     ),
     "provenance": SpecWord(
         about="origin", form={"enum": ["declared", "edited"]}, rule="'declared' or 'edited'",
-        meaning="Where the words come from; edited, after a look at the rows, makes no claim",
+        meaning='Origin of the declaration; "edited" (changed after looking at the rows) ends the privacy '
+                "guarantee",
     ),
     **dict.fromkeys(("high_cardinality", "computer_representation", "order", "order_by"), _UNUSED),
 }  # fmt: skip
@@ -283,8 +284,8 @@ ATTRIBUTE: dict[str, Schema] = {
     }),
     "provenance": {
         "enum": list(get_args(Provenance)),
-        "description": "Declared by the owner, learned with noise under the ledger's budget, read off the "
-        "rows, or declared and edited after a look at them (no claim).",
+        "description": "Declared by the owner, learned with noise under the ledger's budget, derived from "
+                       "the rows, or edited after looking at them (no guarantee).",
     },
 }  # fmt: skip
 """All entries of a finished column."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,7 @@ from sdv_plausible.table.cells.canonical_forms import NOT_A_VALUE, canonical
 from sdv_plausible.table.cells.cell_documents import write_value
 from sdv_plausible.table.cells.cell_series import is_number
 from sdv_plausible.table.cells.dates import check_style
-from sdv_plausible.table.cells.number_texts import check_number_format
-from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
+from sdv_plausible.table.cells.number_texts import LARGEST_STEP, check_number_format
 from sdv_plausible.table.columns.column_document import (
     ATTRIBUTE,
     MAX_DECIMALS,
@@ -36,17 +35,19 @@ from sdv_plausible.table.columns.column_document import (
     Provenance,
     attribute_form,
 )
-from sdv_plausible.utils import html_templates
 from sdv_plausible.utils.atomic_files import write_atomically
 from sdv_plausible.utils.file_paths import read_regular_file
 from sdv_plausible.utils.json_schema import JsonSchemaError, Schema, parse_with_schema, strict_json
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.cells.rounding import Rounding
 
 _MOST_VALUES = 4
 _WORDS = {
     "declared": "declared",
     "private": "learned within the budget",
-    "inferred": "read off the rows: no claim",
-    "edited": "edited after a look at the rows: no claim",
+    "inferred": "derived from the rows: no guarantee",
+    "edited": "edited after looking at the rows: no guarantee",
 }
 TABLE_HEADER = ("column", "may hold", "from")
 
@@ -222,7 +223,7 @@ class Attribute:
 
     def _check_types(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise Refused("name", self.name, "must be a text, and not empty: it is that of a column")
+            raise Refused("name", self.name, "must be a non-empty text")
         if not isinstance(self.nullable, (bool, np.bool_)):
             raise ValueError(f"column {self.name!r}: nullable ({self.nullable!r}) must be true or false")
         for name in ("values", "lower", "upper"):
@@ -253,18 +254,20 @@ class Attribute:
             raise ValueError(f"column {self.name!r}: values must be distinct")
         if odd := [type(value).__name__ for value in self.values if canonical(value) is NOT_A_VALUE]:
             raise ValueError(
-                f"column {self.name!r}: a value of type {odd[0]} can be in no cell: declare numbers, text, "
-                "truth values or dates"
+                f"column {self.name!r}: a value of type {odd[0]} cannot occur in a cell: declare numbers, "
+                "text, truth values or dates"
             )
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
-                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
-                "into doubles once one is missing: declare numbers beyond 2**53 as text"
+                f"column {self.name!r}: some values are equal as doubles, and pandas converts whole numbers "
+                "to doubles if a cell is missing. Declare numbers beyond 2**53 as text"
             )
 
     def _check_rounding(self) -> None:
         if self.rounding is None:
             return
+        from sdv_plausible.table.cells.rounding import Rounding
+
         scale = 10.0 ** (self.decimals or 0)
         fixed = self.kind == "integer" or (self.kind == "float" and self.decimals is not None)
         if not (
@@ -302,10 +305,7 @@ class Attribute:
         except (TypeError, OverflowError):
             finite = False
         if not finite:
-            raise ValueError(
-                f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the "
-                "other"
-            )
+            raise ValueError(f"column {self.name!r}: lower and upper must be finite numbers of equal count")
         if self.kind in ("integer", "datetime") and not whole:
             raise ValueError(
                 f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind "
@@ -330,6 +330,14 @@ class Attribute:
     def cardinality(self) -> int:
         """Number of codes, including the missing one."""
         return len(self.values) + len(self.lower) + self.nullable
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether some equal bin has more than one value, so that learning bins is worthwhile."""
+        bins = zip(self.lower, self.upper, strict=True)
+        if self.kind == "float":
+            return any(low < high for low, high in bins)
+        return any(high - low >= self.unit for low, high in bins)
 
     @property
     def num_ordered(self) -> int:
@@ -405,6 +413,8 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         }
         parts |= {side: tuple(map(number, fields[side])) for side in ("lower", "upper") if side in fields}
         if fields.get("rounding") is not None:
+            from sdv_plausible.table.cells.rounding import Rounding
+
             parts["rounding"] = Rounding.from_dict(fields["rounding"])
         return Attribute(**parts)
     except (JsonSchemaError, OverflowError) as error:
@@ -476,11 +486,15 @@ class Domain:
             raise ValueError("a domain's column names must be distinct")
 
     def __str__(self) -> str:
+        from sdv_plausible.utils import html_templates
+
         return html_templates.text(description_title(self), description_lines(self))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        from sdv_plausible.utils import html_templates
+
         head, rows = TABLE_HEADER, description_lines(self)
         return html_templates.fragment(description_title(self), head=head, rows=rows)
 
@@ -708,8 +722,8 @@ def read_access_log(document: Mapping[str, Any], what: str) -> dict[str, Any]:
     ):
         if not is_right:
             raise ValueError(
-                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: put back the file "
-                "as it was"
+                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: restore the "
+                "original file"
             )
     return {"looked": looked, "looked_rules": None if rules is None else tuple(rules)}
 

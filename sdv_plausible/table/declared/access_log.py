@@ -17,9 +17,9 @@ from sdv_plausible.table.declared.specifications import MODELLED_SDTYPES
 from sdv_plausible.utils.atomic_files import locked
 
 NO_FILE = (
-    "No file keeps a record of this look at {}: the declarations were made before it, and what is fitted "
-    "with them as they are keeps its claim. Save them as a domain file to keep the claim of later fits: "
-    "edited from now on they make none, unless each cites its public source"
+    "This comparison of {} with the rows is not recorded in any file. Fits with the unchanged "
+    "declarations keep their privacy guarantee. Edited declarations lose it, unless each cites its public "
+    "source. Save them as a domain file to keep the guarantee of later fits"
 )
 
 
@@ -62,8 +62,8 @@ def with_access_records(
     schema = document.get("schema", FILE_SCHEMA) if isinstance(document, Mapping) else None
     if schema not in (FILE_SCHEMA, SCHEMA):
         raise ValueError(
-            f"{replaced} cannot be read as a domain file, and may hold a record of looks at the rows: mend "
-            "it, or remove it yourself"
+            f"{replaced} cannot be read as a domain file, and may contain a record of comparisons with the "
+            "rows: repair it, or delete it yourself"
         )
     return with_earlier_records(file, as_domain_file(replaced), names)
 
@@ -101,14 +101,14 @@ def log_access(path: str | Path, names: Collection[str], rules: Collection[str] 
     messages = []
     if accessed:
         messages.append(
-            f"Written down in {path}: {accessed} were looked at. If you edit these declarations now, there "
-            "is no claim, unless each cites its public source"
+            f"Recorded in {path}: {accessed} were compared with the rows. If you edit these declarations "
+            "now, fits with them have no privacy guarantee, unless each cites its public source"
         )
     if rules is not None:
         rules_text = "which rules there are" if rules else "that there are no rules"
         condition = "If one is changed" if rules else "If one is made"
         messages.append(
-            f"Written down in {path}: {rules_text}. {condition} now, the file must name their rules_source"
+            f"Recorded in {path}: {rules_text}. {condition} now, the file must name their rules_source"
         )
     types = {
         name: declaration.get("sdtype")
@@ -120,7 +120,7 @@ def log_access(path: str | Path, names: Collection[str], rules: Collection[str] 
     ]
     if open_columns:
         messages.append(
-            f"Left open, and not compared: {', '.join(open_columns)}. Their ranges and values may be "
+            f"Undeclared, and not compared: {', '.join(open_columns)}. Their ranges and values may be "
             "declared later"
         )
     return messages

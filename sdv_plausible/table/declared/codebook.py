@@ -32,6 +32,14 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _EXACT = 2**53  # doubles represent all integers up to here
 _DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+PLAIN_TYPES = {
+    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
+    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
+    **dict.fromkeys(("date", "timestamp"), "datetime"),
+    "bool": "boolean",
+}
+"""Common names of sdtypes."""
+WHOLE_TYPES = ("integer", "int")
 Message = tuple[str | None, str]
 """The column of a message (None: the whole document), and its text."""
 
@@ -59,7 +67,7 @@ class Codebook:
             names[-1] if name == self.last_column else name: declaration
             for name, declaration in self.columns.items()
         }
-        message = (names[-1], f"the last column is taken for the code book's {self.last_column!r}")
+        message = (names[-1], f"the last column is used as the code book's {self.last_column!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
     def with_source(self, source: str) -> Codebook:
@@ -123,7 +131,7 @@ def categorical_declaration(values: Iterable[Any]) -> dict[str, Any]:
     listed = list(values)
     for value in listed:
         if not isinstance(value, Hashable):
-            raise ValueError(f"a value ({value!r:.60}) must be a text or a number, and no list of them")
+            raise ValueError(f"a value ({value!r:.60}) must be a single text or number")
     return {"sdtype": "categorical", "range_values": list(dict.fromkeys(listed))}
 
 
@@ -136,7 +144,7 @@ def numerical_declaration(
     messages: list[Message] = []
     if low is None or high is None:
         and_codes = f" (and for its codes {listed})" if codes else ""
-        messages = [(name, f"no range is told: give range_min and range_max{and_codes}, or it is learned")]
+        messages = [(name, f"no range is given: set range_min and range_max{and_codes}, or it is learned")]
     declaration |= {key: end for key, end in (("range_min", low), ("range_max", high)) if end is not None}
     numbers = [value for code in codes if (value := parse_number(code)) is not None]
     special = [*numbers, *(code for code in codes if parse_number(code) is None)]
@@ -144,7 +152,7 @@ def numerical_declaration(
         check_spec(name, {**declaration, "special_values": special})
     except ValueError:
         special = numbers
-        messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
+        messages.append((name, f"cells with codes among {listed} that are not numbers are read as missing"))
     if special:
         declaration["special_values"] = special
     return declaration, messages
@@ -161,10 +169,10 @@ def labelled_declaration(
     if valid_codes:
         values = [*codes, *(code for code in missing if code not in codes)]
         return categorical_declaration(values if is_text else parse_codes(values)), [
-            (name, "a category of the values that have labels: are these all?")
+            (name, "a category of the values with labels: is the list complete?")
         ]
     if is_text:
-        return {"sdtype": None}, [(name, "no values but missing ones are listed")]
+        return {"sdtype": None}, [(name, "only missing values are listed")]
     return numerical_declaration(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 
@@ -179,13 +187,13 @@ def read_text(path: Path, what: str) -> str:
 
 def read_document(path: Path) -> Any:
     """A JSON document."""
-    return read_json(path, "code book", "in a form that is read")
+    return read_json(path, "code book", "in a supported form")
 
 
 MOST_VALUES = 1000  # largest number of values of a category; longer lists are names or ids
 WARNING = (
-    "A published table is one that everybody may see. A table that is confidential, also an older one of the "
-    "same survey, is not: what is read off it costs the people in it their own claim."
+    "A published table is one that anybody may see. A confidential table, also an older one of the same "
+    "survey, is not: declarations derived from it cost the people in it their privacy guarantee."
 )
 
 
@@ -250,13 +258,9 @@ CODEBOOK_FORMATS = extension_names("codebook")
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read the declarations of a code book, citing the file's name as source.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or has another format. One line with the file, the place and the way out.
-    """
+    """Read the declarations of a code book, citing the file's name as source."""
+    # Raises ValueError if the file is damaged or has another format. One line with the file, the place and
+    # the way out.
     path = Path(path)
     if form is not None and form not in CODEBOOK_FORMATS:
         raise ValueError(f"format ({form!r}) must be one of {', '.join(CODEBOOK_FORMATS)}")
@@ -265,7 +269,7 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
         check_regular_file(path)
         return _usable(_reader(form).read(path)).with_source(path.name)
     except RecursionError:
-        raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
+        raise ValueError(f"{path} is nested too deeply: flatten it") from None
     except ValueError as error:  # add the file to errors about a column or cell
         text = escape_controls(" ".join(str(error).split()), keep="")
         raise ValueError(text if str(path) in text else f"{path}: {text}") from error
@@ -282,7 +286,7 @@ def _usable(codebook: Codebook) -> Codebook:
         elif sdtype is not None and (unused := [key for key in usable if key in VALUE_WORDS]):
             usable = {key: value for key, value in usable.items() if key not in unused}
             messages.append(
-                (name, f"of type {sdtype!r}, which is invented anew: {', '.join(unused)} not used")
+                (name, f"of type {sdtype!r}, which gets placeholder values: {', '.join(unused)} not used")
             )
         columns[name] = usable
     return replace(codebook, columns=columns, messages=tuple(messages))
@@ -300,15 +304,15 @@ def _form(path: Path) -> str:
     if not forms:
         endings = dict.fromkeys(ending for form in CODEBOOK_FORMATS for ending in _reader(form).endings)
         raise ValueError(
-            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(endings)}; or "
-            f"say which it is: {', '.join(CODEBOOK_FORMATS)}"
+            f"{path}: code books with the ending {ending!r} are not supported; supported are "
+            f"{', '.join(endings)}; or give the format: {', '.join(CODEBOOK_FORMATS)}"
         )
     if len(forms) > 1:
         document = read_document(path)
         fitting = [form for form in forms if (test := _reader(form).recognizes) and test(document)]
         if not fitting:
             raise ValueError(
-                f"{path} has the form of no code book that is read: {', '.join(forms)}; say which it is"
+                f"{path} is not in a supported code book form: {', '.join(forms)}; give the format"
             )
         if len(fitting) > 1:
             raise ValueError(f"{path} can be read as {' and as '.join(fitting)}: choose one, as its format")

@@ -105,8 +105,8 @@ def person_spec(
     declaration = declared.get(person, {})
     has_values = not isinstance(declaration, Mapping) or "kind" in declaration
     if has_values or (declaration.get("sdtype") or implied_sdtype(declaration)) in MODELLED_SDTYPES:
-        rule = "says whose a row is, so that it is an id and never modelled, and is declared as modelled"
-        raise Refused("person", person, rule, 'give it "sdtype": "id" there, or leave it out')
+        rule = "identifies persons, so it is an id and never modelled, but it is declared as modelled"
+        raise Refused("person", person, rule, 'declare it as "sdtype": "id", or remove the declaration')
     return metadata_spec if metadata_spec and gets_placeholders(metadata_spec) else {"sdtype": "id"}
 
 
@@ -124,8 +124,8 @@ def check_released(metadata: Any) -> None:
     table, _ = _table_and_columns(metadata)
     if unsupported := sorted(str(key) for key, value in table.items() if value and key not in _RELEASED):
         raise ValueError(
-            f"metadata: {', '.join(unsupported)} has no form in a release: leave it out; a column that says "
-            "whose rows are is named by person="
+            f"metadata: {', '.join(unsupported)} cannot be released: remove it. Name the column that "
+            "identifies persons in person="
         )
 
 
@@ -133,12 +133,12 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     """A table's document and its columns, each empty if absent."""
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
-        document = read_json(Path(metadata), "metadata", "or SDV's Metadata")
+        document = read_json(Path(metadata), "metadata", "or SDV Metadata")
     if document is None:
         return {}, {}
     if not isinstance(document, Mapping):
-        rule = "must be SDV's Metadata of one table, or its document"
-        raise Refused("metadata", type(document), rule, "metadata_of(domain) makes one of declarations")
+        rule = "must be SDV Metadata with one table, or its document"
+        raise Refused("metadata", type(document), rule, "metadata_of(domain) creates it from declarations")
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})
@@ -178,8 +178,8 @@ def _column_type(name: str, declared: Any, metadata_spec: Mapping[str, Any]) -> 
     check_spec(name, spec)
     if spec["sdtype"] is None:
         raise ValueError(
-            f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', "
-            "'categorical' or 'id'"
+            f"column {name!r}: its type is unknown; give its sdtype, such as 'numerical', 'categorical' or "
+            "'id'"
         )
     attribute = declared_attribute(name, spec)
     partial = None if attribute else partial_declaration_of(name, spec)

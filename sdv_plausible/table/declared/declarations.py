@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused, one_of, suggestion, whole
@@ -29,14 +29,10 @@ from sdv_plausible.table.declared.specifications import (
     partial_declaration_of,
     read_spec,
 )
-from sdv_plausible.table.learned.declared_ranges import (
-    DeclaredRange,
-    PartialDeclaration,
-    declared_range_of,
-    in_time_zone,
-    is_wide,
-)
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 
 Types = Literal["declared", "voted", "detected"]
 """Origin of semantic types and date formats: the user, private type inference, or the rows."""
@@ -44,7 +40,6 @@ Undeclared = Literal["infer", "private"]
 # Assumed numbers of codes of undeclared columns, for forecasts.
 USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}
 Specs = Mapping[str, Mapping[str, Any]]
-_NEVER = PartialDeclaration(nullable=False)  # expressed by ``never_missing``
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Declarations:
             stated={
                 name: partial
                 for name, partial in self.stated.items()
-                if name in columns and partial != _NEVER
+                if name in columns and not partial.is_never_missing
             },
         )
 
@@ -173,6 +168,8 @@ class Declarations:
         style = {"time_zone": attribute.time_zone, "datetime_format": attribute.datetime_format}
         expected = replace(declared, provenance=attribute.provenance)
         if declared.kind == "datetime" and declared.time_zone is None:  # the schema has the style of dates
+            from sdv_plausible.table.learned.declared_ranges import in_time_zone
+
             expected = in_time_zone(expected, style)
         return expected == attribute or (bounds is not None and bounds.leads_to(attribute))
 
@@ -262,8 +259,8 @@ def _check_texts(name: str, attribute: Attribute) -> None:
     for text in attribute.values:
         if isinstance(text, str) and not is_text(text):
             raise ValueError(
-                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} letters, or holds half a "
-                "character (a lone surrogate), which no file can hold: leave it out"
+                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} characters, or contains a "
+                "lone surrogate, which a file cannot hold: remove it"
             )
 
 
@@ -274,11 +271,12 @@ def _with_learned_ranges(
     never_missing: frozenset[str] = frozenset(),
 ) -> Declarations:
     """Declarations that learn the bins of wide ranges, unless bins are declared."""
-    bounds = {
-        name: declared_range_of(attribute, declared[name])
-        for name, attribute in attributes.items()
-        if isinstance(declared[name], Mapping) and is_wide(attribute) and declared[name].get("bins") is None
-    }
+    bounds = {}
+    for name, attribute in attributes.items():
+        if isinstance(declared[name], Mapping) and attribute.is_wide and declared[name].get("bins") is None:
+            from sdv_plausible.table.learned.declared_ranges import declared_range_of  # only if needed
+
+            bounds[name] = declared_range_of(attribute, declared[name])
     fully_declared = {name: attribute for name, attribute in attributes.items() if name not in bounds}
     return Declarations(fully_declared, undeclared, never_missing, bounds)
 
@@ -301,8 +299,8 @@ def as_domain_file(domain: Any) -> DomainFile:
         raise Refused(
             "domain",
             domain,
-            'must be "written", your word that you wrote the ranges and values in the metadata',
-            "SDV's detection writes those of the rows; leave domain out then, or declare",
+            'must be "written", which confirms that you wrote the ranges and values in the metadata',
+            "SDV's detection takes them from the rows; in that case leave domain out, or declare them",
         )
     if isinstance(domain, (str, os.PathLike)):
         return _file_at(Path(domain))
@@ -342,9 +340,9 @@ def _declare(name: str, spec: Any, max_bins: int, metadata_spec: Mapping[str, An
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
-            "invented, not modelled. Set it to categorical or numerical in the metadata "
-            "(metadata.update_column), or leave the column out",
+            f"domain of column {name!r} ({spec!r}) has no effect: columns of this sdtype ({sdtype!r}) get "
+            "placeholder values and are not modelled. Set the sdtype to categorical or numerical in the "
+            "metadata (metadata.update_column), or remove the declaration",
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, metadata_spec)

@@ -106,9 +106,9 @@ class DomainFile:
         edited, declarations = frozenset(self.edited), {}
         if self.learned is None and self.private:
             raise ValueError(
-                f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
-                "with it: give the Domain or file whole, as get_domain (of a release: from_release first), "
-                "Domain.save or declare --private made it, or learn the domain anew (version 0.1 saved none)"
+                f"column {self.private[0]!r} was learned privately, but its cost ('learned') is missing: "
+                "use the complete Domain or file from get_domain (for a release: from_release first), "
+                "Domain.save or declare --private, or learn the domain again (version 0.1 saved no cost)"
             )
         for name, declared in self.columns.items():
             declaration = declared
@@ -117,8 +117,8 @@ class DomainFile:
             elif isinstance(declared, Mapping):
                 if is_blank(declared):
                     raise ValueError(
-                        f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
-                        "'datetime' or 'id'; or take the column out of the file"
+                        f"column {name!r}: set sdtype (null now) to a type such as 'numerical', "
+                        "'categorical', 'datetime' or 'id', or remove the column from the file"
                     )
                 declaration = {**read_spec(name, declared), **({"detected": True} if self.detected else {})}
                 if name in edited:
@@ -128,7 +128,7 @@ class DomainFile:
 
     def _attribute(self, name: str, declared: Attribute | Mapping[str, Any], is_edited: bool) -> Attribute:
         if not isinstance(declared, Attribute) and "name" in declared:
-            raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
+            raise ValueError(f"column {name!r}: the name is the key of the entry: remove 'name'")
         attribute = (
             declared if isinstance(declared, Attribute) else read_attribute({"name": name, **declared})
         )
@@ -137,15 +137,10 @@ class DomainFile:
         return attribute
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file with an access record of these columns; the first access to a column counts.
-
-        Parameters
-        ----------
-        names : collection of str
-            Column names. Undeclared columns are recorded as blank: a later declaration may use the access.
-        rules : collection of str, optional
-            Digests of the rules, if violating rows were counted.
-        """
+        """The file with an access record of these columns; the first access to a column counts."""
+        # ``names``: column names. Undeclared columns are recorded as blank: a later declaration may use the
+        # access.
+        # ``rules``: digests of the rules, if violating rows were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         digests = {name: digest(self.columns.get(name, {})) for name in ordered}
         rules_accessed = (
@@ -208,7 +203,7 @@ class DomainFile:
                 and all(isinstance(declaration, Mapping) for declaration in nested.values())
             ):
                 raise ValueError(
-                    f"{what}: the key 'schema' is not there, and 'columns' declares {listed([*nested])}: add "
+                    f"{what}: the key 'schema' is missing, and 'columns' declares {listed([*nested])}: add "
                     f'"schema": "{SCHEMA}"'
                 )
             return cls(columns=document)
@@ -219,8 +214,8 @@ class DomainFile:
             )
         for key in document:
             if key not in _KEYS:
-                hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
-                raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
+                hint = suggestion(str(key), _KEYS) or f"; valid keys are {', '.join(_KEYS)}"
+                raise ValueError(f"{what}: the key {key!r} is unknown{hint}")
         columns, access_log = document.get("columns"), read_access_log(document, what)
         detected, editor = document.get("detected", False), document.get("$schema")
         if not isinstance(columns, Mapping):
@@ -230,10 +225,10 @@ class DomainFile:
             raise ValueError(f"{what}: 'detected' must be true or false, '$schema' text")
         learned = document.get("learned")
         if not isinstance(learned, (Mapping, type(None))):
-            raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
+            raise ValueError(f"{what}: 'learned' was changed: restore the original file")
         source = document.get("rules_source")
         if not isinstance(source, (str, type(None))) or source == "":
-            raise ValueError(f"{what}: 'rules_source' must name the public text that the rules are from")
+            raise ValueError(f"{what}: 'rules_source' must name the public source of the rules")
         return cls(
             columns=columns, detected=detected, editor_schema=editor, learned=learned, rules_source=source,
             **access_log,
@@ -245,17 +240,20 @@ def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "w
     try:
         data = read_regular_file(path, name)
     except FileNotFoundError as error:
-        message = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
+        message = f"{error.strerror}; {name} must be the path of an existing file, {also}"
         raise OSError(error.errno, message, str(path)) from None
     try:
         return strict_json(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        fault = f"line {line} is not UTF-8: save it in that encoding"
+        fault = f"line {line} is not UTF-8: save the file as UTF-8"
     except json.JSONDecodeError as error:
-        fault = f"at line {error.lineno}, column {error.colno}: {error.msg}; it may be cut off: get it anew"
+        fault = (
+            f"at line {error.lineno}, column {error.colno}: {error.msg}. The file may be truncated: "
+            "download or write it again"
+        )
     except ValueError as error:
-        fault = f"{error}: mend it, or get it anew"
+        fault = f"{error}: repair the file, or write it again"
     raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {fault}")
 
 
@@ -303,7 +301,7 @@ def read_domain_file(path: str | Path) -> DomainFile:
     """Read a domain file or a bare mapping from names to declarations; a saved Domain is rejected."""
     document = read_json(Path(path))
     if not isinstance(document, dict):
-        raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
+        raise ValueError(f"{str(path)!r} is not a domain file: it must map column names to declarations")
     return DomainFile.of(document, str(path))
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,11 @@ from sdv_plausible.table.cells.dates import (
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import SHARED, TYPE_WORDS, WORDS, Provenance, words_about
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
 from sdv_plausible.utils.file_paths import find_collision, violated_rule
 from sdv_plausible.utils.json_schema import JsonSchemaError, parse_with_schema
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
 VALUE_WORDS = words_about("values")
@@ -51,7 +53,7 @@ def check_names(names: Iterable[Any], what: str) -> None:
         if not is_text(name, LONGEST_NAME):
             raise ValueError(
                 f"{what}: the name of column {position} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
-                "letters, none of them half a character (a lone surrogate): rename the column"
+                "characters, and no lone surrogate: rename the column"
             )
 
 
@@ -62,7 +64,7 @@ def check_table_name(name: Any, field: str = "table_name") -> None:
         raise Refused(field, name, wanted, "try 'table'")
     if rule := violated_rule(name):
         raise Refused.saying(
-            field, f"{field}: the table name {name!r:.40} becomes a file name, and {rule}: rename the table"
+            field, f"{field}: the table name {name!r:.40} becomes a file name, which {rule}: rename the table"
         )
 
 
@@ -83,8 +85,8 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
     valid_keys = words_about("type", "values", "form", "origin")
     for key in spec:
         if key not in WORDS:
-            hint = suggestion(str(key), valid_keys) or f"; known are {', '.join(valid_keys)}"
-            raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
+            hint = suggestion(str(key), valid_keys) or f"; valid keys are {', '.join(valid_keys)}"
+            raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} is unknown{hint}")
 
 
 def check_spec(name: str, spec: Mapping[str, Any]) -> None:
@@ -102,7 +104,7 @@ def read_spec(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         if not WORDS[key].applies_to(sdtype):
             raise Refused.saying(
                 key,
-                f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
+                f"column {name!r}: {key} cannot be used with sdtype {sdtype!r}: remove it, or change the "
                 "sdtype",
             )
         if key in declaration and not WORDS[key].holds_for.get(sdtype, lambda _: True)(declaration[key]):
@@ -172,8 +174,8 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, metadata_spe
         if declared is not None and in_metadata is not None and _kind(declared) != _kind(in_metadata):
             raise Refused.saying(
                 key,
-                f"column {name!r}: the domain says {key} {declared!r}, the metadata {in_metadata!r}; say the "
-                "same in both, or leave it out of the domain",
+                f"column {name!r}: the domain says {key} {declared!r}, the metadata {in_metadata!r}: use "
+                "the same value in both, or remove it from the domain",
             )
 
 
@@ -231,7 +233,7 @@ def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | 
         values = (False, True) if spec["sdtype"] == "boolean" else None
     if values is None:
         if spec.get("groups") is not None:
-            sentence = f"column {common['name']!r}: groups need range_values: list the values, too"
+            sentence = f"column {common['name']!r}: groups need range_values: also list the values"
             raise Refused.saying("range_values", sentence)
         return None
     kind = "ordinal" if spec["sdtype"] == "ordinal" else "categorical"
@@ -261,7 +263,7 @@ def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Special values of dates: texts in the date format, of any year."""
     special, date_format = tuple(spec.get("special_values") or ()), spec.get("datetime_format")
     if special and spec.get("parts") == "split":
-        sentence = f"column {name!r}: special_values have no time of day: leave parts ('split') out"
+        sentence = f"column {name!r}: special_values have no time of day: remove parts ('split')"
         raise Refused.saying("parts", sentence)
     for text in special:
         try:
@@ -274,7 +276,7 @@ def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
             raise Refused.saying(
                 "special_values",
                 f"column {name!r}: special_values ({text!r}) of dates must be texts in the datetime_format "
-                f"({date_format!r}) of a column of text: give the format, or leave them out",
+                f"({date_format!r}) of a text column: give the format, or remove special_values",
             ) from None
     return special
 
@@ -289,7 +291,7 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
     if low > high or not math.isfinite(float(high) - float(low)):
         raise Refused.saying(
             "range_min",
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers with "
             "range_min <= range_max",
         )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
@@ -365,7 +367,7 @@ def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
         raise Refused.saying(
             "bins",
             f"column {name!r}: bins ({edges!r}) must begin at range_min ({low!r}), end at range_max "
-            f"({high!r}) and increase; leave the range out, as the edges tell it",
+            f"({high!r}) and increase. Or remove the range, which follows from the edges",
         )
     return edges
 
@@ -387,17 +389,16 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if sdtype is None:
         raise Refused.saying(
             "range_values",
-            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
-            "datetime_format, range_min and range_max as numbers, or the sdtype itself",
+            f"domain of column {name!r} ({dict(spec)!r}) has no sdtype, and it cannot be inferred: give the "
+            "sdtype, range_values, a datetime_format, or range_min and range_max as numbers",
         )
     attribute = declared_attribute(name, {**declaration, "sdtype": sdtype}, max_bins)
     if attribute is None:
         missing_key = "range_values" if given_sdtype in CATEGORIES else "range_min"
         raise Refused.saying(
             missing_key if given_sdtype in MODELLED_SDTYPES else "sdtype",
-            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
-            "range_min and range_max "
-            f"for numbers and dates, range_values for categories{_hint(sdtype)}",
+            f"domain of column {name!r} ({dict(spec)!r}) gives no values: give range_min and range_max for "
+            f"numbers and dates, or range_values for categories{_hint(sdtype)}",
         )
     return attribute
 
@@ -431,6 +432,8 @@ def partial_declaration_of(
     if sdtype == "datetime":
         low, high = (_date_end(name, end, declaration.get("datetime_format")) for end in (low, high))
         _special_dates(name, declaration)
+    from sdv_plausible.table.learned.declared_ranges import PartialDeclaration
+
     special = declaration.get("special_values") or ()
     return PartialDeclaration(
         nullable=declaration.get("range_is_nullable"),
@@ -542,12 +545,12 @@ def _check_member(
     if value in group_by_value:
         raise Refused.saying(
             "groups",
-            f"column {name!r}: groups name {value!r} in {group_by_value[value]!r} and in {group!r}: a value "
-            "is in one group",
+            f"column {name!r}: groups name {value!r} in {group_by_value[value]!r} and in {group!r}: put "
+            "each value in one group",
         )
     if value not in value_set:
         raise Refused.saying(
             "range_values",
-            f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "
-            "there, or leave it out",
+            f"column {name!r}: groups name {value!r} in {group!r}, but range_values lacks it: add it there, "
+            "or remove it from the group",
         )

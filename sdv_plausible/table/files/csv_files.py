@@ -57,10 +57,10 @@ def detect_separator(path: PathLike, lines: Iterator[str], quote: str) -> tuple[
     best = [mark for mark, count in counts.items() if count == max(counts.values())]
     if is_whole and (len(best) == 1 or not counts[best[0]]):
         return lines_read, best[0]
-    why = (
-        f"{' and '.join(map(repr, best))} stand in it equally often" if is_whole else f"{quote} is left open"
+    why = f"{' and '.join(map(repr, best))} occur equally often" if is_whole else f"{quote} is left open"
+    raise ValueError(
+        f"{path}: the separator cannot be found in the header line, because {why}: give it (separator)"
     )
-    raise ValueError(f"{path}: the header line does not tell the separator, as {why}: give it (separator)")
 
 
 def check_names(
@@ -74,7 +74,7 @@ def check_names(
     for i, name in enumerate(header, start=1):
         if not name.strip():
             raise ValueError(
-                f"{path}: column {i} of the header line has no name: give it one, or leave the column out"
+                f"{path}: column {i} of the header line has no name: name it, or remove the column"
             )
         if place[name] != i:
             raise ValueError(
@@ -90,12 +90,12 @@ def check_names(
 def _check_single(path: PathLike, name: str) -> None:
     """Raise ValueError for a single undeclared column: the file is probably not CSV."""
     if name.lstrip().startswith(("{", "[", "<", "%PDF")):
-        raise ValueError(f"{path} is no table of lines and cells: save the table as CSV or Parquet")
+        raise ValueError(f"{path} is not a table of lines and cells: save it as CSV or Parquet")
     if held := [mark for mark in SEPARATORS if mark in name]:
         raise ValueError(
-            f"{path}: the header line names one column, with {held[0]!r} in its name: if that stands between "
-            "cells, give it (separator), and have no quotation marks around whole lines; if the column is "
-            "called so, declare it (domain)"
+            f"{path}: the header line names one column, with {held[0]!r} in its name. If that character "
+            "separates cells, give it (separator), and remove quotation marks around whole lines. If it "
+            "belongs to the name, declare the column (domain)"
         )
 
 
@@ -104,9 +104,8 @@ def check_no_record(path: PathLike, header: Sequence[str]) -> None:
     for i, name in enumerate(header, start=1):
         if any(_is_value(part) for part in (name, *re.split("[;\t|]", name))):
             raise ValueError(
-                f"{path}: column {i} of the header line is a number or a date, as in a record: the first "
-                "line must name the columns: put such a line first; or, if columns are called so, declare "
-                "one that the line names (domain)"
+                f"{path}: column {i} of the header line is a number or a date. The first line must name the "
+                "columns: add such a line. If columns really have these names, declare one of them (domain)"
             )
 
 
@@ -332,7 +331,7 @@ def check_declared(types: Collection[str]) -> None:
     if not types:
         raise Refused.saying(
             "domain",
-            "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
+            "domain and metadata declare no column: declare each column, as in {'age': {'sdtype': "
             "'numerical'}}",
         )
 
@@ -348,8 +347,8 @@ def _checked_records(path: PathLike, encoding: str, separator: str | None, quote
     for name, mark in (("quote", quote), *([] if separator is None else [("separator", separator)])):
         if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
             raise ValueError(
-                f"{name} ({shown(mark)}) must be one character, another one for separator and quote; "
-                "try ',' and '\"'"
+                f"{name} ({shown(mark)}) must be one character, different for separator and quote; try ',' "
+                "and '\"'"
             )
     return _records(path, _encoding(encoding), separator, quote)
 
@@ -371,16 +370,16 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGE_ERRORS as error:
                 raise ValueError(
-                    f"{path}: after line {_line(reader)} it cannot be read ({type(error).__name__}): is it "
-                    "whole, and of the kind that its ending says?"
+                    f"{path}: after line {_line(reader)} it cannot be read ({type(error).__name__}): check "
+                    "that the file is complete and has the right ending"
                 ) from None
             except UnicodeError:  # it quotes bytes of the file: raise another error outside
                 record = _NO_TEXT
             if record is _NO_TEXT:
                 encoding_name = encoding.removesuffix("-sig")  # "-sig" was added here
                 raise ValueError(
-                    f"{path}: line {_line(reader) + 1}, or one after it, holds no text in the encoding "
-                    f"{encoding_name!r}; name the file's own, such as 'cp1252'"
+                    f"{path}: line {_line(reader) + 1}, or a later one, is not text in the encoding "
+                    f"{encoding_name!r}; give the encoding of the file, such as 'cp1252'"
                 )
             if record is None:
                 return
@@ -389,9 +388,9 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             width = width or len(record)
             if len(record) != width:
                 raise ValueError(
-                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
-                    f"the line, or give another separator; cells that hold a {separator!r} need {quote} "
-                    "around them"
+                    f"{path}: line {reader.line_num} has {len(record)} cells, but the header line has "
+                    f"{width}. Correct the line, or give another separator. Cells that contain "
+                    f"{separator!r} need {quote} around them"
                 )
             yield record
 

@@ -79,7 +79,7 @@ def read_parquet(
     try:
         table = _parquet().read_table(path, columns=names)
     except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
+        raise ValueError(f"{path} cannot be read as Parquet: the file is damaged, or not Parquet") from error
     return record_storage(parse_arrow_table(shorten_floats(table), types, spelling), table.schema)
 
 
@@ -131,7 +131,7 @@ def parquet_schema(path: PathLike) -> pa.Schema:
     except FileNotFoundError:
         raise
     except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
+        raise ValueError(f"{path} cannot be read as Parquet: the file is damaged, or not Parquet") from error
     names = schema.names
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have the same name: rename one")

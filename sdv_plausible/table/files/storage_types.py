@@ -38,7 +38,7 @@ _LISTS = r"(list|list_view|struct|map|large_list|fixed_size_list)<.*"
 _UNREADABLE: dict[type, str] = {
     **{kind: kind.__name__ for kind in (dt.time, dt.timedelta, list, dict, set, bytes, bytearray)},
     pd.Timedelta: "Timedelta", pd.Period: "Period", pd.Interval: "Interval", np.ndarray: "ndarray",
-    EllipsisType: "objects of a class that is no value",  # ODD, see :func:`~.canonical_forms.plain`
+    EllipsisType: "objects of an unsupported class",  # ODD, see :func:`~.canonical_forms.plain`
 }  # fmt: skip
 """Unreadable classes of Python objects. A column of one such class is reported as stored in that class."""
 _MIN_CELLS = 20  # minimum number of cells of one class to report it
@@ -84,18 +84,18 @@ def storage_error(name: str, stored: Any, sdtype: str) -> ValueError:
     stored = str(stored)
     if re.match(_LISTS, stored) or stored in ("list", "dict", "set", "ndarray"):
         return ValueError(
-            f"column {name!r} is stored as {stored}: a cell must be one value. Make columns of it first, or "
-            "leave it out of metadata and domain"
+            f"column {name!r} is stored as {stored}, but a cell must be a single value. Split it into "
+            "columns first, or remove it from metadata and domain"
         )
     if stored in _UNREADABLE.values() or _type_kind(stored) in ("intervals", "others", None):
         return ValueError(
-            f"column {name!r} is stored as {stored}, which is not read: store it as text, such as "
-            "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or leave it out of "
+            f"column {name!r} is stored as {stored}, which is not supported: store it as text, such as "
+            "'14:30:00' or '2024-03' (in pandas .astype(str)), as numbers or as dates, or remove it from "
             "metadata and domain"
         )
     return ValueError(
-        f"column {name!r} is stored as {stored}, and declared as {sdtype!r}: store it in a type that goes "
-        "with that, or declare another sdtype"
+        f"column {name!r} is stored as {stored}, but declared as {sdtype!r}: store it in a matching type, "
+        "or declare another sdtype"
     )
 
 

@@ -1,4 +1,4 @@
-"""A table in one file, CSV or Parquet by its extension."""
+"""A table in one file: CSV, Parquet or Excel, by its extension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdv_plausible.table.files.csv_files import count_codes, count_unreadable, csv_columns, read_csv
 from sdv_plausible.table.files.parquet_files import parquet_columns, read_parquet
-from sdv_plausible.table.files.text_files import Files, is_parquet
+from sdv_plausible.table.files.text_files import Files, is_excel, is_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def file_columns(file: Files, known: Collection[str] = ()) -> list[str]:
     """Column names, from the header alone; errors as for :func:`read_file`."""
     # ``known``: declared names, which may contain another separator.
+    if is_excel(file.path):
+        return _excel(file).excel_columns(file.path, file.sheet, known)
     if _is_parquet(file):
         return parquet_columns(file.path)
     return csv_columns(file.path, known=known, **file.csv)
@@ -26,6 +28,8 @@ def file_columns(file: Files, known: Collection[str] = ()) -> list[str]:
 
 def read_file(file: Files, types: Any) -> pd.DataFrame:
     """Rows of a file, each cell parsed by itself as declared; undeclared columns are left out."""
+    if is_excel(file.path):
+        return _excel(file).read_excel(file.path, types, sheet=file.sheet, **file.cells)
     if _is_parquet(file):
         return read_parquet(file.path, types, **file.cells)
     return read_csv(file.path, types, **file.csv, **file.cells)
@@ -33,24 +37,40 @@ def read_file(file: Files, types: Any) -> pd.DataFrame:
 
 def count_unreadable_cells(file: Files, types: Any) -> dict[str, int]:
     """Number of cells per column that do not match their declaration; empty for Parquet files."""
+    if is_excel(file.path):
+        counts = _excel(file).parse_excel(file.path, file.sheet, types, file.spelling)[1]
+        return {name: count for name, count in counts.items() if count}
     return {} if _is_parquet(file) else count_unreadable(file.path, types, **file.csv, **file.cells)
 
 
 def count_code_cells(file: Files, types: Any) -> dict[str, int]:
-    """Number of cells per numeric column that are written as codes, such as 007; empty for Parquet files."""
-    return {} if _is_parquet(file) else count_codes(file.path, types, **file.csv, **file.cells)
+    """Number of cells per numeric column that are written as codes, such as 007; empty for typed cells."""
+    if is_excel(file.path) or _is_parquet(file):
+        return {}
+    return count_codes(file.path, types, **file.csv, **file.cells)
 
 
 def _is_parquet(file: Files) -> bool:
-    """Whether a file is Parquet; CSV options then raise an error."""
-    if parquet := is_parquet(file.path):
-        file.check_parquet()
-    return parquet
+    """Whether a file is Parquet. Options of other kinds of files raise an error."""
+    file.check_options(Path(file.path).suffix)
+    return is_parquet(file.path)
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write rows as CSV or Parquet. In Parquet, columns with values of several types become text."""
-    if is_parquet(path):
+def _excel(file: Files) -> Any:
+    """The module for Excel files, loaded if there is one. Options of other kinds of files raise an error."""
+    from sdv_plausible.table.files import excel_files
+
+    file.check_options(".xlsx")
+    return excel_files
+
+
+def write_table(table: pd.DataFrame, path: Path, kind: str | None = None) -> None:
+    """Write rows as "csv", "parquet" or "xlsx", by default as the path's ending says."""
+    # In Parquet, columns with values of several types become text.
+    kind = kind or path.suffix.lower().removeprefix(".")
+    if kind == "xlsx":
+        _excel(Files(path)).write_excel(table, path)
+    elif kind == "parquet":
         _with_single_types(table).to_parquet(path, index=False)
     else:
         _with_integers(table).to_csv(path, index=False)

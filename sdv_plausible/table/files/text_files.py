@@ -29,6 +29,7 @@ BINARY_EXTENSIONS = (
     ".parquet",
 )  # common, but not text
 CSV_OPTIONS = ("encoding", "separator", "quote")  # options of CSV files, as opposed to their cells
+TABLE_KINDS = ("csv", "parquet", "xlsx")  # that are written, by their endings
 LARGE_FILE_BYTES = 1 << 28  # bytes above which a file is read in parts automatically
 LONGEST_CELL = 2**31 - 1  # characters
 DAMAGE_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of damaged files
@@ -36,7 +37,7 @@ DAMAGE_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)  # errors of dam
 
 @dataclass(frozen=True)
 class Files:
-    """CSV or Parquet files and their options, to be fitted in parts.
+    """CSV or Parquet files to be fitted in parts, or an Excel file, and their options.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class Files:
         A file, a folder, or a glob pattern; or several.
     encoding, separator, quote, decimal, thousands, na_values, true_values, false_values
         As for :func:`~sdv_plausible.read_csv`. The first three apply to CSV files only.
+    sheet : str or None
+        As for :func:`~sdv_plausible.read_excel`. An Excel file is read into memory.
 
     Raises
     ------
@@ -60,6 +63,7 @@ class Files:
     na_values: Sequence[str] = ("",)
     true_values: Sequence[str] = TRUE_VALUES
     false_values: Sequence[str] = FALSE_VALUES
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.spelling
@@ -80,16 +84,25 @@ class Files:
         """The options for CSV files."""
         return {name: getattr(self, name) for name in CSV_OPTIONS}
 
-    def check_parquet(self) -> None:
-        """Raise ValueError if a CSV option is set."""
-        for name in CSV_OPTIONS:
+    def check_options(self, ending: str) -> None:
+        """Raise ValueError if an option is set that has no effect on files of this ending."""
+        kind = {".parquet": "Parquet", ".xlsx": "Excel files"}.get(ending.lower(), "CSV files")
+        for name in () if kind == "CSV files" else CSV_OPTIONS:
             if (mark := getattr(self, name)) != getattr(Files, name):
-                raise Refused(name, mark, "is of CSV files, and plays no part in Parquet", "leave it out")
+                raise Refused(name, mark, f"only applies to CSV files, not to {kind}", "leave it out")
+        if self.sheet is not None and kind != "Excel files":
+            rule = f"only applies to Excel files, not to {kind}"
+            raise Refused("sheet", self.sheet, rule, "leave it out")
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether a file is Parquet, by its extension."""
     return Path(path).suffix.lower() == ".parquet"
+
+
+def is_excel(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is an Excel file (.xlsx), by its extension."""
+    return Path(path).suffix.lower() == ".xlsx"
 
 
 def is_large(path: Path) -> bool:
@@ -110,7 +123,9 @@ def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
     path = Path(path)
     ending = path.suffix.lower()
     if ending in BINARY_EXTENSIONS:
-        raise ValueError(f"{path} is no text file, by its ending: save the table as CSV (UTF-8) or Parquet")
+        raise ValueError(
+            f"{path} is not a text file, judging by its ending: save the table as CSV (UTF-8) or Parquet"
+        )
     if unpack := UNPACKERS.get(ending):
         return unpack(path, "rt", encoding=encoding, newline="")
     return path.open(encoding=encoding, newline="")

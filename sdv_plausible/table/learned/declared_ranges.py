@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.table.cells.dates import bins_to_utc, utc_to_local
-from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
+from sdv_plausible.table.cells.number_texts import LARGEST_STEP
+from sdv_plausible.table.cells.rounding import NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.value_grid import GridRuns, Run, ValueGrid, date_grid
 
@@ -191,13 +192,6 @@ def in_time_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
     return replace(declared, lower=lower, upper=upper, **style)
 
 
-def is_wide(plain: Attribute) -> bool:
-    """Whether some equal bin has more than one value, so that learning bins is worthwhile."""
-    if plain.kind == "float":
-        return any(low < high for low, high in zip(plain.lower, plain.upper, strict=True))
-    return any(high - low >= plain.unit for low, high in zip(plain.lower, plain.upper, strict=True))
-
-
 @dataclass(frozen=True, kw_only=True)
 class PartialDeclaration:
     """A declaration that fixes no value set: the rest is learned and must agree with it."""
@@ -208,6 +202,11 @@ class PartialDeclaration:
     high: float | None = None
     special: tuple[float, ...] = ()  # single-value bins, inside or outside the range
     texts: tuple[str, ...] = ()  # codes in text
+
+    @property
+    def is_never_missing(self) -> bool:
+        """Whether it declares only that no cell is missing."""
+        return self == PartialDeclaration(nullable=False)
 
     @property
     def grid(self) -> ValueGrid | None:

@@ -78,10 +78,9 @@ def _check_texts(name: str, column: pd.Series[Any]) -> None:
         return
     if present.nunique() > MOST_DISTINCT * len(present):
         raise ValueError(
-            f"column {name!r} holds a text of its own in most rows, and undeclared='infer' would give real "
-            "ones out word for word: set its sdtype to what it is (id, name, address, ...; "
-            "metadata.update_column), leave the column out, use undeclared='private', or declare its "
-            "range_values"
+            f"column {name!r} has a different text in most rows, and undeclared='infer' would release these "
+            "texts word for word. Set its sdtype (id, name, address, ...; metadata.update_column), drop "
+            "the column, use undeclared='private', or declare its range_values"
         )
 
 
@@ -125,12 +124,12 @@ def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
         numbers = pd.to_numeric(present).to_numpy(dtype=float)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, "
-            "or set its sdtype to categorical"
+            f"column {name!r} is numerical in the metadata but contains other values: make such cells "
+            "missing, or set its sdtype to categorical"
         ) from error
     if not np.isfinite(numbers).all():
         raise ValueError(
-            f"column {name!r} holds infinite numbers; replace them by a bound or a missing value"
+            f"column {name!r} contains infinite numbers: replace them by a bound or a missing value"
         )
     if (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all():
         return numbers.astype(np.int64)

@@ -20,6 +20,7 @@ from sdv_plausible.table.cells.dates import utc_to_local
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.raw_queries import NoisyCount, PrecisionCounts, counts_points, weighted_mean
 from sdv_plausible.table.learned.value_grid import MOST_DECIMALS, TOP, Run, Shown, ValueGrid
+from sdv_plausible.utils.messages import ColumnNote
 
 NAMED = 0.10  # possible loss, as a share of the rows, from which a column is named in a warning
 MOST_LEVELS = 100  # largest number of RunCounts answers per column
@@ -74,7 +75,7 @@ def answers_fault(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
         if answer.asked.kind not in _KINDS or attribute is None or attribute.provenance != "private":
             continue
         if answer.values.ndim != 1 or not _is_consistent(answer.asked, len(answer.values), attribute):
-            return f"must have the details of a question about {answer.asked.kind}, and its values"
+            return f"must have the details and values of a query of kind {answer.asked.kind}"
     return None
 
 
@@ -150,11 +151,12 @@ def lost_mass_warnings(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[s
     lossy = [mass for mass in estimate_lost_mass(domain, answers) if mass.most > NAMED]
     if not lossy:
         return []
-    names = [f"{mass.column} (up to {mass.most:.0%})" for mass in lossy]
     return [
-        f"{', '.join(names)}: these shares of the values may be lost to the noise and replaced by more "
-        "common ones. Declare ranges or values of these columns (domain=...), leave columns out, or give "
-        "more epsilon"
+        ColumnNote(
+            {mass.column: f"up to {mass.most:.0%}" for mass in lossy},
+            "of the values may be lost to the noise and replaced by more common ones",
+            "Declare values or a range (domain=...), or raise epsilon.",
+        )
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise, squares
@@ -14,8 +14,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.parameter_checks import Refused, listed
 from sdv_plausible.queries.budget_tracker import QueryBudget
 from sdv_plausible.queries.partition_selection import LEAST_HOLDERS, threshold
-from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
-from sdv_plausible.table.learned.value_grid import SURE
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.learned.declared_ranges import DeclaredRange, PartialDeclaration
 
 DOMAIN_SHARE = 0.35  # share of mu**2 for the domain if every column is learned; the model gets the rest
 FAILURE_SHARE = 0.1  # share of delta for all thresholds
@@ -26,7 +27,7 @@ MOST_BINS = 5_000  # largest max_bins for learned columns, for run time and veri
 MANY = 4  # number of categorical columns from which they are learned in two rounds
 FIRST = 0.15  # share of the first round; the second is allocated by the rows that the first did not find
 SEEN = 0.1  # a value or cell with this share of the rows must be found for a column to be usable
-NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
+NO_NOISE = "the value sets were learned without noise (epsilon is infinite): give a finite epsilon"
 Sdtypes = Mapping[str, str]
 
 
@@ -159,7 +160,7 @@ class DomainPlan:
             if names
         )
         threshold_note = (
-            f"; a category held by fewer than about {self.least_count:,} rows is not learned"
+            f"; categories in fewer than about {self.least_count:,} rows are not learned"
             if self.least_count
             else ""
         )
@@ -180,9 +181,9 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"at about {table_rows:,} rows categories that nobody declared and fewer than about "
-            f"{self.least_count:,} rows hold are not learned, and ranges are coarse: declare the domain, or "
-            "raise epsilon or delta"
+            f"at about {table_rows:,} rows, undeclared categories in fewer than about {self.least_count:,} "
+            "rows are not learned, and learned ranges are coarse. Declare the domain, or raise epsilon or "
+            "delta"
         ]
 
     @property
@@ -229,6 +230,8 @@ class DomainPlan:
 
     def _significant_cell(self, name: str) -> float:
         """Rows that a cell of numbers or dates needs to be significant on every level."""
+        from sdv_plausible.table.learned.value_grid import SURE
+
         share = self.share(name) * min(BUDGET_SHARES[0][1].levels)
         return SURE * QueryBudget(mu=self.mu).for_counts(self.neighbours).sigma(share)
 

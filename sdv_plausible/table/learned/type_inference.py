@@ -188,7 +188,7 @@ def type_inference_entry(columns: int, epsilon: float, delta: float) -> LedgerEn
     """The charge for inferring the types of ``columns`` columns; reads no rows."""
     mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), threshold_failure(delta)
     losses = (*gaussian_noise(mu), ApproxDP(epsilon=0.0, delta=failure))
-    mechanism = f"a vote over the cells of {columns} undeclared columns"
+    mechanism = f"private type inference from the cells of {columns} undeclared columns"
     return LedgerEntry(name="types", mechanism=mechanism, losses=losses, scope="the types", parts=("domain",))
 
 

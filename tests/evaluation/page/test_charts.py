@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from sdv_plausible.evaluation.page import charts
-from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, network_graph, vertical_bars
-from sdv_plausible.evaluation.page.svg import WIDTH
+from sdv_plausible.evaluation.page.charts import (
+    WIDTH,
+    ShareScale,
+    horizontal_bars,
+    network_graph,
+    vertical_bars,
+)
 
 HOSTILE = '<script>alert("1")</script> & co'
 

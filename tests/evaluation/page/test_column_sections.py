@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_plausible.evaluation.page.charts import WIDTH
 from sdv_plausible.evaluation.page.sections import (
     ColumnSection,
     DependenceSection,
@@ -15,7 +16,6 @@ from sdv_plausible.evaluation.page.sections import (
     pairwise_strengths,
 )
 from sdv_plausible.evaluation.page.summary import Histogram, summarise_comparison
-from sdv_plausible.evaluation.page.svg import WIDTH
 from sdv_plausible.evaluation.table_pair import prepare_pair
 
 TABLES = [("real", "#000"), ("synthetic", "#111")]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_plausible.evaluation.page.charts import WIDTH
 from sdv_plausible.evaluation.page.report_page import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     NO_GUARANTEE,
@@ -19,7 +20,6 @@ from sdv_plausible.evaluation.page.sections import (
     SeedSection,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
-from sdv_plausible.evaluation.page.svg import WIDTH
 
 FAILED = pd.DataFrame({"Score": [np.nan], "Error": ["it <broke>"]})
 COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500], "Synthetic Rows": [20]})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sdv_plausible.evaluation.page.svg import CHARACTER, number, shorten, shorten_all, ticks
+from sdv_plausible.evaluation.page.charts import CHARACTER, number, shorten, shorten_all, ticks
 
 
 def test_axis_numbers_and_labels():

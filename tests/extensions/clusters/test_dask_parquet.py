@@ -9,7 +9,7 @@ from sdv_plausible.extensions.clusters.dask_source import DaskSource
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet = pytest.importorskip(
-    "sdv_plausible.extensions.clusters.dask_parquet", reason="of a Dask that reads otherwise"
+    "sdv_plausible.extensions.clusters.dask_source", reason="of a Dask that reads otherwise"
 )
 
 

@@ -34,9 +34,9 @@ def test_every_column(written):
     }  # fmt: skip
     assert found.messages == (
         (None, "columns of the code book that are not understood: comment"),
-        ("what", "nothing tells what it is"),
+        ("what", "its type is unknown"),
     )
-    assert found.lines[1] == "what: nothing tells what it is"
+    assert found.lines[1] == "what: its type is unknown"
     Domain.from_declarations({n: w for n, w in found.columns.items() if n not in ("id", "what")})
 
 
@@ -52,7 +52,7 @@ def test_damaged(written):
         ("name,min\na,1,2\n", "must have 2 cells"),
         ("name,min\n,1\n", "must not be empty"),
         ('name,min\na,"1\n', "is not CSV"),
-        ("name,type,values\na,datetime,1|2\n", "range_values does not go with"),
+        ("name,type,values\na,datetime,1|2\n", "range_values cannot be used with"),
     ):
         with pytest.raises(ValueError, match=words):
             read_csv_codebook(written(text))

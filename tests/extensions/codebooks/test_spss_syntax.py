@@ -34,7 +34,7 @@ def test_labels(written):
         "commands that are not read: GET, EXECUTE",
         "q1 TO q5",
         "size: a range of missing values is not read: LO THRU -1",
-        "sex: a category of the values that have labels",
+        "sex: a category of the values with labels",
         "codes '-1'",
         "codes '97', '98'",
     ):

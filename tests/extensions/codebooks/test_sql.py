@@ -156,7 +156,7 @@ def test_many_conditions_in_one_check_are_read(written):
     many = " AND ".join(f"age >= {i}" for i in range(3000))
     path = written(f"CREATE TABLE t (age INTEGER CHECK ({many}))")
     assert read_sql(path).columns["age"]["range_min"] == 2999
-    with pytest.raises(ValueError, match="nests too deeply"):
+    with pytest.raises(ValueError, match="is nested too deeply"):
         read_sql(written(f"CREATE TABLE t (age INTEGER CHECK ({'(' * 3000}age > 1{')' * 3000}))"))
 
 

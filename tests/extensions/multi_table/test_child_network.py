@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sdv_plausible.extensions.multi_table.child_network import ChildNetwork
+from sdv_plausible.extensions.multi_table.simulation import ChildNetwork
 from sdv_plausible.models.adaptive import measurements as module
 from sdv_plausible.models.adaptive.measurements import LIGHT, ConditioningColumns
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain

@@ -78,16 +78,16 @@ def test_options_of_one_table_are_refused_for_related_ones(released, tmp_path, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.json").write_text("{}")
     for command, more, words in (
-        ("sample -o new", "--where age=3", "--where (['age=3']) plays no part in related tables"),
-        ("sample -o new", "--uniform age", "plays no part in related tables"),
-        ("sample -o new", "--recipient us --secret s", "--recipient (us) plays no part"),
+        ("sample -o new", "--where age=3", "--where (['age=3']) has no effect for related tables"),
+        ("sample -o new", "--uniform age", "has no effect for related tables"),
+        ("sample -o new", "--recipient us --secret s", "--recipient (us) has no effect"),
         ("sample -o new", "-n -1", "num_families (-1)"),
         ("sample", "-o absent/new", "--output: absent/new must be a new folder"),
-        ("sample -o new", "--expect-sha256 0", "not the release that was expected"),
-        ("card -o c.html", "--expect-sha256 0", "not the release that was expected"),
-        ("card -o c.html", "--domain d.json", "--domain plays no part in related tables"),
-        ("card -o c.html", "--audit d.json", "--audit plays no part in related tables"),
-        ("card -o c.json", "--standard croissant", "--standard plays no part in related tables"),
+        ("sample -o new", "--expect-sha256 0", "not the expected release"),
+        ("card -o c.html", "--expect-sha256 0", "not the expected release"),
+        ("card -o c.html", "--domain d.json", "--domain has no effect for related tables"),
+        ("card -o c.html", "--audit d.json", "--audit has no effect for related tables"),
+        ("card -o c.json", "--standard croissant", "--standard has no effect for related tables"),
     ):
         name, *output = command.split()
         assert words in refused([name, released / "f.release", *output, *more.split()], capsys)
@@ -197,10 +197,10 @@ def test_both_tables_are_checked_for_their_holder(here, capsys):
     words = "\n".join(said["found"])
     assert "persons.household_id: 1 cells" in words
     assert "are more than max_children (1) of one row of households" in words
-    assert "Written down in persons.domain.json: relation, age" in words
+    assert "Recorded in persons.domain.json: relation, age" in words
     assert "nobody's" not in words
     assert main.main(list(CHECKED)) == 0
-    assert "\nNOT private, for your eyes:" in capsys.readouterr().out
+    assert "\nNOT private, for the data owner:" in capsys.readouterr().out
 
 
 def test_cells_of_columns_that_are_not_compared_are_not_counted(here, capsys):
@@ -225,7 +225,7 @@ def test_what_cannot_be_checked_is_refused_before_a_row_is_read(here, capsys, mo
         ([*CHECKED[1:], "--rules", "both.json"], "--rules are of one table"),
         ([*CHECKED[1:], "--max-children", "0"], "max_children (0) must be"),
         ([*CHECKED[1:-1], "written"], "there is no file written"),
-        (["households.csv", "--max-children", "8"], "plays no part in one table"),
+        (["households.csv", "--max-children", "8"], "needs several tables"),
     ):
         assert words in refused(["check", *told], capsys)
 

@@ -7,7 +7,7 @@ import pytest
 
 from sdv_plausible import FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
-from sdv_plausible.extensions.multi_table.from_release import arguments_of
+from sdv_plausible.extensions.multi_table.multi_table_synthesizer import arguments_of
 
 ROLES = {"persons": {"relation": {"head": "exactly one", "spouse": "at most one"}}}
 

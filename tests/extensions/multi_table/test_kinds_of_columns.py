@@ -15,12 +15,7 @@ import trees
 from kinds import KINDS, MOMENT, REFUSED, TAKEN, Kind
 
 from sdv_plausible import Budget, FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer, verify
-from sdv_plausible.extensions.multi_table import (
-    child_network,
-    multi_table_synthesizer,
-    related_fit,
-    simulation,
-)
+from sdv_plausible.extensions.multi_table import multi_table_synthesizer, related_fit, simulation
 from sdv_plausible.models.adaptive import adaptive_network
 
 ROWS = {"homes": 80, "people": 160, "trips": 160}
@@ -98,7 +93,7 @@ def same(one: dict[str, pd.DataFrame], other: dict[str, pd.DataFrame]) -> None:
 @pytest.fixture(autouse=True)
 def _few_simulated(monkeypatch):
     """Laws are fitted under fewer simulated rows than usual: a hundred columns take seconds, not minutes."""
-    for module in (adaptive_network, child_network, simulation):
+    for module in (adaptive_network, simulation):
         monkeypatch.setattr(module, "NUM_SIMULATED", 200)
     monkeypatch.setattr(simulation, "MAX_SIMULATED", 800)
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pandas as pd
 import pytest
+from sentences import notes_of
 
 from sdv_plausible import PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
@@ -134,7 +135,7 @@ def test_a_look_is_written_down_in_each_domain_file_and_an_edit_ends_the_claim(t
             synthesizer(domain=paths).check(tables, lines.append)
     assert not lines
     synthesizer(domain=paths).check(tables, lines.append)
-    assert sum(line.startswith("Written down in ") for line in lines) == 2
+    assert sum(line.startswith("Recorded in ") for line in lines) == 2
     assert synthesizer(domain=paths).plan().claims_privacy
     document = json.loads(paths["persons"].read_text())
     document["columns"]["age"]["range_max"] += 1
@@ -155,8 +156,8 @@ def test_a_fit_names_the_table_in_what_it_tells_and_never_what_stands_beside_or_
     synth = synthesizer(domain=domain, types="declared")
     with pytest.warns(FitWarning) as told:
         synth.fit(odd)
-    words = [str(one.message) for one in told if isinstance(one.message, FitWarning)]
+    words = notes_of(one for one in told if isinstance(one.message, FitWarning))
     assert {word.split(":")[0] for word in words} == {"households", "persons"}
-    assert any("these columns are close to noise" in word for word in words)
+    assert any("values are close to noise" in word for word in words)
     assert not [word for word in words if "sibling." in word or "households." in word]
     assert not [one for one in told if one.message.for_holder]

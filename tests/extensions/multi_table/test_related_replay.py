@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from replaying import check_same, leaves, recorded
+from sentences import notes_of
 from trees import metadata_of
 
 from sdv_plausible import Budget
@@ -121,7 +122,7 @@ def seen(tables: Tables, **options: Any) -> dict[str, Any]:
     release = synth.release()
     state = {place: text for place, text in leaves(synth) if not place.startswith(".budget")}
     return {
-        "warnings": [str(one.message) for one in said],
+        "warnings": notes_of(said),
         "release file": release.to_bytes(),
         "readable release file": release.to_bytes(readable=True),
         "words": str(release),
@@ -250,7 +251,7 @@ def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             synth.fit(first_tables())
     assert 1.9 < budget.charged()["epsilon"] <= 2
-    with pytest.raises(ValueError, match=r"at most 2 are used.*earlier ones are for.*at most 3 are used"):
+    with pytest.raises(ValueError, match=r"at most 2 are used.*earlier fits protect.*at most 3 are used"):
         fit(first_tables(), domain=DOMAIN, epsilon=0.1, budget=budget, max_children=2)
     with pytest.raises(ValueError, match="exceed"):
         synth.fit(first_tables())

@@ -418,7 +418,7 @@ def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(monkey
     """The plan is what a budget was drawn for. Control: all fits above."""
     tell = told()
     monkeypatch.setitem(tell.planned, "trips", PrivacyLedger(delta=1e-6))
-    with pytest.raises(BudgetExceededError, match="did not say"):
+    with pytest.raises(BudgetExceededError, match="charges more than its plan"):
         fit_tables(tell, together(BASES[3]), KeyedRNG.from_seed(5), HolderDiagnostics())
 
 

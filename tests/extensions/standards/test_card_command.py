@@ -65,7 +65,7 @@ def test_mistakes(holder, tmp_path, capsys, monkeypatch):
         check_refused(holder, page, capsys, ["--audit", str(audit)], words)
     for more, words in (
         (["--audit", "none.json"], "there is no file none.json"),
-        (["--expect-sha256", "0" * 64], "is not the release that was expected"),
+        (["--expect-sha256", "0" * 64], "is not the expected release"),
         (["--budget", "none", "1", "1e-8"], "there is no file none"),
         (["--name", " "], "must be a text"),
         (["--standard", "dcat"], "must end in .json or .jsonld"),

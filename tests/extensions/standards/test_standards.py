@@ -119,7 +119,7 @@ def test_what_no_standard_takes(declared, tmp_path):
 def test_without_a_claim_there_is_none():
     release = releases.fitted(domain=releases.DECLARED, random_state=3).release(allow_no_claim=True)
     for standard in STANDARDS:
-        with pytest.raises(ValueError, match="papers are for releases with a differential-privacy claim"):
+        with pytest.raises(ValueError, match="needs a release with a differential privacy guarantee"):
             to_standard(release, standard)
 
 

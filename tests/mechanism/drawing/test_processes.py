@@ -56,7 +56,7 @@ def test_processes_are_counted_from_one_and_for_row_by_row_tests():
         with pytest.raises(ValueError, match="processes"), workers(drawing.mechanism, wrong):
             pass
     release = PrefixSampler(model=network(), rng=KeyedRNG.from_seed(1), seeds=None)
-    refused = pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests")
+    refused = pytest.raises(ValueError, match=r"processes \(2\) only works with row-by-row tests")
     with refused, release.in_processes(2):
         pass
     with release.in_processes(1):

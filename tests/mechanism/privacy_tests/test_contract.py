@@ -36,7 +36,7 @@ def test_by_default_the_row_by_row_tests_keep_as_many_attributes_as_make_few_gro
 
 def test_what_each_test_covers_and_which_models_it_takes():
     assert TESTS["release"].covers == "any number of rows, the release file and the saved synthesizer"
-    some = "the first 70 rows released from this fit; not the saved synthesizer"
+    some = "the first 70 rows released from this fit, not the saved synthesizer"
     assert TESTS["randomized"].covers.startswith(some)
     assert TESTS["deterministic"].covers is None
     assert [test.row_limit for test in TESTS.values()] == [None, 70, 70]

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from tests.flat import bound, rebound
 
@@ -91,8 +91,8 @@ def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
     far = bound(RandomizedTest, k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2)
     alone = bound(RandomizedTest, k=1, gamma=1.0, least_rows=1, neighbours=Neighbours(replace=True))
     for test, said in (
-        (far, r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"),
-        (alone, r"out of reach for least_rows \(1\)"),
+        (far, r"k \(400\) and epsilon0 \(0.1\) cannot be reached with least_rows \(2\)"),
+        (alone, r"cannot be reached with least_rows \(1\)"),
     ):
         with pytest.raises(ValueError, match=said):
             test.charge(1.0)
@@ -148,7 +148,7 @@ def test_looking_at_some_seeds_is_for_single_rows_added_or_removed():
     RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, max_check_plausible=150)
     for unit in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
         bound(RandomizedTest, k=20, gamma=4.0, epsilon0=0.5, neighbours=unit)
-        with pytest.raises(ValueError, match="max_check_plausible is accounted for single rows"):
+        with pytest.raises(ValueError, match="max_check_plausible only supports"):
             bound(RandomizedTest, k=20, gamma=4.0, epsilon0=0.5, neighbours=unit, max_check_plausible=150)
 
 
@@ -176,9 +176,9 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
 
 def test_theorem_1_is_named_even_where_it_says_nothing():
     least = bound(RandomizedTest, k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6)
-    assert "would say inf" in least.charge(1.0)[1].mechanism
+    assert "would give inf" in least.charge(1.0)[1].mechanism
     added_up = 100 * theorem1_best(50, 4.0, 1.0, 1e-6 / 100).epsilon
-    assert f"added up over 100 rows would say {added_up:,.0f}" in TEST.charge(4.0)[1].mechanism
+    assert f"summed over 100 rows would give {added_up:,.0f}" in TEST.charge(4.0)[1].mechanism
 
 
 def chance_of_confirming(test, num_seeds):
@@ -241,7 +241,7 @@ def test_the_check_asks_the_seeds_once_within_its_entry():
         TEST.confirm(seeds(1400))
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
     margin = row_tests.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
-    said = r"least_rows \(900\) is not confirmed.*declare a lower number"
+    said = r"least_rows \(900\) is not confirmed.*Set a lower number"
     with pytest.raises(ValueError, match=said) as refused:
         TEST.confirm(seeds(9))
     found = set(re.findall(r"\d+", str(refused.value)))

@@ -17,8 +17,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import L1Distances
+from sdv_plausible.queries.count_queries import CodeArray, L1Distances
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)

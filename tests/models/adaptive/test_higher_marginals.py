@@ -21,8 +21,7 @@ from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, L1Distances
+from sdv_plausible.queries.count_queries import Axis, CodeArray, L1Distances
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (2, 2, 2, 3, 2)

@@ -26,8 +26,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
 from sdv_plausible.queries.budget_tracker import QueryBudget
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import MAX_SCORE, Axis, QueryRecord, ScoreProducts
+from sdv_plausible.queries.count_queries import MAX_SCORE, Axis, CodeArray, QueryRecord, ScoreProducts
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain

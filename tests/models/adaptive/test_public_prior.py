@@ -17,7 +17,7 @@ from sdv_plausible.models.adaptive.public_prior import (
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain

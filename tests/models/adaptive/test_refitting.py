@@ -13,7 +13,7 @@ from sdv_plausible.models.adaptive.refitting import column_scores, with_deviatio
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import Transcript
 from sdv_plausible.release.multiple_synthesis import add_noise

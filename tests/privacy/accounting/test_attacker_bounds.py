@@ -96,9 +96,8 @@ def test_the_sentence_says_both():
         "of the time (50 % is guessing)."
     )
     assert found.rare() == (
-        "Where false alarms must be rare: with 1 % false alarms at most 1.6 % hits, and with 0.1 % false "
-        "alarms at most 0.18 % hits; at any rate at most 7.3 % more hits than false alarms (guessing blindly: "
-        "0 %)."
+        "At low false-alarm rates: with 1 % false alarms at most 1.6 % hits, and with 0.1 % false "
+        "alarms at most 0.18 % hits. At any rate, hits exceed false alarms by at most 7.3 % (0 % is guessing)."
     )
 
 

@@ -217,7 +217,7 @@ def test_rho_refuses_what_is_not_gaussian_and_the_sum_takes_it():
 
 @pytest.mark.parametrize("made", FILTERS.values())
 def test_no_claim_has_no_cost_and_bad_totals_are_named(made):
-    with pytest.raises(ValueError, match="no privacy claim"):
+    with pytest.raises(ValueError, match="no privacy guarantee"):
         made(1.0, 1e-8).cost([InfiniteLoss()], 1e-9)
     for epsilon, delta in ((0, 1e-8), (math.inf, 1e-8), (1.0, 0), (1.0, 1), ("1", 1e-8)):
         with pytest.raises(ValueError, match=r"^(epsilon|delta) \(.*must"):

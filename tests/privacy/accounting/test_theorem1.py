@@ -114,7 +114,7 @@ def test_theorem1_best_takes_the_largest_t() -> None:
     assert choice[:2] == tuple(theorem1(50, 4.0, 1.0, 36))
     assert theorem1(50, 4.0, 1.0, 37).delta > 1e-6
     assert theorem1_best(50, 4.0, 1.0, 1e-6, n_lower=735_000).t > 45  # the new row must also be the seed
-    with pytest.raises(ValueError, match="out of reach of k = 5"):
+    with pytest.raises(ValueError, match="cannot be reached with k = 5"):
         theorem1_best(5, 4.0, 1.0, 1e-6)
     with pytest.raises(ValueError, match=r"k \(3\) must exceed t \(5\)"):
         theorem1(3, 4.0, 1.0, 5)

@@ -115,7 +115,7 @@ def test_a_card_that_leads_with_anything_else_is_refused():
         "Each released row could have come from at least 50 records, about equally likely.",
         "99.2 % of the candidates passed the privacy test.",
         "Epsilon 0.01 for each row.",
-        "No differential-privacy claim is made for this release: x.",
+        "This release has no differential privacy guarantee: x.",
     ):
         for place in ("lead", "total"):
             with pytest.raises(ValueError, match="must be the ledger's sentence"):

@@ -20,8 +20,14 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.extensions.verify.model_replay import replay_model
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import MAX_SCORE, Axis, CountTable, QueryRecord, ScoreProducts
+from sdv_plausible.queries.count_queries import (
+    MAX_SCORE,
+    Axis,
+    CodeArray,
+    CountTable,
+    QueryRecord,
+    ScoreProducts,
+)
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript, query_record
 from sdv_plausible.release.file.answers_section import AnswersSection, read_answers, write_answers

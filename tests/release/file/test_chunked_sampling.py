@@ -137,7 +137,7 @@ def test_the_command_line_refuses_it_too(tmp_path, capsys):
     shared().release().save(tmp_path / "x.release")
     words = ["sample", str(tmp_path / "x.release"), "-o", str(tmp_path / "x.csv"), "-n", "1000000000"]
     assert main(words) == 2
-    assert "GiB of memory are there" in capsys.readouterr().err
+    assert "GiB are free" in capsys.readouterr().err
 
 
 def test_no_less_memory_is_foreseen_than_the_rows_take(release, monkeypatch):

@@ -87,7 +87,7 @@ def check_rows(release: Release) -> None:
         return
     except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
         assert release.rules.rule_set.row_constraints
-        assert "rows that the model made" in str(error)  # noqa: PT017
+        assert "rows from the model" in str(error)  # noqa: PT017
         return
     assert len(rows) == 20
     labels = {column.name: column.label for column in release.schema.columns}
@@ -265,7 +265,7 @@ PARTS_OF = {
     "flags": "boolean",
 }  # fmt: skip
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
-    "what the entries add up to": (
+    "the composed total of the entries": (
         ledger_section,
         "_recompute",
         lambda *document_nodes: None,

@@ -145,10 +145,10 @@ def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path):
     changed["ledger"]["sentence"] = "Total epsilon 0.001 for everybody."
     path.write_text(json.dumps(changed))
     assert Release.load(path).digest != digest
-    with pytest.raises(ValueError, match="not the release that was expected"):
+    with pytest.raises(ValueError, match="not the expected release"):
         Release.load(path, expect_sha256=digest)
     for other in others(digest):
-        with pytest.raises(ValueError, match="not the release that was expected"):
+        with pytest.raises(ValueError, match="not the expected release"):
             load_file(path, lambda _: SimpleNamespace(digest=digest), "a release", other, 10**9)
     with pytest.raises(FileNotFoundError):
         Release.load(tmp_path / "nothing.release")
@@ -183,7 +183,7 @@ def test_records_are_not_exported(test):
 )
 def test_no_claim_is_exported_on_demand_alone(options):
     synth = fitted(**options)
-    with pytest.raises(ValueError, match="no privacy claim.*allow_no_claim"):
+    with pytest.raises(ValueError, match="no privacy guarantee.*allow_no_claim"):
         synth.release()
     release = Release.from_bytes(synth.release(allow_no_claim=True).to_bytes())
     assert json.loads(release.to_bytes())["ledger"]["epsilon"] is None
@@ -200,18 +200,18 @@ def test_other_peoples_code_is_not_exported():
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns))
     synth.add_constraints([Inequality(low_column_name="low", high_column_name="high")])
     synth.fit(pd.DataFrame({"low": range(100), "high": range(100, 200)}))
-    with pytest.raises(ValueError, match="SDV constraints and transformers"):
+    with pytest.raises(ValueError, match="SDV constraints and custom transformers"):
         synth.release(allow_no_claim=True)
 
 
 def test_what_can_be_no_release_is_refused_before_a_row_is_looked_at():
     """Nothing fitted; a value without a form; half a letter: what is paid for must be able to leave."""
-    with pytest.raises(Exception, match="fit first"):
+    with pytest.raises(Exception, match=r"call fit\(\) first"):
         PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).release()
     metadata = metadata_from_columns({"z": {"sdtype": "categorical"}})
     for values, words in (
-        ([1j, 2j], "column 'z': .*a value of type complex has no form in a file"),
-        (["\ud800", "b"], "half a character"),
+        ([1j, 2j], "column 'z': .*a value of type complex cannot be written to a file"),
+        (["\ud800", "b"], "lone surrogate"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             PlausibleDeniabilitySynthesizer(metadata, domain={"z": {"range_values": values}})

@@ -278,7 +278,7 @@ def test_a_learned_domain_is_read_by_the_same_rule():
         stated = changed["learned"]["ledger"]["epsilon"] * factor
         changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
         if factor < 1:
-            with pytest.raises(ValueError, match="must not be below what the entries add up to"):
+            with pytest.raises(ValueError, match="must not be below the composed total of the entries"):
                 read_reused_domain(changed, ONE_ROW)
         else:
             assert f"at epsilon {stated:.3g} " in read_reused_domain(changed, ONE_ROW).entries[0].mechanism
@@ -288,7 +288,7 @@ def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone():
     """The finer account of a split holds for the paper's learner; the coarser one is above it."""
     changed = document("split")
     changed["settings"] |= {"structure": None}
-    with pytest.raises(ValueError, match="must not be below what the entries add up to"):
+    with pytest.raises(ValueError, match="must not be below the composed total of the entries"):
         loaded(changed)
     unknown = {name: value for name, value in document("split")["settings"].items() if name != "model"}
     assert loaded({**document("split"), "settings": unknown}).ledger.total() == total_of("split")
@@ -348,22 +348,22 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
     "no entry": ("default", in_ledger(entries=[]), "must be at least one entry"),
     "no delta": ("default", in_ledger(delta=5e-324), "delta .* must be below 1 and at least"),
     "whole delta": ("default", in_ledger(delta=1), "delta .* must lie strictly between"),
-    "smaller delta": ("default", in_ledger(delta=1e-12), "must not be below what the entries add up to"),
+    "smaller delta": ("default", in_ledger(delta=1e-12), "must not be below the composed total of the entries"),
     "no claim that is one": ("default", in_ledger(epsilon=None), "null elsewhere"),
     "a claim that is none": ("no_claim", in_ledger(epsilon=1.0), "null elsewhere"),
-    "model for nothing": ("default", without_losses("parameters"), "answers: each must be paid by an entry"),
+    "model for nothing": ("default", without_losses("parameters"), "answers: each must be paid for by a ledger entry"),
     "domain for nothing": ("learned", without_losses("domain"), "pay for the domain that was learned"),
     "seeds for nothing": ("seeds", without_losses("seeds"), "pay for the seeds that are released"),
-    "values of the rows": ("default", lambda c: c["domain"][0].update(provenance="inferred"), "must make no claim"),
+    "values of the rows": ("default", lambda c: c["domain"][0].update(provenance="inferred"), "must not state a privacy guarantee"),
     "values edited after a look": ("default", lambda c: c["domain"][0].update(provenance="edited"),
-        "must make no claim"),
+        "must not state a privacy guarantee"),
     "another unit": ("person", lambda c: c["ledger"]["neighbours"].update(rows_per_person=100),
-        "settings: .* must be .* those that the ledger counts with"),
+        "settings: .* must be .* must match the ledger"),
     "another relation": ("default", lambda c: c["ledger"]["neighbours"].update(relation="replace_one"),
-        "settings: .* must be .* those that the ledger counts with"),
+        "settings: .* must be .* must match the ledger"),
     "another test": ("default", lambda c: c["settings"].update(privacy_test="randomized"), "must be 'release'"),
     "a setting that is none": ("default", lambda c: c["settings"].update(certified=True),
-        "settings.certified: must be a setting that this version knows: remove it"),
+        "settings.certified: is an unknown setting: remove it"),
     "options of no learner": ("default",
         lambda c: (c["settings"].pop("model"), c["settings"].update(model_parameters={"certified": True})),
         "settings.model_parameters: must be null where no model is named"),
@@ -374,7 +374,7 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         lambda c: entry(c, "seeds").update(losses=[{**LAPLACE, "sensitivity": 2_000_001}]),
         r"losses\[0\].sensitivity: must be a whole number from 1 to 2000000"),
     "a source of no published table": ("default", lambda c: c["settings"].update(public_source="Federal Office"),
-        "settings.public_source: must not be there: it has no effect without public_rows"),
+        "settings.public_source: must be absent: it has no effect without public_rows"),
     "losses that take minutes to add up": ("default",
         lambda c: entry(c, "parameters").update(losses=[{"type": "PureDP", "epsilon": 1e-300, "count": 10_000_000}]),
         "at most 2,000,000 uses of losses that are not Gaussian, and not 10,000,000"),
@@ -408,7 +408,7 @@ def test_no_number_is_none_in_a_file():
     changed = document()
     in_entries(sensitivity_over_sigma=math.pi)(changed)
     for constant in (b"NaN", b"Infinity"):
-        with pytest.raises(ValueError, match="which is not a number of JSON"):
+        with pytest.raises(ValueError, match="which is not a JSON number"):
             Release.from_bytes(write(changed).replace(b"3.141592653589793", constant))
 
 
@@ -435,7 +435,7 @@ def test_parameters_of_another_fit_are_in_no_file():
         )
         assert again(release).release().ledger.total() == total_of(kind)
         assert again(release, **other).release().settings == release.settings  # for a fit to come
-        with pytest.raises(ValueError, match="for other ones, fit anew"):
+        with pytest.raises(ValueError, match="for other values, fit again"):
             replace(release, settings={**release.settings, **wrong})
 
 

@@ -95,13 +95,13 @@ def test_a_registered_model_goes_in_and_out(registry):
     release = Release.from_bytes(data)
     assert release.to_bytes() == data
     assert len(release.sample(20)) == 20
-    with pytest.raises(ValueError, match="tells no structure"):
+    with pytest.raises(ValueError, match="has no structure"):
         release.structure()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release, model=SharesLearner())
     assert len(rebuilt.sample(20)) == 20
     assert isinstance(rebuilt._fit_template.learner, SharesLearner)
     model_types._TYPES.clear()
-    with pytest.raises(ValueError, match="register_model_type comes before Release.load"):
+    with pytest.raises(ValueError, match="call register_model_type before Release.load"):
         Release.from_bytes(data)
 
 

@@ -16,8 +16,7 @@ from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.evaluation.page.sections import IntervalSection
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, QueryRecord
+from sdv_plausible.queries.count_queries import Axis, CodeArray, QueryRecord
 from sdv_plausible.queries.transcript import NoisyAnswer
 from sdv_plausible.release.intervals.margins import margins
 from sdv_plausible.release.intervals.measured_counts import number_of_rows
@@ -118,7 +117,7 @@ def test_number_of_rows():
     assert abs(number_of_rows(answers(2), len(DOMAIN)) - ROWS) < 120
     of_a_part = [dataclasses.replace(one, rows="parameters") for one in answers(2, codes(2)[:100])]
     assert number_of_rows([*of_a_part, *answers(2)], len(DOMAIN)) == number_of_rows(answers(2), len(DOMAIN))
-    with pytest.raises(ValueError, match="nothing in this release tells"):
+    with pytest.raises(ValueError, match="this release does not contain"):
         number_of_rows(of_a_part, len(DOMAIN))
 
 

@@ -38,7 +38,7 @@ def test_a_row_is_read_as_if_it_were_alone():
 
 def test_without_that_a_bad_date_is_an_error_of_its_column():
     far = np.array(["3000-01-01"], dtype="M8[s]")
-    for cells, rule in ((["soon"], "that cannot be read"), (far, "outside the years 1678 to 2262")):
+    for cells, rule in ((["soon"], "that do not match"), (far, "outside the years 1678 to 2262")):
         with pytest.raises(ValueError, match=f"column 'day' has dates {rule}"):
             as_nanoseconds(pd.Series(cells, name="day"))
 

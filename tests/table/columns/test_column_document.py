@@ -72,7 +72,7 @@ WORTHS = {
 UNSAYABLE = {
     "the range is no range": r"range_min <= range_max|must not be after",
     "the ends are no dates in the format": r"must be dates of the years 1678 to 2262",
-    "no such day or time zone": r"must be a date and a time zone that there are",
+    "no such day or time zone": r"must be an existing date and time zone",
     "no whole number in the range": r"there must be whole numbers, of 64 bits",
     "edges do not increase": r"at least two increasing edges$",
     "edges do not end where the range does": r"must begin at range_min",
@@ -81,14 +81,14 @@ UNSAYABLE = {
     "steps that do not divide one another": r"each a multiple of the one before, such as \[5, 15, 60\]$",
     "a step that divides no day": r"a part of a day such as '15min'$",
     "a pattern of which SDV makes no text": r"must be a regular expression",
-    "values that are equal for pandas": r"': values must be distinct|are the same as doubles",
+    "values that are equal for pandas": r"': values must be distinct|are equal as doubles",
     "a whole number of more than 100 digits": r"must be a whole number of at most 100 digits",
     "a bucket too many or too few": r"for each of the \d+ codes",
     "groups of other values": r"groups name|groups need range_values|leave groups out",
-    "a special date in another format": r"of dates must be texts in the datetime_format|leave parts",
-    "no sdtype, and none told": r"nothing tells what it is|fill in sdtype",
-    "no values fixed": r"fixes no values",
-    "a word for another sdtype than the one told": r"does not go with sdtype|of sdtype '\w+' must be|of dates must be",
+    "a special date in another format": r"of dates must be texts in the datetime_format|remove parts",
+    "no sdtype, and none told": r"its type is unknown|set sdtype",
+    "no values fixed": r"gives no values|has no effect",
+    "a word for another sdtype than the one told": r"cannot be used with sdtype|of sdtype '\w+' must be|of dates must be",
 }
 
 
@@ -172,7 +172,7 @@ ENTRIES = {
 BEYOND = (
     "domain is empty|must be distinct|bins must be increasing|lower and upper must|categories have values|"
     "rounding is for|rounding: steps|buckets .* must name|groups are for|groups .* must name|must be text, and the|"
-    r"must be such as|there are$"
+    r"must be such as|there are$|existing date and time zone$"
 )
 FINISHED = (
     Attribute(name="x", kind="categorical", values=("a", "b")),

@@ -16,7 +16,7 @@ from sdv_plausible.table.columns.domain import SCHEMA, Attribute, Domain
 
 ROUNDING = Rounding((1, 5), ((0.25, 0.75), (1.0, 0.0)))
 CONTRADICTORY = [
-    ({"kind": "float", "lower": (0.0, 1.0), "upper": (1.0,)}, "as many of one as of the other"),
+    ({"kind": "float", "lower": (0.0, 1.0), "upper": (1.0,)}, "of equal count"),
     ({"kind": "float", "lower": ("a",), "upper": ("b",)}, "finite numbers"),
     ({"kind": "float", "lower": (float("-inf"),), "upper": (0.0,)}, "finite numbers"),
     ({"kind": "integer", "lower": (0, 5), "upper": (5, 9)}, "not overlap"),
@@ -30,7 +30,7 @@ CONTRADICTORY = [
     ({"kind": "categorical"}, "domain is empty"),
     ({"kind": "colour", "values": (1,)}, "kind"),
     ({"kind": "categorical", "values": (1, 1)}, "distinct"),
-    ({"kind": "categorical", "values": (2**60, 2**60 + 1)}, "the same as doubles"),
+    ({"kind": "categorical", "values": (2**60, 2**60 + 1)}, "equal as doubles"),
     ({"kind": "float", "lower": (2.0,), "upper": (1.0,)}, "lower <= upper"),
     ({"kind": "categorical", "values": (1, 2), "buckets": (0,)}, "one bucket, a whole number from 0 on, for each of the 2 codes"),
     *(
@@ -138,7 +138,7 @@ def test_a_domain_that_json_cannot_hold_or_an_interrupted_save_leaves_the_old_fi
     path = tmp_path / "d.json"
     Domain((Attribute(name="x", kind="categorical", values=("a",)),)).save(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="column 'x': a value of type bytes has no form in a file"):
+    with pytest.raises(ValueError, match="column 'x': a value of type bytes cannot be written to a file"):
         Domain((Attribute(name="x", kind="categorical", values=(b"a",)),)).save(path)
     assert path.read_bytes() == before
 

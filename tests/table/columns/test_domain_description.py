@@ -21,8 +21,8 @@ def test_each_column_in_words_and_escaped():
     for line in (
         (NAME, "a, b, c, d and 2 more; missing", "declared"),
         ("age", "0 to 110 in 2 bins", "learned within the budget"),
-        ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after a look at the rows: no claim"),
-        ("pay", "0 to 1,000,000,000 in 1 bin; N", "read off the rows: no claim"),
+        ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after looking at the rows: no guarantee"),
+        ("pay", "0 to 1,000,000,000 in 1 bin; N", "derived from the rows: no guarantee"),
     ):
         assert line in domain.description_lines(DOMAIN)
         for cell in line:

@@ -135,7 +135,7 @@ def test_dates_with_a_declared_format_are_text_however_they_are_stored():
     assert date_style(dates, "%d.%m.%Y") == date_style(dates.astype(object), "%d.%m.%Y")
     assert output_type(attribute) == np.dtype(object)
     assert date_style(dates.dt.tz_localize("Europe/Zurich"), None) == {"time_zone": "Europe/Zurich"}
-    with pytest.raises(ValueError, match="column 'd' has dates of a time zone"):
+    with pytest.raises(ValueError, match="column 'd' has dates with a time zone"):
         check_dates(pd.DataFrame({"d": dates.dt.tz_localize("UTC")}), {"d": "%Y"})
     with pytest.raises(ValueError, match="column 'd' holds dates as text"):
         check_dates(pd.DataFrame({"d": ["2020-01-01"]}), {"d": None})

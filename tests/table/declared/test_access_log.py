@@ -103,7 +103,7 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     assert before.claims_privacy
     assert check_command(table, domain) == 0
     said = capsys.readouterr().out
-    assert "age, sex were looked at" in said
+    assert "age, sex were compared" in said
     assert "cannot be read, and count as missing: none" in said  # of size one cannot, which is left open
     assert set(read_domain_file(domain).looked) == {"age", "sex"}
     assert fitted(table, domain).claims_privacy  # nothing was edited
@@ -115,7 +115,7 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     ledger = fitted(table, domain)
     assert not ledger.claims_privacy
     assert not claims(domain, undeclared="private")  # a plan says so too
-    assert "edited after looking at the rows: age" in str(ledger)
+    assert "edited after a comparison with the rows: age" in str(ledger)
 
     age["source"] = "https://example.org/codebook"
     DomainFile(columns={**COLUMNS, "age": age}, looked=found.looked).save(domain)
@@ -130,7 +130,7 @@ def test_what_was_detected_makes_no_claim(table, bare):
     assert not ledger.claims_privacy
     assert "were detected in the rows" in ledger.sentence()
     bare.write_text("[]")
-    with pytest.raises(ValueError, match="is no domain file"):
+    with pytest.raises(ValueError, match="is not a domain file"):
         read_domain_file(bare)
 
 
@@ -151,8 +151,8 @@ def by_command(table, domain):
 def by_object(table, domain):
     shown = []
     synthesizer(domain).check(read_csv(table, domain), show=shown.append)
-    assert "age, sex were looked at" in shown[-2]
-    assert "Left open, and not compared: size." in shown[-1]
+    assert "age, sex were compared" in shown[-2]
+    assert "Undeclared, and not compared: size." in shown[-1]
 
 
 def by_page(table, domain):
@@ -190,9 +190,9 @@ def test_what_was_left_open_may_be_declared_later(table, bare, capsys):
     by_command(table, bare)
     said = capsys.readouterr().out
     for told in (
-        "every cell fits",
-        "age, sex were looked at",
-        "Left open, and not compared: size. Their ranges and values may be declared later",
+        "every cell matches",
+        "age, sex were compared",
+        "Undeclared, and not compared: size. Their ranges and values may be declared later",
     ):
         assert told in said
     write_columns(bare, size={"sdtype": "numerical", "range_min": 0, "range_max": 150})
@@ -224,7 +224,7 @@ def test_an_object_keeps_the_look_where_there_is_no_file(table):
     synth, shown = synthesizer(COLUMNS), []
     rows = read_csv(table, COLUMNS)
     synth.check(rows, show=shown.append)
-    assert "No file keeps a record of this look at age, sex" in shown[-1]
+    assert "This comparison of age, sex" in shown[-1]
     assert "domain file" in shown[-1]
     for one in (synth, pickle.loads(pickle.dumps(synth))):
         assert set(one._looked.looked) == {"age", "sex"}
@@ -242,7 +242,7 @@ def wrong(bare):
 
 
 def test_what_a_fit_warns_of_is_a_look(table, wrong):
-    with pytest.warns(UserWarning, match=r"sex: most cells .* Written down in .*: age, sex were looked at"):
+    with pytest.warns(UserWarning, match=r"sex: most cells .* Recorded in .*: age, sex were compared"):
         ledger = fitted(table, wrong)
     assert ledger.claims_privacy
     assert set(read_domain_file(wrong).looked) == {"age", "sex"}  # all that were compared: it tells of no row
@@ -250,7 +250,7 @@ def test_what_a_fit_warns_of_is_a_look(table, wrong):
     assert not fitted(table, wrong).claims_privacy
     write_columns(wrong, sex={**COLUMNS["sex"], "source": "the law"})
     assert fitted(table, wrong).claims_privacy
-    with pytest.warns(UserWarning, match="No file keeps a record of this look at age, sex"):
+    with pytest.warns(UserWarning, match="This comparison of age, sex"):
         assert fitted(table, WRONG).claims_privacy
 
 
@@ -345,7 +345,7 @@ def test_a_record_that_cannot_be_read_is_not_replaced(tmp_path):
     comma = honest.rstrip().rstrip("}") + ",}"
     for damaged in ("\ufeff" + honest, comma, honest.replace(SCHEMA, SCHEMA + "0"), "[]"):
         path.write_text(damaged)
-        with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
+        with pytest.raises(ValueError, match="may contain a record of comparisons with the rows"):
             access_log.replace_file(path, file, (), {})
         assert path.read_text() == damaged
     path.write_text(honest)
@@ -377,12 +377,12 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
     rows = read_csv(table, COLUMNS)[[*declared]]
     synth = synthesizer(declared)
     getattr(synth, method)(rows)
-    assert "No file keeps a record of this look at age, id, sex" in capsys.readouterr().out
+    assert "This comparison of age, id, sex" in capsys.readouterr().out
     assert set(synth._looked.looked) == {"age", "sex", "id"}
     path = tmp_path / "declared.json"
     path.write_text(json.dumps(declared))
     getattr(synthesizer(path), method)(rows)
-    assert f"Written down in {path}: id, age, sex were looked at" in capsys.readouterr().out
+    assert f"Recorded in {path}: id, age, sex were compared" in capsys.readouterr().out
     getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
     assert capsys.readouterr().out == ""
 
@@ -519,7 +519,7 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     domain = replace(domain, possible={(0, 1): np.ones(domain.cardinalities, dtype=bool)})
     domain.save(path)
     synthesizer(path).check(PEOPLE, show=told.append)
-    assert f"Written down in {path}: age, sex were looked at" in told[-1]
+    assert f"Recorded in {path}: age, sex were compared" in told[-1]
     assert Domain.load(path) == domain
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
     assert claims(path)
@@ -577,7 +577,7 @@ def test_a_damaged_record_of_a_domain_is_refused():
         ({"looked_rules": ["x"]}, "'looked_rules' must list"),
     ):
         document = {**Domain.from_declarations(SMALL).to_dict(), **record}
-        with pytest.raises(ValueError, match=f"domain document: {told} .* put back the file as it was"):
+        with pytest.raises(ValueError, match=f"domain document: {told} .* restore the original file"):
             Domain.from_dict(document)
 
 

@@ -35,13 +35,13 @@ def test_codes_beside_a_range():
     assert (messages[0][0], messages[0][1].startswith("no range")) == ("pay", True)
     assert "codes -1" in numerical_declaration("pay", None, None, [-1])[1][0][1]
     words, messages = numerical_declaration("pay", 0, 99, ["N"])  # a special value, or named
-    assert words.get("special_values") == ["N"] or "no numbers" in messages[0][1]
+    assert words.get("special_values") == ["N"] or "not numbers" in messages[0][1]
 
 
 def test_values_with_labels():
     words, messages = labelled_declaration("sex", ["1", "2"], ["9"])
     assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
-    assert "are these all" in messages[0][1]
+    assert "is the list complete" in messages[0][1]
     assert labelled_declaration("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
     assert labelled_declaration("age", ["99"], ["99"])[0] == {"sdtype": "numerical", "special_values": [99]}
     assert labelled_declaration("name", [], [], is_text=True)[0] == {"sdtype": None}

@@ -17,7 +17,7 @@ def test_by_ending_or_by_name(tmp_path):
     for name, form in (("book.csv", None), ("book.txt", "csv")):
         (tmp_path / name).write_text("name,type\na,id\n")
         assert read_codebook(tmp_path / name, form).columns == {"a": {"sdtype": "id", "source": name}}
-    with pytest.raises(ValueError, match=r"end in '\.docx'"):
+    with pytest.raises(ValueError, match=r"ending '\.docx'"):
         read_codebook(tmp_path / "book.docx")
     with pytest.raises(ValueError, match=r"format \('excel'\) must be one of c45, csv"):
         read_codebook(tmp_path / "book.csv", "excel")

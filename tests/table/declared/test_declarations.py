@@ -32,7 +32,7 @@ def test_nothing_is_declared_by_ranges_in_the_metadata_alone():
     found = read({"age": {"range_min": 0, "range_max": 99}})
     assert list(found.attributes) == ["age"]
     assert (found.attributes["age"].upper[-1], found.attributes["age"].nullable) == (99, False)
-    with pytest.raises(ValueError, match="'city'.*fixes no values"):
+    with pytest.raises(ValueError, match="'city'.*gives no values"):
         read({"city": {}})
     vouched = read("written")
     assert set(vouched.attributes) == {"age", "city"}
@@ -68,7 +68,7 @@ def test_what_another_fit_learned_or_inferred_is_not_declared():
     private, inferred = (replace(AGE, provenance=p) for p in ("private", "inferred"))
     assert read(Domain((private,), learned={})).attributes["age"].provenance == "private"
     for given in (Domain((private,)), {"age": private}):
-        with pytest.raises(ValueError, match="what that cost .* is not with it"):
+        with pytest.raises(ValueError, match="its cost .* is missing"):
             read(given)
     for given in (Domain((inferred,)), {"age": inferred}):
         assert read(given).attributes["age"].provenance == "inferred"

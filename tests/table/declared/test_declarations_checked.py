@@ -38,7 +38,7 @@ def test_one_clear_line():
         ("sex", {"range_values": [["f"]]}, "range_values ([['f']]) must be a list"),
         ("sex", {"range_values": ["f", "f"]}, "values must be distinct"),
         ("sex", {"range_values": [1, 1.0]}, "values must be distinct"),
-        ("sex", {"range_values": ["f"], "range_min": 0}, "range_min does not go with sdtype 'categorical'"),
+        ("sex", {"range_values": ["f"], "range_min": 0}, "range_min cannot be used with sdtype 'categorical'"),
         ("sex", {"range_values": ["f"], "buckets": [0, "a"]}, "buckets ([0, 'a']) must be a list of whole numbers"),
         ("sex", {"range_values": ["f"], "buckets": [-1, 0]}, "buckets"),
         ("sex", {"range_values": ["f"], "buckets": [0, 0]}, "each of the 1 codes"),
@@ -46,11 +46,12 @@ def test_one_clear_line():
         ("age", {**NUMBER, "decimal_places": -1}, "decimal_places (-1)"),
         ("age", {**NUMBER, "decimal_places": 400}, "decimal_places (400)"),
         ("age", {**NUMBER, "decimal_places": True}, "decimal_places (True)"),
-        ("age", {**NUMBER, "range_values": [1]}, "range_values does not go with sdtype 'numerical'"),
+        ("age", {**NUMBER, "range_values": [1]}, "range_values cannot be used with sdtype 'numerical'"),
         ("age", {**NUMBER, "range_is_nullable": "no"}, "range_is_nullable ('no') must be true or false"),
-        ("age", {**NUMBER, "range_is_nulable": False}, "the key 'range_is_nulable' means nothing; did you mean 'range_is_nullable'?"),
-        ("age", {**NUMBER, "zzzzzz": 1}, "the key 'zzzzzz' means nothing; known are sdtype"),
-        ("age", {**NUMBER, 5: 1}, "the key 5 means nothing"),
+        ("age", {**NUMBER, "range_is_nulable": False}, "the key 'range_is_nulable' is unknown; did you "
+                                                       "mean 'range_is_nullable'?"),
+        ("age", {**NUMBER, "zzzzzz": 1}, "the key 'zzzzzz' is unknown; valid keys are sdtype"),
+        ("age", {**NUMBER, 5: 1}, "the key 5 is unknown"),
         ("age", {"range_min": [0], "range_max": 9}, "range_min ([0]) must be a finite number or a date"),
         ("age", {"range_min": 0, "range_max": 10**400}, "must be a finite number or a date"),
         ("age", {"range_min": -1.5e308, "range_max": 1.5e308}, "must be finite numbers"),
@@ -70,7 +71,7 @@ def test_one_clear_line():
         ("start", {"range_min": True, "range_max": "2021-01-01"}, "range_min (True)"),
         ("start", {"range_min": "NaT", "range_max": "2021-01-01"}, "must be dates"),
         ("start", {"range_min": "2022-01-01", "range_max": "2021-01-01"}, "must not be after"),
-        ("email", {"range_values": ["a@b.ch"]}, "is invented, not modelled"),
+        ("email", {"range_values": ["a@b.ch"]}, "get placeholder values and are not modelled"),
         ("email", {"sdtype": "numerical"}, "the domain says sdtype 'numerical', the metadata 'email'"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=".") as caught:
@@ -113,8 +114,8 @@ def test_what_is_meant_well_is_taken():
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "domain.json"
     for content, words in (
-        ('{"age": {}, "age": {}}', "it says 'age' twice"),
-        ('{"age": {"sdtype": "id", "sdtype": "id"}}', "it says 'sdtype' twice"),
+        ('{"age": {}, "age": {}}', "it has the key 'age' twice"),
+        ('{"age": {"sdtype": "id", "sdtype": "id"}}', "it has the key 'sdtype' twice"),
         ("[" * 100_000, "is not a JSON file"),
         ("1" * 5000, "is not a JSON file"),
         ("\xff", "is not a JSON file"),

@@ -72,9 +72,9 @@ def test_a_source_is_in_the_ledger_and_keeps_the_claim():
 @pytest.mark.parametrize("age", [AGE, WIDE, {"sdtype": "numerical"}], ids=["range", "bounds", "type alone"])
 def test_edited_after_a_look_is_no_declaration(age):
     before = file(age=age).looked_at(["age", "sex"])
-    assert entries(read(before)).keys() <= {"declared", "inferred from the rows"}
+    assert entries(read(before)).keys() <= {"declared", "derived from the rows"}
     edited = DomainFile(columns={"age": {**age, "pii": False}, "sex": SEX}, looked=before.looked)
-    found = entries(read(edited))["declared, and edited after looking at the rows"]
+    found = entries(read(edited))["declared, then edited after a comparison with the rows"]
     assert found.status == "no claim"
     assert found.mechanism.endswith(": age")
     assert "source" in found.note
@@ -122,7 +122,7 @@ def test_what_was_detected_is_not_declared():
         declared = read(found)
         assert declared.known("age").provenance == "inferred"
         assert declared.origins["age"] == "inferred"
-        assert entries(declared)["inferred from the rows"].status == "no claim"
+        assert entries(declared)["derived from the rows"].status == "no claim"
 
 
 def test_what_is_no_domain_file():
@@ -135,7 +135,7 @@ def test_what_is_no_domain_file():
         ({"schema": SCHEMA, "columns": {}, "looked": {"age": "abc"}}, "'looked' must map names"),
         ({"schema": SCHEMA, "columns": {}, "looked": []}, "'looked' must map names"),
         ({"schema": SCHEMA, "columns": {}, "detected": "yes"}, "'detected' must be true or false"),
-        ({"schema": SCHEMA, "columns": {"age": {"sdtype": None}}}, "column 'age': fill in sdtype"),
+        ({"schema": SCHEMA, "columns": {"age": {"sdtype": None}}}, "column 'age': set sdtype"),
         ({"age": {**AGE, "source": ""}}, "source .* must be text"),
         ({"age": {**AGE, "detected": 1}}, "detected .* must be true or false"),
         ({"age": {**AGE, "provenance": "private"}}, "provenance .* must be"),
@@ -143,7 +143,7 @@ def test_what_is_no_domain_file():
     ):
         with pytest.raises(ValueError, match=words):
             read(document)
-    lacking = r"^domain file: the key 'schema' is not there, and 'columns' declares specis: add "
+    lacking = r"^domain file: the key 'schema' is missing, and 'columns' declares specis: add "
     with pytest.raises(ValueError, match=lacking):
         DomainFile.of({"columns": {"specis": {"sdtype": "id"}}})
     assert DomainFile.of({"columns": {"sdtype": "id"}}).columns == {"columns": {"sdtype": "id"}}

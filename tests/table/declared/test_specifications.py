@@ -91,13 +91,13 @@ def test_a_domain_from_declarations():
 
 def test_a_declaration_that_fixes_no_domain_is_refused():
     for spec, rule in (
-        ({}, "does not tell its sdtype"),
-        ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "does not tell its sdtype"),
-        ({"range_min": 0}, "does not tell its sdtype"),
+        ({}, "has no sdtype"),
+        ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "has no sdtype"),
+        ({"range_min": 0}, "has no sdtype"),
         ({"range_min": False, "range_max": True}, "a finite number"),
-        ({"sdtype": "numerical", "range_min": 0}, "fixes no values"),
-        ({"sdtype": "city", "range_values": ["Bern"]}, "fixes no values for sdtype 'city'"),
-        ({"datetime_format": "%Y"}, "fixes no values"),
+        ({"sdtype": "numerical", "range_min": 0}, "gives no values"),
+        ({"sdtype": "city", "range_values": ["Bern"]}, "gives no values"),
+        ({"datetime_format": "%Y"}, "gives no values"),
         (["a", "b"], "must be a mapping"),
     ):
         with pytest.raises(ValueError, match=f"column 'x'.*{rule}"):
@@ -157,7 +157,7 @@ def test_bins_that_are_none_are_refused():
         ({"special_values": ["N", "N"]}, "distinct finite numbers"), ({"special_values": [None]}, "distinct finite"), ({"special_values": [1, 1]}, "distinct finite numbers"),
         ({"range_min": 0, "range_max": 9, "special_values": [0.5]}, "must be whole numbers like the range"),
         ({"range_min": 0, "range_max": 9, "bins": [0, 5]}, "must begin at range_min"),
-        ({"sdtype": "categorical", "range_values": ["a"], "bins": 3}, "bins does not go with sdtype 'categorical'"),
+        ({"sdtype": "categorical", "range_values": ["a"], "bins": 3}, "bins cannot be used with sdtype 'categorical'"),
         ({"sdtype": "datetime", "range_min": "2020", "range_max": "2021", "datetime_format": "%Y", "bins": [1, 2]}, "of dates must be a whole number"),
         ({"range_min": 0, "range_max": 1, "decimal_places": 2, "bins": 10**9}, "million"),
         ({"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2021-01-01", "bins": 10**9}, "million"),

@@ -265,14 +265,14 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
 def test_malformed_files_are_refused_without_a_value(tmp_path):
     for content, words in (
         ("", "has no header line"),
-        ("a,b\n1,2\nSECRET,3,4\n", "line 3 has 3 cells, the header line 2"),
+        ("a,b\n1,2\nSECRET,3,4\n", "line 3 has 3 cells, but the header line has 2"),
         ('a,b\n1,"SE\nCRET"\nSECRET\n', "line 4 has 1 cells"),
         ("a,a\n1,2\n", "columns 1 and 2 of the header line have the same name"),
         ("a,\n1,2\n", "column 2 of the header line has no name"),
         ("a;c\n1;2\n", "lacks the declared columns ['b']"),
         ('a,b\n1,"SECRET\n', "is not CSV"),
         ('a,b\n1,"SEC"RET\n', "line 2 is not CSV"),
-        (b"a,b\n1,SECRET\xff\n", "no text in the encoding 'utf-8'"),
+        (b"a,b\n1,SECRET\xff\n", "not text in the encoding 'utf-8'"),
     ):
         declared = {"b": {"sdtype": "categorical"}} | (
             {"a": {"sdtype": "id"}} if isinstance(content, bytes) else {}
@@ -328,16 +328,16 @@ def test_bad_options_name_themselves(tmp_path):
         ({"quote": ""}, "quote ('')"),
         ({"decimal": ""}, "decimal ('')"),
         ({"decimal": "5"}, "decimal ('5')"),
-        ({"decimal": ",", "thousands": ","}, "must be two characters"),
+        ({"decimal": ",", "thousands": ","}, "must be two different characters"),
         ({"na_values": "NA"}, "na_values ('NA') must be a list"),
         ({"na_values": [1]}, "na_values ([1]) must be a list"),
         ({"true_values": ["x"], "false_values": ["X "]}, "share 'x'"),
         ({"na_values": ["yes"]}, "share 'yes'"),
-        ({"na_values": ["m"]}, "column 'sex': the declared value 'm' is one of na_values"),
+        ({"na_values": ["m"]}, "column 'sex': the declared value 'm' is also in na_values"),
         ({"domain": {}}, "declare no column"),
         ({"domain": {"start": {"sdtype": "datetime"}}}, "'start' holds dates as text: give its datetime_format"),
         ({"domain": {"start": {"sdtype": "datetime", "datetime_format": "%Q"}}}, "datetime_format ('%Q')"),
-        ({"domain": {"start": {}}}, "column 'start': nothing tells what it is"),
+        ({"domain": {"start": {}}}, "column 'start': its type is unknown"),
         ({"domain": {"start": 5}}, "column 'start' (int) must be a mapping"),
         ({"domain": {"sex": {"sdtype": "id"}}, "metadata": {"sex": {"sdtype": "numerical"}}}, "the metadata 'numerical'"),
         ({"metadata": 5, "domain": None}, "metadata (int) must be"),
@@ -414,10 +414,10 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
 
 def test_parquet_types_that_contradict_the_declaration_are_refused(parquet):
     for values, sdtype, why in (
-        ([[1], [2]], "categorical", ": a cell must be one value"),
-        ([dt.datetime(2020, 1, 1)], "numerical", ", and declared as 'numerical'"),
-        ([5], "datetime", ", and declared as 'datetime'"),
-        ([b"x"], "boolean", ", which is not read"),
+        ([[1], [2]], "categorical", ", but a cell must be a single value"),
+        ([dt.datetime(2020, 1, 1)], "numerical", ", but declared as 'numerical'"),
+        ([5], "datetime", ", but declared as 'datetime'"),
+        ([b"x"], "boolean", ", which is not supported"),
     ):
         declared = {"sdtype": sdtype, "datetime_format": "%Y" if sdtype == "datetime" else None}
         with pytest.raises(ValueError, match=f"'x' is stored as .*{why}"):
@@ -428,7 +428,9 @@ def test_damaged_parquet_is_one_line(tmp_path, parquet):
     whole = parquet({"x": ["SECRET"] * 100}).read_bytes()
     for content in (b"", b"PAR1", whole[: len(whole) // 2], whole[:-9] + b"\0" * 9):
         (tmp_path / "t.parquet").write_bytes(content)
-        with pytest.raises(ValueError, match="cannot be read as Parquet: it is damaged, or none"):
+        with pytest.raises(
+            ValueError, match="cannot be read as Parquet: the file is damaged, or not Parquet"
+        ):
             read_parquet(tmp_path / "t.parquet", {"x": {"sdtype": "categorical"}})
     with pytest.raises(ValueError, match=r"lacks the declared columns \['y'\]"):
         read_parquet(parquet({"x": ["SECRET"]}), {"y": {"sdtype": "categorical"}})

@@ -69,7 +69,7 @@ def test_a_doubtful_header_line_is_refused_by_itself(tmp_path):
         assert len(said) == 1
     for text in ('{"town": "Bern"}', "<html>", "[1]", "%PDF-1.7"):
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no table of lines and cells"):
+        with pytest.raises(ValueError, match="is not a table of lines and cells"):
             csv_columns(path, separator="\t")
 
 
@@ -78,7 +78,7 @@ def test_what_is_given_or_declared_settles_it(tmp_path):
     path.write_text("town;age, in years\nBern;3\n")
     assert csv_columns(path, separator=";") == ["town", "age, in years"]
     path.write_text('"town;age"\n"Bern;3"\n')
-    with pytest.raises(ValueError, match="';' in its name.*give it .separator.*declare it .domain"):
+    with pytest.raises(ValueError, match="';' in its name.*give it .separator.*declare the column .domain"):
         csv_columns(path, separator=",")
     assert csv_columns(path, known=["town;age"]) == ["town;age"]
     assert read_csv(path, {"town;age": {"sdtype": "categorical"}})["town;age"].tolist() == ["Bern;3"]

@@ -19,8 +19,8 @@ from sdv_plausible.fitting import domain_learning
 from sdv_plausible.fitting.domain_learning import learned_file
 from sdv_plausible.fitting.release_budget import Budget
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv import fit_input, frame_conversion
-from sdv_plausible.sdv.frame_conversion import split_input
+from sdv_plausible.sdv import fit_input
+from sdv_plausible.sdv.fit_input import split_input
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources import bounded_rows, source_types
 from sdv_plausible.sources.source_types import open_source
@@ -206,7 +206,7 @@ def test_other_frames_say_that_a_column_is_nested(library, budget):
     rows = pa.table({"c": [[1], [2, 3]] * 30, "d": ["x", "y"] * 30})
     frame = in_library(library, rows)
     for person, sdtype in ((None, "categorical"), ("c", "id")):
-        with pytest.raises(ValueError, match="column 'c' is stored as .*list<.*one value"):
+        with pytest.raises(ValueError, match="column 'c' is stored as .*list<.*single value"):
             by_synthesizer(frame, {"c": {"sdtype": sdtype}, "d": {"sdtype": "categorical"}}, budget, person)
     assert budget.charged()["epsilon"] == 0
     by_synthesizer(frame, PERSONS, budget, None)  # an id's cells are never read
@@ -269,8 +269,8 @@ def test_texts_keep_their_type_whatever_one_of_them_holds():
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
 def test_left_as_it_is_one_would_end_the_fit(library, budget, monkeypatch):
     """The control."""
-    monkeypatch.setattr(frame_conversion, "mask_invalid_utf8", lambda frame: frame)
-    monkeypatch.setattr(frame_conversion, "has_invalid_utf8", lambda _: False)
+    monkeypatch.setattr(fit_input, "mask_invalid_utf8", lambda frame: frame)
+    monkeypatch.setattr(fit_input, "has_invalid_utf8", lambda _: False)
     columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
@@ -331,7 +331,7 @@ def test_a_type_in_which_every_cell_is_lost_costs_nothing(tmp_path):
             partial(fit_source, **told, scratch=tmp_path),
         ):
             with pytest.raises(
-                ValueError, match="column 'x' is stored as .*, (and declared as|which is not read)"
+                ValueError, match="column 'x' is stored as .*, (but declared as|which is not supported)"
             ):
                 fit(frame)
         assert budget.charged()["epsilon"] == 0
@@ -349,14 +349,14 @@ def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name, tmp_
     metadata = metadata_from_columns({n: {"sdtype": "categorical"} for n in rows})
     synth = PlausibleDeniabilitySynthesizer(metadata, **voted)
     for door in (synth.fit, synth.check, partial(fit_source, **voted)):
-        refused_with_the_way_out(lambda door=door: door(rows), r".*(store it as text|Make columns of it)")
+        refused_with_the_way_out(lambda door=door: door(rows), r".*(store it as text|Split it into columns)")
     assert budget.charged()["epsilon"] == 0
 
 
 def refused_with_the_way_out(door, words=""):
     with pytest.raises(ValueError, match=f"column 'c' is stored as .*{words}") as told:
         door()
-    assert "leave it out" in str(told.value)
+    assert "remove it" in str(told.value)
     assert "declared as" not in str(told.value)
 
 
@@ -376,7 +376,7 @@ def test_objects_that_are_not_read_are_named_by_a_check_and_end_no_fit():
     for cells in OBJECTS:
         table = pd.DataFrame({"c": cells})
         check_storage(table, sdtypes)
-        with pytest.raises(ValueError, match="column 'c' is stored as .*leave it out"):
+        with pytest.raises(ValueError, match="column 'c' is stored as .*remove it"):
             check_storage(table, sdtypes, sees_cells=True)
     for cells in (["x"] * ROWS + [dt.time(1)], [dt.time(1)] * ROWS + ["x"], [b"ab"] * 19):
         check_storage(pd.DataFrame({"c": pd.Series(cells, dtype=object)}), sdtypes, sees_cells=True)

@@ -49,7 +49,7 @@ def test_what_holds_no_text_is_named(tmp_path, capsys):
     for ending in (".xlsx", ".zip", ".sav"):
         path = tmp_path / f"people{ending}"
         path.write_bytes(b"PK\x03\x04")
-        with pytest.raises(ValueError, match="no text file, by its ending: save the table as CSV"):
+        with pytest.raises(ValueError, match="not a text file, judging by its ending: save the table as CSV"):
             open_text(path, "utf-8")
         assert main(["synthesize", str(path), "-o", str(tmp_path / "rows.csv")]) == 2
         assert "save the table as CSV" in capsys.readouterr().err

@@ -26,7 +26,6 @@ from sdv_plausible.table.learned.declared_ranges import (
     DeclaredRange,
     declared_range_of,
     ends_of,
-    is_wide,
 )
 from sdv_plausible.table.learned.private_columns import FEW, _drop_light_ends, learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, LearningBudget
@@ -72,7 +71,7 @@ def learn(column, spec: dict, seed: int = 0, max_bins: int = 30):
 )  # fmt: skip
 def test_ranges_of_few_values_are_single_values_and_need_no_learning(spec, wide):
     attribute = declare("x", spec, None, 100)
-    assert is_wide(attribute) == wide
+    assert attribute.is_wide == wide
     if not wide:
         assert attribute.lower == attribute.upper
     found = read_declarations({"x": spec}, "infer", 100, {"x": {}})
@@ -148,8 +147,8 @@ def test_what_the_declaration_leaves_open_is_asked():
 
 def test_bins_of_two_values_are_wide():
     plain = bounds(RANGES["whole"]).plain
-    assert is_wide(replace(plain, lower=(0, 2), upper=(1, 2)))
-    assert not is_wide(replace(plain, lower=(0, 1), upper=(0, 1)))
+    assert replace(plain, lower=(0, 2), upper=(1, 2)).is_wide
+    assert not replace(plain, lower=(0, 1), upper=(0, 1)).is_wide
 
 
 def test_a_range_between_two_points_keeps_equal_bins():

@@ -26,13 +26,20 @@ from sdv_plausible.extensions.app.forms import field_of_error
 from sdv_plausible.extensions.app.pages import release_request
 from sdv_plausible.extensions.app.pages.app_steps import by_column, steps, templates
 from sdv_plausible.extensions.app.pages.background_fit import FILES, STAGES, RunningFit, card_of, named_files
-from sdv_plausible.extensions.app.pages.browser_access import SENT, SESSION, UPLOAD, posted, shown, static
+from sdv_plausible.extensions.app.pages.browser_access import (
+    CODEBOOK,
+    SENT,
+    SESSION,
+    UPLOAD,
+    posted,
+    shown,
+    static,
+)
 from sdv_plausible.extensions.app.pages.columns_page import ColumnsPage
 from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
 from sdv_plausible.extensions.app.pages.uploads import DOMAIN, Upload, review_upload
 from sdv_plausible.extensions.app.review import review_pages
 from sdv_plausible.extensions.app.review.review import version
-from sdv_plausible.fitting.options import TESTS
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.release.card.privacy_card import KNOWN
 from sdv_plausible.release.file.release import Release
@@ -81,6 +88,18 @@ def write_card(session: Session, typed: Mapping[str, str]) -> None:
     write_atomically(fit.folder / FILES["card"].name, card.to_html())
 
 
+def costs(plan: Plan | None, session: Session) -> dict[str, str]:
+    """What each part of a plan costs in epsilon."""
+    k = session.texts.get("k", "").strip()
+    titles = {
+        "seeds": f"at least {k} records behind every row", "rows": f"at least {k} records behind every row",
+        "model": "the model", "domain": "values of columns", "types": "types of columns",
+        "count": "a first count of the rows", "learning": "values of columns, and the model",
+    }  # fmt: skip
+    entries = [] if plan is None else plan.ledger.to_dict()["entries"]
+    return {titles.get(e["name"], e["name"]): e["cost"] for e in entries if e["epsilon"] is not None}
+
+
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10
 OF_RULES = ("person", "rows_per_person", "rules")
@@ -124,6 +143,7 @@ class AppPages:
                 Route(f"{self.home}/{UPLOAD}", self.open, methods=["POST"]),
                 Route(f"{self.home}/files/{{key}}", self.file),
                 Route(f"{self.home}/columns/", self.columns),
+                Route(f"{self.home}/{CODEBOOK}", self.codebook, methods=["POST"]),
                 Route(f"{self.home}/columns/{{what}}", self.columns_posted, methods=["POST"]),
             ]
         )
@@ -185,12 +205,32 @@ class AppPages:
         if session.columns is None:
             return self._to_start()
         page = session.columns
-        handlers = {"save": page.save, "next": page.next, "compare": page.compare}
-        handler = handlers.get(request.path_params["what"])
+        handler = page.handlers.get(request.path_params["what"])
         if handler is None:
             return PlainTextResponse("Not found.", 404)
         response: Response = await page.posted(handler)(request)
         return response
+
+    async def codebook(self, request: Request) -> Response:
+        """Fill in columns from an uploaded code book."""
+        session: Session = request.scope[SESSION]
+        upload: Upload | None = request.scope.get(SENT)
+        if upload is None:
+            return PlainTextResponse("Send the form with its file.", 415)
+        try:
+            return await run_in_threadpool(self._codebook, session, upload)
+        finally:
+            await upload.form.close()
+
+    def _codebook(self, session: Session, upload: Upload) -> Response:
+        with session.lock:
+            if session.columns is None or session.work is None:
+                return self._to_start()
+            work = Path(tempfile.mkdtemp(dir=session.work))
+            try:
+                return session.columns.codebook(upload, work)
+            finally:
+                shutil.rmtree(work)
 
     def rules(self, session: Session, _: Mapping[str, str]) -> Response:
         """Show the form for rules and the privacy unit."""
@@ -244,7 +284,7 @@ class AppPages:
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
-        context = {"plan": plan, "refusals": refusals, "texts": session.texts}
+        context = {"plan": plan, "refusals": refusals, "texts": session.texts, "costs": costs(plan, session)}
         text = templates().get_template("planned.html").render(context)
         return HTMLResponse(text)
 
@@ -277,8 +317,9 @@ class AppPages:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), few=release_request.SMALL_COUNT_CHOICES,
-            models=release_request.MODELS, tests=TESTS, open=release_request.BLANK_CHOICES,
-            reading=release_request.READING_CHOICES, spent=session.spent(),
+            models=release_request.MODELS, tests=release_request.PRIVACY_TESTS,
+            open=release_request.BLANK_CHOICES, reading=release_request.READING_CHOICES,
+            spent=session.spent(), costs=costs(plan, session),
         )  # fmt: skip
 
     # --- the fit ----------------------------------------------------------------------------------
@@ -318,6 +359,8 @@ class AppPages:
             "step": fit.step,
             "at": fit.at,
             "charged": fit.charged,
+            "elapsed": fit.elapsed,
+            "times": fit.times,
         }
         return JSONResponse({**status, "entries": fit.entries, "released": fit.is_released})
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from jinja2 import Environment
 
 from sdv_plausible.utils.html_templates import environment
+from sdv_plausible.utils.messages import translate
 
 TITLES = {
     "": "Table", "columns": "Columns", "rules": "Rules and people", "budget": "Budget", "fit": "Fit",
@@ -34,7 +35,10 @@ def steps(
     return [AppStep(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
-TEMPLATE_PACKAGES = ("sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review")
+TEMPLATE_PACKAGES = (
+    "sdv_plausible.extensions.app.pages", "sdv_plausible.extensions.app.review",
+    "sdv_plausible.evaluation.page",
+)  # fmt: skip
 
 
 def templates() -> Environment:
@@ -44,22 +48,9 @@ def templates() -> Environment:
     return loader
 
 
-_WORDS: Mapping[re.Pattern[str], str] = {
-    re.compile(r" \(domain=\.\.\.(, or the command declare)?\)(: \{.*\})?"): " on the page Columns",
-    re.compile(r" \(domain=\{[^()]*\}; ([^()]*)\)"): r" on the page Columns (\1)",
-    re.compile(r" \(domain=\{[^()]*\}\)"): " on the page Columns",
-    re.compile(r"anyway=True \(--anyway\)"): "choose so on the page Budget",
-    re.compile(r"synth\.check\(table\) or sdv-plausible check shows why"): "compare on the page Columns",
-    re.compile(r" \(na_values, --na-values\)"): " as texts for missing on the page Table",
-    re.compile(r", or use test='release'"): ", or choose another privacy test",
-}  # fmt: skip
-
-
 def in_app(text: str) -> str:
-    """Replace mentions of Python and the command line by those of the pages."""
-    for pattern, words in _WORDS.items():
-        text = pattern.sub(words, text)
-    return text
+    """Replace mentions of Python by those of the pages."""
+    return translate(text, "page")
 
 
 @dataclass(frozen=True)

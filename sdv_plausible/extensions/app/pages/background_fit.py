@@ -7,8 +7,10 @@ import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from sdv_plausible.extensions.app.pages.release_request import ReleaseRequest
@@ -36,7 +38,7 @@ from typing import Any, Literal
 ComparedColumns = tuple[Sequence[str], Sequence[str] | None]
 """Columns that were compared with the rows, and digests of the rules applied before."""
 STAGES = (
-    "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
+    "Starting and reading the table", "Learning the model", "Making the rows", "Comparing with your rows",
     "Done",
 )  # fmt: skip
 
@@ -50,16 +52,18 @@ class FitFile:
     is_public: bool = False  # whether the ledger's privacy guarantee covers it
 
 
-NOT_COMPARED = "the table was read in parts, and is not in memory to be compared with"
+NOT_COMPARED = "the table was read in parts, so it is not in memory to compare with"
 NO_ROWS = "no rows were made to compare"
 FILES = {
     "rows": FitFile("synthetic.csv", "The rows (CSV)", True),
     "release": FitFile(
-        "table.release", "The release file: makes any number of rows, without your table", True
+        "table.release", "The release file: it makes any number of rows, without your table", True
     ),
     "card": FitFile("card.html", "The privacy card, a page for the data-protection officer (HTML)", True),
     "ledger": FitFile("ledger.json", "The privacy ledger (JSON)", True),
     "report": FitFile("report_public.html", "Report, the part that may be published (HTML)", True),
+    "plots": FitFile("columns_public.html", "Charts of every column, from the noisy answers (HTML)", True),
+    "own_plots": FitFile("columns_private.html", "Charts of every column, beside your real rows (HTML)"),
     "full_report": FitFile("report_private.html", "Full report: compares with your rows (HTML)"),
     "inspection": FitFile("inspection_private.html", "Inspector: your table before and after (HTML)"),
 }
@@ -112,7 +116,7 @@ def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
 
     synth.record = record
     synth.watch = lambda ledger: pipe.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    synth.watch_passes = lambda words: pipe.send(("pass", words))
+    synth.watch_progress = lambda words: pipe.send(("pass", words))
     rows = None if request.in_parts else read_file(request.table.files, request.types)
     pipe.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
@@ -123,7 +127,8 @@ def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
             synth.fit(rows)
     fit_warnings = [one.message for one in caught if isinstance(one.message, FitWarning)]
     for_holder, public = (
-        [str(w) for w in fit_warnings if w.for_holder is private] for private in (True, False)
+        [str(note) for w in fit_warnings if w.for_holder is private for note in w.notes]
+        for private in (True, False)
     )
     pipe.send(("warnings", for_holder, public, compared))
     found = column_types(metadata=synth.metadata)
@@ -157,7 +162,7 @@ def _release(request: ReleaseRequest, folder: Path, pipe: Connection) -> None:
 def cost(ledger: PrivacyLedger) -> str:
     """Describe the charges of a ledger so far."""
     if not ledger.claims_privacy:
-        return "more than any claim covers: there is none"
+        return "without a limit: this fit makes no claim"
     return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
@@ -173,7 +178,26 @@ def _write_release(done: FinishedFit, request: ReleaseRequest) -> bool:
     done.write("release", content)
     reread = type(release).from_bytes(content)  # the card quotes texts as they are in the file
     _write_optional(done, "card", lambda: done.write("card", card_of(reread, request).to_html()))
+    _write_optional(done, "plots", lambda: _plots(done, reread))
     return True
+
+
+def _plots(done: FinishedFit, release: Release) -> None:
+    """Draw every column from the noisy answers; beside the real rows in another file, for the data owner."""
+    from sdv_plausible.extensions.app.pages import column_plots
+
+    domain = release.domain
+    counts = column_plots.noisy_counts(release.answers, domain)
+    if not counts:
+        raise ValueError("this model did not count the values of single columns")
+    if done.synth.privacy_ledger().claims_privacy:
+        figures = column_plots.noisy_figures(counts, domain)
+        done.told.send(("plots", figures))
+        done.write("plots", column_plots.columns_page(figures, is_private=False))
+    if done.rows is not None:
+        columns = {str(name): column for name, column in done.rows.items()}
+        figures = column_plots.compared_figures(counts, domain, columns)
+        done.write("own_plots", column_plots.columns_page(figures, is_private=True))
 
 
 def card_of(release: Release, request: ReleaseRequest, **known: str) -> PrivacyCard:
@@ -236,7 +260,7 @@ def _inspection(done: FinishedFit, synthetic: pd.DataFrame) -> None:
 
 
 State = Literal["running", "done", "failed", "cancelled"]
-NOTHING = "nothing: no row has been asked"
+NOTHING = "nothing yet: no query has been made"
 GRACE_SECONDS = 5.0  # seconds that a process may take to end
 
 
@@ -253,18 +277,27 @@ def start_process(request: ReleaseRequest, folder: Path) -> tuple[BaseProcess, C
     return process, receiver
 
 
+def time_text(seconds: float) -> str:
+    """Format a duration: 45 s, 3 min 20 s, 2 h 5 min."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, part = divmod(minutes, 60)
+    return f"{hours} h {part} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 class RunningFit:
     """A running or finished fit; its files are in a private folder."""
 
     def __init__(self, request: ReleaseRequest, folder: Path, start: Start = start_process) -> None:
         self.request, self.folder, self.state = request, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
+        self._began, self._ended = [monotonic()], 0.0  # when each stage began, and the process ended
         self.at = ""  # progress in a table that is read in parts
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = (
             list[str](),
             list[str](),
         )  # comparisons with the rows, and results of private queries
+        self.plots = tuple[Any, ...]()  # charts of the noisy answers
         self.types = dict[str, str]()  # inferred types of undeclared columns
         self.looked: ComparedColumns = ((), None)  # columns that the warnings are about
         self.sentence = self.total = self.ledger = ""
@@ -284,6 +317,16 @@ class RunningFit:
     def step(self) -> str:
         """Description of the current stage."""
         return STAGES[self.stage]
+
+    @property
+    def elapsed(self) -> str:
+        """Time since the fit began, until its end."""
+        return time_text((self._ended or monotonic()) - self._began[0])
+
+    @property
+    def times(self) -> list[str]:
+        """How long each finished stage took."""
+        return [time_text(end - begin) for begin, end in pairwise(self._began)]
 
     def cancel(self) -> None:
         """Stop the fit; charges and released files remain."""
@@ -307,7 +350,7 @@ class RunningFit:
             while True:
                 self._handle_message(*self._receiver.recv())
         except (EOFError, OSError, UnpicklingError):
-            pass
+            self._ended = monotonic()
         with self._lock:
             if self.state == "running":
                 self.state, self.error = "failed", "the process ended before it was done"
@@ -317,6 +360,7 @@ class RunningFit:
         with self._lock:
             match kind:
                 case "stage":
+                    self._began += [monotonic()] * (values[0] - self.stage)
                     self.stage, self.at = values[0], ""
                     if self.stage == len(STAGES) - 1 and self.state == "running":
                         self.state = "done"
@@ -326,6 +370,8 @@ class RunningFit:
                     self.charged, self.entries = values
                 case "warnings":
                     self.warnings, self.notes, self.looked = values
+                case "plots":
+                    (self.plots,) = values
                 case "types":
                     (self.types,) = values
                 case "file":

@@ -15,10 +15,11 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
 from sdv_plausible.extensions.app.pages.sessions import Session, Sessions
-from sdv_plausible.extensions.app.pages.uploads import read_upload
+from sdv_plausible.extensions.app.pages.uploads import MEGABYTE, read_upload
 from sdv_plausible.extensions.app.serving.access_guard import (
     COOKIE,
     HEADERS,
+    MAX_FIELDS,
     AccessGuard,
     AccessKeys,
     is_same,
@@ -26,7 +27,8 @@ from sdv_plausible.extensions.app.serving.access_guard import (
     refusal,
 )
 
-UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
+UPLOAD, CODEBOOK, SESSION, SENT = "open", "columns/codebook", "app.session", "app.upload"
+MAX_CODEBOOK_BYTES = 20 * MEGABYTE  # with the fields of the columns
 OUR_HEADERS = {
     **HEADERS,  # the pages' script may also request progress and plans
     "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; connect-src 'self'",
@@ -64,9 +66,11 @@ class BrowserAccess(AccessGuard):
 
     async def _read(self, request: Request) -> bytes | Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
-        if content_type != "multipart/form-data" or request.url.path != f"/{self.keys.place}/{UPLOAD}":
+        limits = {UPLOAD: (self.most_bytes,), CODEBOOK: (MAX_CODEBOOK_BYTES, MAX_FIELDS)}
+        limit = limits.get(request.url.path.removeprefix(f"/{self.keys.place}/"))
+        if content_type != "multipart/form-data" or limit is None:
             return await super()._read(request)
-        upload = await read_upload(request, self.most_bytes)
+        upload = await read_upload(request, *limit)
         if isinstance(upload, Response):
             return upload
         session: Session = request.scope[SESSION]

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.extensions.app.forms import ROWS, Texts, read_numbers
 from sdv_plausible.extensions.app.review.review import ReviewedTable
 from sdv_plausible.fitting.options import MODELS as ALL_MODELS
-from sdv_plausible.fitting.options import (
-    TESTS,
-    VOTE_TAKES,
-    to_constructor_arguments,
-    typed_default,
-    unused_option,
-)
+from sdv_plausible.fitting.options import to_constructor_arguments, typed_default, unused_option
 from sdv_plausible.fitting.partitioned_table import check_partitionable
 from sdv_plausible.fitting.plan import Plan
 from sdv_plausible.mechanism.privacy_tests.privacy_settings import TESTS_BY_NAME
@@ -34,19 +28,28 @@ from sdv_plausible.utils.json_schema import strict_json
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
+_SHORT = {  # titles that fit on a phone
+    "paper": "Bayesian network of the paper",
+    "correlated": "correlated (DataSynthesizer)",
+    "independent": "independent (DataSynthesizer)",
+    "random": "random (DataSynthesizer)",
+}
+MODELS = {n: _SHORT.get(n, what) for n, what in ALL_MODELS.items() if n not in ("latent", "uniform")}
 _FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
 """Options in the forms."""
-READING_CHOICES = {
-    "whole": "all at once",
-    "parts": "in parts, for a table larger than memory: nothing is compared with it",
-}
-SMALL_COUNT_CHOICES = {
-    "stop": "stop after a small count, name the columns and spend no more",
-    "go_on": "go on, and count nothing first",
-}
-BLANK_CHOICES = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
+READING_CHOICES = {"whole": "all at once", "parts": "in parts, for a large table"}
+SMALL_COUNT_CHOICES = {"stop": "count first, and stop early", "go_on": "go on without counting"}
+BLANK_CHOICES = {"vote": "learn their types", "leave": "leave them out"}
 
+
+AT_LEAST_K = "release_k"  # the test "release" with one kept value
+PRIVACY_TESTS = {
+    "release": "all records (default)",
+    AT_LEAST_K: "at least k, for any number of rows",
+    "randomized": "at least k, and every row costs",
+    "deterministic": "at least k, without an epsilon",
+}
+"""Which records could have produced a row."""
 
 USUAL = {
     **{name: typed_default(name) for name in _FIELDS},
@@ -58,7 +61,7 @@ MOST_ROWS = 10**7  # maximum that the app samples, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "row_cap", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
-    "test": TESTS,
+    "test": PRIVACY_TESTS,
     "blank": BLANK_CHOICES,
     "few": SMALL_COUNT_CHOICES,
     "reading": READING_CHOICES,
@@ -122,18 +125,38 @@ class ReleaseRequest:
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer for this request."""
         from sdv_plausible.fitting.arguments import paid_row_cap
-        from sdv_plausible.sdv.metadata import metadata_of
-        from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
         if not self.types:
-            raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
+            raise Refused.saying(
+                "blank", "every column is left out: declare at least one of them on the page Columns"
+            )
         values: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
+        if keeps_value := values["test"] == AT_LEAST_K:
+            values["test"] = "release"
         test, names = values["test"], (*_FIELDS, "row_cap", "person")
         options = {name: values[name] for name in names if unused_option("test", test, (name,)) is None}
         if "row_cap" in options:
             options["row_cap"] = paid_row_cap(values["rows"], list(self.rules), options["row_cap"])
         if self.in_parts:
             check_partitionable(TESTS_BY_NAME[test](), values["model"])
+        synth = self._synthesizer(options)
+        return self._keeping_a_value(synth, options) if keeps_value else synth
+
+    def _keeping_a_value(
+        self, synth: PlausibleDeniabilitySynthesizer, options: Mapping[str, Any]
+    ) -> PlausibleDeniabilitySynthesizer:
+        """The synthesizer with one kept value per row, for which half of epsilon pays."""
+        if self.open_columns:
+            names = ", ".join(self.open_columns)
+            rule = f"at least k records: declare the types of {names} on the page Columns, or leave them out"
+            raise Refused.saying("test", rule)
+        columns, half = len(synth._next_fit().specs), options["epsilon"] / 2
+        return self._synthesizer({**options, "epsilon": half, "epsilon0": half, "omega": columns - 1})
+
+    def _synthesizer(self, options: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
+        from sdv_plausible.sdv.metadata import metadata_of
+        from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.declared, rules=list(self.rules),
             types="voted" if self.open_columns else "declared", anyway=self.choices["few"] == "go_on",
@@ -157,8 +180,8 @@ def read_request(
     numbers, refusals = read_numbers({name: fields[name] for name in _NUMBERS}, USUAL)
     if numbers.get("rows", 0) > MOST_ROWS:
         refusals["rows"] = (
-            f"rows ({fields['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
-            "more, in parts (sdv-plausible sample)"
+            f"rows ({fields['rows'].strip()!r}) must be at most {MOST_ROWS:,} here. For more rows, use the "
+            "release file afterwards"
         )
     checks: dict[str, Callable[[], Any]] = {
         name: partial(one_of, name, fields[name], known) for name, known in _CHOICES.items()

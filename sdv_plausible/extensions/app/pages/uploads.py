@@ -60,11 +60,10 @@ def safe_file_name(name: str) -> str:
     return f"{(stem or 'table')[:80]}{dot}{ending[:12]}" if dot else (cleaned or "table")[:80]
 
 
-async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
+async def read_upload(request: Request, most_bytes: int, max_fields: int = 20) -> Upload | Response:
     """Read the form, or return an error response; nothing is stored yet."""
     limit = PlainTextResponse(
-        f"A file of more than {most_bytes // MEGABYTE:,} MB is not taken: give its path instead, or start "
-        "the program with --largest MB.",
+        f"A file of more than {most_bytes // MEGABYTE:,} MB is not taken. For a larger table, give its path.",
         413,
     )
     length = request.headers.get("content-length", "0")
@@ -82,7 +81,7 @@ async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
 
     try:
         form = await Request({"type": "http", "headers": request.scope["headers"]}, counted).form(
-            max_files=3, max_fields=20, max_part_size=MAX_FIELD_BYTES
+            max_files=3, max_fields=max_fields, max_part_size=MAX_FIELD_BYTES
         )
     except _TooLargeError:
         return limit
@@ -191,10 +190,21 @@ def _read_declarations(
     work: Path, upload: Upload, table: ReviewedTable, domain_file: DomainFile | None
 ) -> tuple[DomainFile, tuple[str, ...]]:
     """Combine the declarations of a domain file and a codebook; also returns messages."""
+    codebook = uploaded_codebook(work, upload, table.names) or Codebook(columns={})
+    return draft_domain_file(table.names, codebook.columns, domain_file), tuple(codebook.lines)
+
+
+def uploaded_codebook(work: Path, upload: Upload, names: Sequence[str]) -> Codebook | None:
+    """Read the code book of an upload for a table with these columns; None if there is none."""
     book = upload.keep("codebook", work / "codebook")
-    codebook = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
-    messages = tuple(message.replace(str(book), book.name if book else "") for message in codebook.lines)
-    return draft_domain_file(table.names, codebook.columns, domain_file), messages
+    if book is None:
+        return None
+    try:
+        codebook = read_codebook(book).of_table(names)
+    except ValueError as error:
+        raise ValueError(str(error).replace(str(book), book.name)) from None
+    messages = tuple((column, text.replace(str(book), book.name)) for column, text in codebook.messages)
+    return replace(codebook, messages=messages)
 
 
 def _no_planner(*_: Any) -> object:

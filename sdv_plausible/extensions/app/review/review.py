@@ -126,7 +126,11 @@ class Review:
                 if check.findings:
                     counts = unreadable_cells.get(name, 0), coded_cells.get(name, 0)
                     findings[name] = ColumnFindings(*counts, check.findings, tuple(values))
-            notes = log_access(self.output, declared.names)  # all declared columns; others are not compared
+            # all declared columns; others are not compared
+            notes = [
+                note.replace(str(self.output), self.output.name)
+                for note in log_access(self.output, declared.names)
+            ]
             self._on_look(self.file)
             left_out = [f"Not declared, and not compared: {', '.join(undeclared)}"] if undeclared else []
             return RowComparison(findings, (*notes, *left_out))

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from sdv_plausible.extensions.app import forms
 from sdv_plausible.extensions.app.forms import Texts
+from sdv_plausible.extensions.app.review.pasting import read_paste
 from sdv_plausible.extensions.app.review.review import Review, RowComparison, version
 from sdv_plausible.extensions.app.serving.access_guard import AccessKeys, parse_form
 from sdv_plausible.fitting.options import typed_default
@@ -24,6 +25,12 @@ from sdv_plausible.utils.text_output import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 Columns = Mapping[str, forms.ColumnForm]
+HINTS = {"datetime_format": "Such as %Y-%m-%d for 2024-12-31, or %d.%m.%Y %H:%M for 31.12.2024 23:59."}
+_UNUSED = {
+    "paste": "press “Apply to the columns” below the pasted text, or clear it",
+    "codebook": "press “Read the code book” beside the file, or remove it",
+}
+"""What to do with a field that its own button uses."""
 USUAL = {
     **{name: typed_default(name) for name in ("epsilon", "delta")},
     "rows": "",
@@ -42,7 +49,9 @@ class ColumnView:
     meaning: str  # summary of the declaration
     marks: tuple[str, ...]  # notes on its history
     rest: str  # keys without a form field, and their values
-    is_open: bool  # blank, invalid or mismatching: shown first, expanded
+    is_blank: bool  # has no type yet
+    num_more: int  # words that are declared in the folded part
+    is_open: bool  # a folded field is invalid
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,9 @@ class PageState:
     """State of one page besides the columns."""
 
     said: str = ""
+    notes: tuple[str, ...] = ()  # details of ``said``
+    is_unsaved: bool = False  # the page shows edits that are not saved
+    paste: str = ""  # pasted text that was not applied
     refused: str = ""
     look: RowComparison | None = None  # a comparison with the rows
     plan: object | None = None  # plan of a release
@@ -76,6 +88,12 @@ class ReviewPages:
         """Token against cross-site requests, in the page's forms."""
         return self.keys.form
 
+    @property
+    def handlers(self) -> dict[str, Callable[..., Response]]:
+        """Handlers of the form's buttons, by the last part of their path."""
+        edits = {"save": self.save, "paste": self.paste, "same": self.same}
+        return {**edits, "compare": self.compare, "plan": self.plan}
+
     def application(self) -> Starlette:
         """Return the application, to be wrapped in an :class:`AccessGuard`."""
         home = self.place
@@ -86,7 +104,7 @@ class ReviewPages:
                 Route(f"{home}/review.js", lambda _: FileResponse(TEMPLATES / "review.js")),
                 *(
                     Route(f"{home}/{name}", self.posted(handler), methods=["POST"])
-                    for name, handler in (("save", self.save), ("compare", self.compare), ("plan", self.plan))
+                    for name, handler in self.handlers.items()
                 ),
                 Route(f"{home}/close", self.close, methods=["POST"]),
             ]
@@ -101,18 +119,59 @@ class ReviewPages:
     def close(self, _: Request) -> Response:
         """Stop the server; unsaved edits are lost."""
         self._close()
-        return PlainTextResponse("Closed. Nothing is kept but what was saved; this window can be closed.")
+        return PlainTextResponse("Closed. Only what you saved is kept. You can close this window.")
 
     def save(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Write the file, unless a field is invalid."""
         if refused := self.save_words(file, filled, typed):
-            return self._page(file, filled, PageState(refused=refused), 422)
+            return self.refuse(file, filled, typed, refused)
         return RedirectResponse(f"{self.place}/?saved", 303)
+
+    def refuse(self, file: DomainFile, filled: Columns, typed: Texts, refused: str) -> Response:
+        """Show the form again, with an error message."""
+        return self._page(file, filled, PageState(refused=refused, paste=typed.get("paste", "").strip()), 422)
+
+    def paste(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
+        """Fill in the form from pasted cells; nothing is saved."""
+        types = {name: form.texts["sdtype"] for name, form in filled.items()}
+        pasted = read_paste(typed.get("paste", ""), types)
+        count = f"{len(pasted.texts)} column{'' if len(pasted.texts) == 1 else 's'}"
+        said = f"Pasted into {count}, not saved yet." if pasted.texts else "Nothing was pasted."
+        return self._edited(file, typed, pasted.texts, said, pasted.problems)
+
+    def same(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
+        """Copy the fields of the column above to each ticked column; nothing is saved."""
+        above, copied, notes = "", dict[str, Mapping[str, str]](), list[str]()
+        for number, name in enumerate(self.review.names):
+            if name not in filled:
+                continue
+            if f"c{number}-same" not in typed:
+                above = name
+            elif not above:
+                notes.append(f"{name}: there is no column above it")
+            else:
+                copied[name] = filled[above].texts
+                rest = forms.words_without_field(filled[above].words or {})
+                notes += [f"{name}: this page cannot copy {', '.join(rest)} of {above}"] if rest else []
+        said = f"Copied to {', '.join(copied)}, not saved yet."
+        said = said if copied else "Nothing was copied: tick columns first."
+        return self._edited(file, typed, copied, said, tuple(notes))
+
+    def _edited(
+        self, file: DomainFile, typed: Texts, edits: Mapping[str, Texts], said: str, notes: tuple[str, ...]
+    ) -> Response:
+        """Show the form with edits that are not saved."""
+        numbers = {name: number for number, name in enumerate(self.review.names)}
+        changed = {
+            f"c{numbers[name]}-{word}": text for name, texts in edits.items() for word, text in texts.items()
+        }
+        filled = self._column_forms(file, {**typed, **changed})
+        return self._page(file, filled, PageState(said=said, notes=notes, is_unsaved=True))
 
     def compare(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Save the file, record the comparison, then show the mismatches."""
         if refused := self.save_words(file, filled, typed):
-            return self._page(file, filled, PageState(refused=refused), 422)
+            return self.refuse(file, filled, typed, refused)
         try:
             look = self.review.compare()
         except Exception as error:  # of pandas, whose messages may quote cells
@@ -128,12 +187,12 @@ class ReviewPages:
         numbers, refusals = forms.read_numbers(texts, USUAL)
         columns = _declarations(file, filled)
         if columns is None or refusals:
-            refused = "Nothing was planned: see the fields that are marked."
+            refused = "There is no plan: correct the marked fields first."
             return self._page(file, filled, PageState(refused=refused, numbers=texts, refusals=refusals), 422)
         try:
             plan = self.review.plan(columns, **numbers)
         except Exception as error:  # also SDV's, on metadata; no row was read
-            message = f"Nothing was planned: {one_line(error, False)}"
+            message = f"There is no plan: {one_line(error, False)}"
             field_name = forms.field_of_error(error, USUAL)
             refusals = {field_name: str(error)} if field_name else {}
             return self._page(file, filled, PageState(refused=message, numbers=texts, refusals=refusals), 422)
@@ -166,7 +225,9 @@ class ReviewPages:
         """Save the file; return an error message, empty on success."""
         columns = _declarations(file, filled)
         if columns is None:
-            return "Nothing was saved: see the fields that are marked."
+            return "Nothing was saved: correct the marked fields first."
+        if unused := [words for name, words in _UNUSED.items() if typed.get(name, "").strip()]:
+            return f"Nothing was saved: {unused[0]}."
         try:
             self.review.save(columns, typed.get("version", ""))
         except (OSError, ValueError) as error:
@@ -174,15 +235,11 @@ class ReviewPages:
         return ""
 
     def _page(self, file: DomainFile, filled: Columns, answer: PageState, status: int = 200) -> Response:
-        mismatching = () if answer.look is None else answer.look.columns
         names = enumerate(self.review.names)
-        shown = [
-            self._column_view(number, name, file, filled, is_seen=name in mismatching)
-            for number, name in names
-        ]
-        shown.sort(key=lambda one: not one.is_open)
+        shown = [self._column_view(number, name, file, filled) for number, name in names]
         text = environment(*self.template_packages, finalize=None).get_template(self.template).render(
-            columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
+            columns=shown, answer=answer, review=self.review, left_out=forms.LEFT_OUT, listed=forms.LISTED,
+            grid=forms.GRID, more_fields=forms.MORE_FIELDS, hints=HINTS,
             place=self.place, token=self.form_token, version=version(file), edited=file.edited,
             **self.more(),
         )  # fmt: skip
@@ -197,16 +254,15 @@ class ReviewPages:
         """Further variables of the template."""
         return {}
 
-    def _column_view(
-        self, number: int, name: str, file: DomainFile, filled: Columns, *, is_seen: bool
-    ) -> ColumnView:
+    def _column_view(self, number: int, name: str, file: DomainFile, filled: Columns) -> ColumnView:
         column_form = filled.get(name)
         declaration = file.columns.get(name, {"sdtype": None}) if column_form is None else column_form.words
         refusals = {} if column_form is None else column_form.refusals
         if declaration is None:
-            meaning = "not in the file: left out, or learned if it is in the table's metadata"
+            meaning = "left out"
         else:
-            meaning = "refused, see below" if refusals else forms.meaning(name, declaration)
+            meaning = "needs a correction" if refusals else forms.meaning(name, declaration)
+        texts = {} if column_form is None else column_form.texts
         hidden_words = (
             {} if declaration is None or column_form is None else forms.words_without_field(declaration)
         )
@@ -214,7 +270,9 @@ class ReviewPages:
             number, name, None if column_form is None else column_form.texts, refusals,
             forms.selectable_sdtypes(file.columns.get(name, {})), meaning, self._marks(name, file),
             ", ".join(f"{word}: {value}" for word, value in hidden_words.items()),
-            is_seen or bool(refusals) or (declaration is not None and is_blank(declaration)),
+            declaration is not None and is_blank(declaration),
+            len(hidden_words) + sum(bool(texts[field.word]) for field in forms.MORE_FIELDS if texts),
+            any(f.word in refusals for f in forms.MORE_FIELDS),
         )  # fmt: skip
 
     def _marks(self, name: str, file: DomainFile) -> tuple[str, ...]:
@@ -222,11 +280,11 @@ class ReviewPages:
         if name not in self.review.table.names:
             marks.append("not in the table")
         if name in file.edited:
-            marks.append("edited after a look, no source: no claim")
+            marks.append("edited after a comparison: no claim")
         elif name in file.looked:
-            marks.append("looked at: an edit without a source ends the claim")
+            marks.append("compared")
         if file.detected:
-            marks.append("read off the rows: no claim")
+            marks.append("from the rows: no guarantee")
         return tuple(marks)
 
 

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 
 ROUNDING = 1e-9  # relative tolerance: the accountant uses floats
 UNSEEN = 1e-13  # absolute tolerance: mass truncated from exact distributions

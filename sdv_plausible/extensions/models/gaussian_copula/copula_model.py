@@ -25,22 +25,16 @@ _GRID = np.linspace(-9.0, 9.0, 2001)  # grid of latent values for interpolating 
 
 
 class CopulaModel(NodeMixture):
-    """Gaussian copula on codes.
-
-    Parameters
-    ----------
-    loadings : ndarray, shape (m, r)
-        Factor loadings. The latent correlation of two columns is the product of their rows. The squares of a
-        row sum to at most ``1 - LEAST_SPREAD**2``.
-    axes : sequence of ndarray
-        Codes of each column in their order on the latent axis.
-    thresholds : sequence of ndarray
-        Ascending boundaries between consecutive codes on the latent axis, one fewer than codes.
-    """
+    """Gaussian copula on codes."""
 
     def __init__(
         self, loadings: np.ndarray, axes: Sequence[np.ndarray], thresholds: Sequence[np.ndarray]
     ) -> None:
+        # ``loadings``: (m, r) factor loadings. The latent correlation of two columns is the product of their
+        # rows. The squares of a row sum to at most ``1 - LEAST_SPREAD**2``.
+        # ``axes``: codes of each column in their order on the latent axis.
+        # ``thresholds``: ascending boundaries between consecutive codes on the latent axis, one fewer than
+        # codes.
         self.loadings = np.array(loadings, dtype=np.float64)
         self.axes = tuple(np.array(axis, dtype=np.int64) for axis in axes)
         self.thresholds = tuple(np.array(ends, dtype=np.float64) for ends in thresholds)

@@ -78,7 +78,7 @@ class Latent(Learner):
         if neighbours != ONE_ROW:
             raise check.Refused.saying(
                 "model",
-                f'model ("latent") is accounted for single rows added or removed, not for the '
+                'model ("latent") only supports the addition or removal of single rows, not the '
                 f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"',
             )
 

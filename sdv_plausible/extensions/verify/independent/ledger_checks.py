@@ -29,7 +29,7 @@ FIRST_COUNT = "number of rows, first"
 FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # share of epsilon for the first row count, and its maximum
 FAR = 25.0  # Laplace scales: larger noise occurs in 1 of 10^10 files
 SAMPLED = "SampledGaussianLoss"
-NO_CLAIM = "No differential-privacy claim is made for this release: "
+NO_CLAIM = "This release has no differential privacy guarantee: "
 UNUSED_OPTIONS = {
     "gamma": 4.0, "row_cap": 1_000_000, "seed_free_share": 0.5, "least_rows": 1000, "max_plausible": None,
     "max_check_plausible": None, "hidden_omega": False, "threshold_noise": "discrete_laplace",
@@ -37,17 +37,29 @@ UNUSED_OPTIONS = {
 """Defaults of options that have no effect on a release file: they belong to row-level privacy tests."""
 COVERS = "any number of rows, the release file and the saved synthesizer"
 CONDITION = "if the column types in the metadata were known without the data"
-PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+PUBLIC = "Column names, semantic types, date formats and declarations count as public."
+SEVERAL_ROWS = (
+    "several rows of one person: their loss grows faster than their number (ten rows at epsilon 1 and delta "
+    "1e-9 cost more than 12). If persons have several rows, name the column that identifies a person"
+)
 NOT_COVERED = (
-    "how long the computation took and the memory it used",
-    "an attacker who controls the machine on which the data is held",
+    "the running time and memory use of the fit",
+    "an attacker who controls the machine that holds the data",
     "facts about a person that can be learned from other people's rows",
     "further fits to the same rows: their totals add up",
 )
-SEVERAL_ROWS = (
+OLD_NO_CLAIM = "No differential-privacy claim is made for this release: "
+OLD_PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+OLD_SEVERAL_ROWS = (
     "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
     "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
 )
+OLD_NOT_COVERED = (
+    "how long the computation took and the memory it used",
+    "an attacker who controls the machine on which the data is held",
+    *NOT_COVERED[2:],
+)
+"""Texts of files that were written before the wording was revised."""
 
 
 def losses_of(entries: Sequence[Any]) -> list[Loss]:
@@ -171,19 +183,22 @@ def check_words(document: Any) -> str:
     if ledger["covers"] != COVERS:
         raise ContradictionError(f"what the total is said to cover must be {COVERS!r}")
     values = f"a person whose rows are under several values of {unit.person}"
-    if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
-        raise ContradictionError("what no total covers is not said as it is")
-    if ledger["sentence"] != (expected := _sentence(ledger, unit)):
+    texts = ((NOT_COVERED, SEVERAL_ROWS), (OLD_NOT_COVERED, OLD_SEVERAL_ROWS))
+    lists = [[*risks, rows if unit.person is None else values] for risks, rows in texts]
+    if ledger["not_covered"] not in lists:
+        raise ContradictionError("the list of what no total covers is not the one of this format")
+    expected = _sentence(ledger, unit)
+    if ledger["sentence"] not in (expected, _sentence(ledger, unit, is_old=True)):
         shown = expected if has_claim(ledger["entries"]) else f"{NO_CLAIM}..."
         raise ContradictionError(f"the sentence is not that of the entries: it must read {shown!r}")
     return "sentence, what it covers and what not are those of the entries"
 
 
-def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
-    """The guarantee as the format words it."""
+def _sentence(ledger: Any, unit: ProtectedUnit, *, is_old: bool = False) -> str:
+    """The guarantee as the format words it, or as it was worded before."""
     if unbounded := [entry for entry in ledger["entries"] if not has_claim([entry])]:
         reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in unbounded)
-        return f"{NO_CLAIM}{reasons}."
+        return f"{OLD_NO_CLAIM if is_old else NO_CLAIM}{reasons}."
     epsilon, delta = ledger["epsilon"], rounded_up(ledger["delta"])
     unit_text, pronoun, rows = "one row", "it", ""
     if unit.person is not None:
@@ -192,17 +207,25 @@ def _sentence(ledger: Any, unit: ProtectedUnit) -> str:
         rows = f"all rows with one value of {unit.person}, of which at most {most} used"
     relation = f"addition or removal of any {unit_text}" + (rows and f" ({rows})")
     compared = f"with any {unit_text} in the data as without {pronoun}"
+    change = f"Adding or removing any {unit_text}"
     if unit.is_replaced:
         known = f"{rows}; the number of people" if rows else "the number of rows"
         relation = f"replacement of any {unit_text} by another one ({known} is public)"
         compared = f"with any {unit_text} as with any other one in its place"
+        change = f"Replacing any {unit_text} by another one"
     factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
     if any("assumes" in entry for entry in ledger["entries"]):
         relation += f", {CONDITION}"
+    total = f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}"
+    if is_old:
+        return (
+            f"{total}: every conclusion that anyone can draw from this release ({ledger['covers']}) is at "
+            f"most {factor} times as likely {compared}, or the reverse, apart from an additional "
+            f"probability of at most {delta}. {OLD_PUBLIC}"
+        )
     return (
-        f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}: every conclusion that "
-        f"anyone can draw from this release ({ledger['covers']}) is at most {factor} times as likely "
-        f"{compared}, or the reverse, apart from an additional probability of at most {delta}. {PUBLIC}"
+        f"{total}. {change} changes the probability of any outcome of this release ({ledger['covers']}) by "
+        f"at most a factor of {factor}, apart from an additional probability of at most {delta}. {PUBLIC}"
     )
 
 
@@ -268,8 +291,9 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
             )
     if rows is not None:
         source = settings.get("public_source")
-        public_text = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
-        if not entries["public table"]["mechanism"].endswith(public_text):
+        named = [f"named by the {who}{f', {source}' if source else ''}" for who in ("data owner", "holder")]
+        texts = tuple(f"published table of {rows:,} rows {text}" for text in named)  # the last: older files
+        if not entries["public table"]["mechanism"].endswith(texts):
             raise ContradictionError("the ledger names another published table than the settings")
     _check_count(document)
     unused = [name for name, usual in sorted(UNUSED_OPTIONS.items()) if settings.get(name, usual) != usual]

@@ -65,7 +65,7 @@ def test_a_large_table_is_read_in_parts_without_being_asked(place, people, large
         monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE_FILE_BYTES", 100)
     browser = opened(place, people)
     assert ('<option value="parts" selected>' in browser.get("budget").text) is large
-    refused = "the row-by-row tests need"
+    refused = "row-by-row tests need"
     assert (refused in html.unescape(browser.post("planned", test="randomized").text)) is large
     assert refused not in html.unescape(browser.post("planned", test="randomized", reading="whole").text)
 
@@ -88,15 +88,19 @@ def test_from_an_upload_to_a_download(place, people):
     assert browser.get("progress").json()["state"] == "done"
     page = browser.get("result").text
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
-    assert page.index(first) < page.index("The first rows") < page.index("Bern")
+    assert page.index(first) < page.index("The first rows") < page.rindex("Bern")
     assert "has charged" not in page
-    assert "Types by a vote" not in page
+    assert "Learned types" not in page
     browser.session.fit.types = {"<age>": "numerical", "town": "categorical"}
-    said = "Types by a vote of the cells: &lt;age&gt; numerical; town categorical."
+    said = "Learned types: &lt;age&gt; numerical; town categorical."
     assert said in browser.get("result").text
     other = replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
     browser.session.past.append(other)
     assert "Another fit to b.csv has charged total epsilon 1 " in browser.get("result").text
+    assert page.count("<figure>") == 4
+    assert "style=" not in page.split("</head>")[1]
+    assert "real" not in re.sub("real rows", "", page[page.index('<div class="plots">') :])
+    assert "NOT private" not in browser.get("files/plots", show="").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
     assert len(rows.text.splitlines()) == 51
@@ -106,8 +110,9 @@ def test_from_an_upload_to_a_download(place, people):
     for key in ("release", "report", "domain", "rules"):
         assert browser.get(f"files/{key}").status_code == 200
     assert set(browser.session.review.file.looked) == {"age", "sex", "town", "day"}  # what the fit compared
-    for key in ("full_report", "inspection"):
-        assert browser.get(f"files/{key}").status_code == 200
+    for key in ("full_report", "inspection", "own_plots"):
+        assert "private" in browser.get(f"files/{key}").text
+    assert "id" in browser.session.review.file.looked  # of all columns that were fitted
     shown = browser.get("files/inspection", show="")
     assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
     assert shown.headers["content-security-policy"].startswith("default-src 'none'; ")
@@ -265,7 +270,7 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people):
     begin(browser, to_the_end=False)
     left = browser.session.fit.folder / FILES["rows"].name
     left.write_text("rows of that fit")
-    assert "Fitting" in browser.get("fit").text
+    assert "The fit is running" in browser.get("fit").text
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"  # one at a time
     text = browser.post("cancel").text
     assert left.exists()  # what was released stays, until another fit begins
@@ -337,3 +342,11 @@ def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(place, people)
         assert fields <= set(re.findall(r'<label for="([^"]+)"', text))
         assert not re.findall(r'(?:src|href|action)="(?!/|#|data:)', text)
         assert "http" not in text
+
+
+def test_the_plan_shows_what_k_costs(place, people):
+    browser = opened(place, people)
+    k = {"test": "release_k", "k": "30"}
+    assert "<tr><td>at least 30 records behind every row</td><td>0.5</td></tr>" in planned(browser, **k)
+    assert "at least 30 records" not in planned(browser, test="release")
+    assert "at least 30 records behind every row" in browser.post("plan", **k).text  # without the script

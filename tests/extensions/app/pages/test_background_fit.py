@@ -17,7 +17,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.table.declared.domain_file import draft_domain_file
 from sdv_plausible.table.learned import type_inference
 
-SENTENCE = "links between columns are mostly noise: do not rely on them"
+SENTENCE = "dependences between columns are mostly noise: do not rely on them"
 NO_TOWN = {name: words for name, words in COLUMNS.items() if name != "town"}
 
 
@@ -63,7 +63,17 @@ def heard(ordered, tmp_path):
 def test_a_whole_release(heard, tmp_path):
     told = heard(NO_TOWN)
     assert [number for (number,) in told.of("stage")] == [0, 1, 2, 3, 4]
-    assert told.files == ["ledger", "release", "card", "rows", "full_report", "report", "inspection"]
+    assert told.files == [
+        "ledger",
+        "release",
+        "card",
+        "plots",
+        "own_plots",
+        "rows",
+        "full_report",
+        "report",
+        "inspection",
+    ]
     assert told.of("charged")[0][1] == ["types"]
     texts = {key: (tmp_path / FILES[key].name).read_text() for key in ("ledger", "rows", "card", "report")}
     sentence, _, text, claims = told.of("released")[0]
@@ -121,7 +131,7 @@ def test_without_a_card_the_release_is_there(heard, monkeypatch):
     told = heard()
     assert told.without == ["card"]
     assert "ValueError while the rows were worked on" in told.of("without")[0][1]
-    assert told.files == ["ledger", "release", "rows"]
+    assert told.files == ["ledger", "release", "plots", "own_plots", "rows"]
     assert told.of("released")[0][3]
     assert "Basel" not in str(told)
 
@@ -135,7 +145,7 @@ def test_rows_that_cannot_be_made_leave_what_was_paid_for(heard, tmp_path, monke
     assert "Basel" not in str(told)
     assert bool(told.of("released")) == has_file == ("release" in told.files)
     if has_file:
-        assert told.files == ["ledger", "release", "card"]
+        assert told.files == ["ledger", "release", "card", "plots", "own_plots"]
         said = [what for what, *_ in told]
         assert said.index("released") < said.index("without")  # so that one that is cancelled has it, too
         assert told.without == ["rows", "report", "inspection"]
@@ -212,7 +222,7 @@ def test_what_a_look_found_is_known_without_its_words(heard, monkeypatch):
     told = heard({**COLUMNS, "age": {**COLUMNS["age"], "range_min": 900, "range_max": 999}})
     looks, notes, (compared, _) = told.of("warnings")[0]
     assert [text[:20] for text in looks] == ["age: most cells are "]
-    assert [text for text in notes if not text.startswith("at about ")] == []
+    assert [text for text in notes if "at about " not in text] == []
     assert "age" in compared
 
 
@@ -248,11 +258,11 @@ def test_a_table_larger_than_memory_is_released_without_being_compared(
     with pytest.raises(ValueError, match='must be "release"'):
         ordered(reading="parts", test="randomized").plan()
     monkeypatch.setattr(background_fit, "read_file", None)  # would fail if it were called
-    told, kept = heard(columns, reading="parts"), ["ledger", "release", "card", "rows"]
+    told, kept = heard(columns, reading="parts"), ["ledger", "release", "card", "plots", "rows"]
     assert (told.files, told.without) == (kept, ["report", "inspection"])
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", *(FILES[key].name for key in kept)}
     assert told[-1] == ("stage", 4)
-    assert told.of("pass")[0][0].startswith("pass 1, ")
+    assert any("pass 1, " in words for words, *_ in told.of("pass"))
 
 
 @pytest.mark.parametrize("declared", [{}, {"sdtype": "numerical", "number_format": "$1,234.5"}])

@@ -88,16 +88,16 @@ def test_every_page_leads_to_the_result_and_files_that_come_meanwhile_are_looked
 def test_a_fit_that_ended_before_its_rows_says_what_is_kept(browser):
     """Control: with its rows."""
     fit = browser.session.fit
-    assert "Everything is there" in browser.get("fit").text
+    assert "Everything is ready" in browser.get("fit").text
     fit._files.remove("rows")
-    assert "Everything is there" not in browser.get("fit").text
+    assert "Everything is ready" not in browser.get("fit").text
     fit._files.append("rows")
     fit.state = "cancelled"
-    assert "The rows were made before you cancelled, and are kept" in browser.get("fit").text
+    assert "The rows were ready before you cancelled, and are kept" in browser.get("fit").text
     fit._files.remove("rows")
-    assert "The release file was made before you cancelled, and is kept" in browser.get("fit").text
+    assert "The release file was ready before you cancelled, and is kept" in browser.get("fit").text
     text = browser.get("result").text
-    assert "No rows: the fit was ended before they were made. The release file makes them" in text
+    assert "No rows: the fit ended before they were made. Use the release file to make rows." in text
     assert browser.get("files/release").status_code == 200
     assert "The first rows" not in text
     fit._files.append("rows")

@@ -23,7 +23,7 @@ TELLING = (
 )
 NOT_IN_PAGES = re.compile(r"domain=|anyway=|types=|test=|synth\\.|sdv-plausible |--[a-z]")
 BEFORE_A_FIT = (
-    "the privacy claim holds only if", "Otherwise types=", "the total holds if they were known", "semantic types were detected",
+    "the privacy guarantee holds only if", "Otherwise infer them", "the total holds only if", "semantic types were detected",
     "row_cap (x, the default)",
 )  # fmt: skip  # of metadata, which the app makes itself, and of rows to be paid for, for which it asks
 
@@ -71,7 +71,7 @@ def docstrings() -> set[str]:
 def test_too_few_rows_say_where_to_go_on() -> None:
     error = TooFewRowsError.of(300, {"age": 2000}, 0.005, {"age": {"sdtype": "numerical"}})
     said = in_app(str(error))
-    assert "on the page Columns; take more rows" in said
+    assert "on the page Columns. Or use more rows" in said
     assert said.endswith("choose so on the page Budget")
 
 

@@ -99,17 +99,40 @@ def test_whether_to_go_on_with_too_few_rows_is_a_choice(read):
     assert "few" in read({"age": {"sdtype": "numerical"}}, few="perhaps")[1]
 
 
+def test_at_least_k_records_behind_a_row_stay_within_the_total(read):
+    order, refusals = read(test="release_k", k="20", epsilon="2")
+    assert refusals == {}
+    test = order.synthesizer()
+    plan = order.plan()
+    assert (test.test.k, test.test.omega.high) == (20, 3)  # one of four modelled columns is kept
+    costs = {entry["name"]: entry["epsilon"] for entry in plan.ledger.to_dict()["entries"]}
+    assert costs["seeds"] == 1
+    assert 0.9 < costs["model"] <= 1
+    assert 1.9 < plan.ledger.total() <= 2
+    assert "(20, 1)-plausible deniability holds for every row" in str(plan.ledger)
+    assert read(test="release", k="20", epsilon="2")[0].plan().ledger.total() <= 2  # control: k is not used
+    some = {name: words for name, words in COLUMNS.items() if name != "age"}
+    assert refused_by_plan(read(some, test="release_k")[0], "declare the types of age") == "test"
+    assert read(some, test="release_k", blank="leave")[0].synthesizer().test.omega.high == 2
+    assert refused_by_plan(read(test="release_k", epsilon="-1")[0], r"epsilon \(-1") == "epsilon"
+
+
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
     def order(**texts):
         return read(test="randomized", **{"rows": "10", **texts})[0]
 
     many = order(rows="1000").plan().ledger.total()
     assert order().plan().ledger.total() < many == order(row_cap="1000").plan().ledger.total()
-    words = r"row_cap \(9\) must be at least the rows that are asked for \(10\)"
+    words = r"row_cap \(9\) must be at least the number of requested rows \(10\)"
     assert refused_by_plan(order(row_cap="9"), words) == "row_cap"
     # Rows that are drawn again are paid for if it is said how many.
     rules = '[{"rule": "forbidden", "when": {"sex": "1", "town": "Bern"}}]'
-    assert refused_by_plan(order(rules=rules), "drawn again: .* row_cap, such as 20") == "test"
+    assert (
+        refused_by_plan(
+            order(rules=rules), "drawn again. .* row_cap to the number of rows to draw, such as 20"
+        )
+        == "test"
+    )
     assert "first 20 rows" in order(rules=rules, row_cap="20").plan().ledger.sentence()
 
 

@@ -57,6 +57,23 @@ def test_told_to_the_end():
     assert played.ended == []
 
 
+def test_elapsed_times(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("sdv_plausible.extensions.app.pages.background_fit.monotonic", lambda: clock[0])
+    played = Played()
+    fit = played.fit()
+    assert (fit.elapsed, fit.times) == ("0 s", [])
+    for stage, now in ((1, 105), (2, 170)):
+        clock[0] = now
+        fit._handle_message("stage", stage)
+    assert (fit.elapsed, fit.times) == ("1 min 10 s", ["5 s", "1 min 5 s"])
+    clock[0] = 8000
+    played.told.close()
+    fit.wait(10)
+    clock[0] = 9000
+    assert fit.elapsed == "2 h 11 min"  # it has ended
+
+
 def test_cancelled_after_charges():
     played = Played()
     fit = played.fit(("stage", 1), CHARGED, ("pass", "pass 1, 300 rows"))

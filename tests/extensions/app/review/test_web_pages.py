@@ -35,17 +35,21 @@ class Visitor:
         return self.client.get(f"/{KEYS.place}/").text
 
     def form(self):
-        text = self.home()
-        found = dict(re.findall(r'<input[^>]* name="([^"]+)" value="([^"]*)"', text))
-        found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', text, re.DOTALL))
-        for name, options in re.findall(r'<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>', text, re.DOTALL):
-            chosen = re.search(r"<option(?: value=\"([^\"]*)\")? selected>([^<]*)", options)
-            found[name] = "" if chosen is None else chosen[1] or chosen[2]
-        return {name: html.unescape(value) for name, value in found.items()}
+        return form_of(self.home())
 
     def press(self, button, **edits):
         typed = {**self.form(), **{key.replace("__", "-"): value for key, value in edits.items()}}
         return self.client.post(f"/{KEYS.place}/{button}", data=typed, headers={"origin": f"http://{HOST}"})
+
+
+def form_of(text):
+    """The fields of a page as a browser sends them: no box is ticked."""
+    found = dict(re.findall(r'<input(?! type="checkbox")[^>]* name="([^"]+)" value="([^"]*)"', text))
+    found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', text, re.DOTALL))
+    for name, options in re.findall(r'<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>', text, re.DOTALL):
+        chosen = re.search(r"<option(?: value=\"([^\"]*)\")? selected>([^<]*)", options)
+        found[name] = "" if chosen is None else chosen[1] or chosen[2]
+    return {name: html.unescape(value) for name, value in found.items()}
 
 
 @pytest.fixture
@@ -153,7 +157,7 @@ def test_an_edit_after_a_look_ends_the_claim_unless_a_source_is_cited(visit, tmp
     visitor = visit()
     visitor.press("compare")
     answer = visitor.press("save", c3__range_values="Bern\r\nChur\r\nBasel")
-    assert "No claim: town was edited after a look" in answer.text
+    assert "No claim: town was edited after a comparison" in answer.text
     assert read_domain_file(tmp_path / "domain.json").declarations()["town"]["provenance"] == "edited"
     answer = visitor.press("save", c3__source="https://example.org/towns")
     assert "No claim" not in answer.text
@@ -193,24 +197,94 @@ def test_a_plan(visit, tmp_path):
         assert f'id="{field}-refusal"' in answer.text
 
 
-def columns_of(text):
-    """The columns of a page in its order, and whether they are open; all have their fields."""
-    found = re.findall(r'<details class="column[^"]*" id="column-(\d)"[^>]*?( open)?>', text)
-    fields = re.findall(r'<select id="c(\d)-sdtype"', text)
-    assert fields == [number for number, _ in found]
-    return [(NAMES[int(number)], bool(is_open)) for number, is_open in found]
-
-
-def test_what_is_to_be_done_comes_first_and_the_rest_is_folded(visit):
+def test_the_grid_has_a_row_per_column_in_the_order_of_the_table(visit):
     visitor = visit({**COLUMNS, "sex": {"sdtype": None}})
-    assert columns_of(visitor.home()) == [
-        (name, name == "sex") for name in ("sex", "id", "age", "town", "day")
+
+    def rows(text, mark):
+        return [NAMES[int(number)] for number in re.findall(rf'class="row{mark}" id="column-(\d)"', text)]
+
+    assert rows(visitor.home(), '[^"]*') == list(NAMES)
+    assert rows(visitor.home(), " blank") == ["sex"]
+    refused = visitor.press("save", c4__range_max="x", c1__bins="many").text
+    assert rows(refused, " wrong") == ["age", "day"]
+    assert re.findall(r'<details class="more" open><summary>More<span class="unseen"> of (\w+)', refused) == [
+        "age"
     ]
-    refused = columns_of(visitor.press("save", c4__range_max="x").text)
-    assert refused[:3] == [("sex", True), ("day", True), ("id", False)]
-    seen = columns_of(visitor.press("compare", c2__sdtype="left out").text)
-    assert seen[:3] == [("age", True), ("town", True), ("id", False)]
-    assert "All are filled in" in visitor.home()
+    assert "Every column has a type" in visit().home()
+
+
+def test_a_paste_fills_in_the_form_and_saves_nothing(visit, tmp_path):
+    visitor = visit({**COLUMNS, "age": {"sdtype": None}, "sex": {"sdtype": None}})
+    text = 'Name\tType\tMin\tMax\nage\tinteger\t0\t99\nsex\tcode\t"1 | 2 | a""b"\t\tno\tthe law\n<b>\tid\n\nage\tid\n'
+    answer = visitor.press("paste", paste=text, c3__range_values="Bern, Zug")
+    assert "Pasted into 2 columns, not saved yet." in answer.text
+    assert "data-unsaved" in answer.text
+    assert "Line 4 (&lt;b&gt;): the table has no such column" in answer.text
+    assert "Line 6 (age): the column has an earlier line" in answer.text
+    assert not (tmp_path / "domain.json").exists()
+    shown = form_of(answer.text)
+    filled = ("numerical", "0", "99", "0", '1, 2, "a\\"b"', "no", "the law", "Bern, Zug", "")
+    names = (
+        "c1-sdtype",
+        "c1-range_min",
+        "c1-range_max",
+        "c1-decimal_places",
+        "c2-range_values",
+        "c2-range_is_nullable",
+    )
+    assert tuple(shown[name] for name in (*names, "c2-source", "c3-range_values", "paste")) == filled
+    assert (
+        "not applied"
+        not in visitor.client.post(
+            f"/{KEYS.place}/save", data=shown, headers={"origin": f"http://{HOST}"}
+        ).text
+    )
+    columns = read_domain_file(tmp_path / "domain.json").columns
+    assert columns["age"] == {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    assert columns["sex"]["range_values"] == [1, 2, 'a"b']
+
+
+def test_a_paste_that_is_not_applied_is_not_dropped(visit, tmp_path):
+    answer = visit().press("save", paste="age\tid")
+    assert answer.status_code == 422
+    assert "press “Apply to the columns”" in answer.text
+    assert form_of(answer.text)["paste"] == "age\tid"
+    assert not (tmp_path / "domain.json").exists()
+
+
+def test_what_a_paste_gets_wrong_is_refused_beside_its_field(visit):
+    text = visit().press("paste", paste="age\t\tlow\nsex\tcategorical\ta|b\tz\nid\tgan").text
+    assert "Line 3 (id): type &#39;gan&#39; is unknown; use numerical, datetime" in text
+    assert 'id="c1-range_min-refusal"' in text
+    assert 'id="c2-range_max-refusal"' in text
+
+
+@pytest.mark.parametrize("text", ["x" * 600_000, 'age\t"id', "\n".join(f"c{i}" for i in range(500))])
+def test_a_hostile_paste_ends_in_a_short_message(visit, text):
+    answer = visit().press("paste", paste=text)
+    assert "Nothing was pasted" in answer.text
+    assert len(answer.text) < 60_000
+
+
+def test_same_as_above(visit, tmp_path):
+    visitor = visit({**COLUMNS, "sex": {"sdtype": None}, "town": {"sdtype": None}})
+    answer = visitor.press("same", c0__same="yes", c2__same="yes", c3__same="yes", c1__range_max="77")
+    assert "Copied to sex, town, not saved yet." in answer.text
+    assert "id: there is no column above it" in answer.text
+    shown = form_of(answer.text)
+    assert [shown[f"c{i}-range_max"] for i in (1, 2, 3)] == ["77"] * 3
+    assert not any(
+        name.endswith("-same")
+        for name in shown
+        if f'id="{name}" name="{name}" value="yes" checked' in answer.text
+    )
+    assert not (tmp_path / "domain.json").exists()
+    assert "Nothing was copied" in visitor.press("same").text
+
+
+def test_what_cannot_be_copied_is_reported(visit):
+    visitor = visit({**COLUMNS, "id": {"sdtype": "id", "regex_format": "[A-Z]{9}"}})
+    assert "age: this page cannot copy regex_format of id" in visitor.press("same", c1__same="yes").text
 
 
 def test_left_out_and_back(visit, tmp_path):
@@ -243,8 +317,8 @@ def test_names_are_escaped(visit):
 
 def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):
     text = visit().home()
-    fields = set(re.findall(r'<(?:input|select|textarea) id="([^"]+)"', text))
-    assert len(fields) == 5 * 11 + 3
+    fields = set(re.findall(r'<(?:input|select|textarea)(?: type="checkbox")? id="([^"]+)"', text))
+    assert len(fields) == 5 * (11 + 1) + 3 + 1
     assert set(re.findall(r'<label for="([^"]+)"', text)) == fields
     assert not re.findall(r'(?:src|href|action)="(?!/|#|data:)', text)
     assert "http" not in text
@@ -252,5 +326,5 @@ def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):
 
 def test_closing(visit):
     visitor = visit()
-    assert "Nothing is kept" in visitor.press("close").text
+    assert "Only what you saved is kept" in visitor.press("close").text
     assert visitor.closed == [True]

@@ -21,8 +21,7 @@ from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis, L1Distances, NumberOfRows
+from sdv_plausible.queries.count_queries import Axis, CodeArray, L1Distances, NumberOfRows
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM = 1e-6

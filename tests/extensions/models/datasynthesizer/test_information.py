@@ -13,8 +13,7 @@ from sdv_plausible.extensions.models.datasynthesizer.greedy_bayes import (
     rows_times_information,
 )
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.queries.coded_rows import CodeArray
-from sdv_plausible.queries.count_queries import Axis
+from sdv_plausible.queries.count_queries import Axis, CodeArray
 
 CARDS = (3, 3)
 X, Y = (Axis.of_codes(j, c) for j, c in enumerate(CARDS))

@@ -18,7 +18,7 @@ from sdv_plausible.extensions.models.latent.training import (
 )
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 
 MASSES = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4])]
 CARDS = (3, 2)

@@ -99,7 +99,7 @@ def test_the_plan():
     assert 0.99 <= compose([*spent, *losses], 1e-6) <= 1
     for neighbours in (Neighbours(rows=2, person="home"), Neighbours(replace=True)):
         budget = ModelBudget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
-        with pytest.raises(ValueError, match="single rows added or removed"):
+        with pytest.raises(ValueError, match="addition or removal of single rows"):
             Latent().plan(DOMAIN, budget)
 
 

@@ -14,7 +14,7 @@ from sdv_plausible.extensions.models.paper.structure import (
     EntropyTable,
     count_entropies,
 )
-from sdv_plausible.queries.coded_rows import CodeArray
+from sdv_plausible.queries.count_queries import CodeArray
 
 CARDS = (3, 2, 4)
 BUCKETS = [np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 0, 2, 1])]

@@ -8,8 +8,7 @@ from doors import learn
 from scipy.stats import gamma, norm
 
 from sdv_plausible.extensions.models.paper import paper_network as learning
-from sdv_plausible.extensions.models.paper.normal import _cells, normal_rows
-from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork
+from sdv_plausible.extensions.models.paper.paper_network import PaperNetwork, _cells, normal_rows
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG

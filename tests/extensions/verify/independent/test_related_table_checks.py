@@ -15,7 +15,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilityMultiTableSynthesizer, Release
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
-from sdv_plausible.extensions.multi_table import child_network, simulation
+from sdv_plausible.extensions.multi_table import simulation
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.extensions.verify.independent.related_table_checks import FORMAT
 from sdv_plausible.extensions.verify.verification import verify
@@ -25,7 +25,7 @@ from sdv_plausible.release.file.json_documents import decode, encode
 
 TRIPS = {"columns": {"traveller": {"sdtype": "id"}, "mode": {"sdtype": "categorical"}}}
 NAMES = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-SIMULATING = (adaptive_network, child_network, simulation)
+SIMULATING = (adaptive_network, simulation)
 FEW = 3000  # simulated rows, so that a model is made anew in a tenth of a second
 
 

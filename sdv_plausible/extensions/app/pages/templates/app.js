@@ -1,4 +1,4 @@
-// Without this script everything works: it plans while you type, and shows how far a fit is.
+// Without this script everything works: it plans while you type, and shows the progress of a fit.
 "use strict";
 
 const budget = document.getElementById("budget");
@@ -17,7 +17,9 @@ if (budget) {
       if (mine === asked) shown.removeAttribute("aria-busy");
     }
   };
-  budget.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(plan, 500); });
+  for (const kind of ["input", "change"]) {
+    budget.addEventListener(kind, () => { clearTimeout(timer); timer = setTimeout(plan, 500); });
+  }
   if (!document.querySelector(".refused")) plan();
   // Return in a field plans: it must not spend.
   budget.addEventListener("keydown", (event) => {
@@ -34,19 +36,21 @@ if (step) {
     const place = document.getElementById(id);
     if (place && place.textContent !== text) place.textContent = text;
   };
-  const again = () => window.setTimeout(() => look().catch(again), 700);  // an answer that is lost is asked for anew
+  const again = () => window.setTimeout(() => look().catch(again), 700);  // ask again if a response was lost
   const look = async () => {
     const found = await (await fetch(step.dataset.progress)).json();
     const bar = document.getElementById("bar");
-    // Released first: a fit can be done with everything between two looks.
+    // Released first: a fit can end between two requests.
     if (bar && found.released) return window.location.assign("result");
     if (found.state !== "running") return window.location.reload();
     set("step", `${found.step} …`);
     set("at", found.at);
+    set("elapsed", found.elapsed);
     set("charged", found.charged + (found.entries.length ? `, for ${found.entries.join(", ")}` : ""));
     if (bar) {
       bar.value = found.stage;
       document.querySelectorAll(".stages li").forEach((item, i) => {
+        item.querySelector(".took").textContent = found.times[i] || "";
         item.className = i < found.stage ? "past" : i === found.stage ? "now" : "later";
       });
     }

@@ -17,16 +17,16 @@ for (const fieldset of form.querySelectorAll("fieldset")) {
   fieldset.addEventListener("change", () => fit(fieldset));
 }
 
-// What a link leads to is opened; without this script it is folded, with its name in sight.
+// Unfold the target of a link.
 const unfold = () => {
   const there = document.getElementById(window.location.hash.slice(1));
-  const column = there && there.closest("details");
-  if (column) column.open = true;
+  const folded = there && there.closest("details");
+  if (folded) folded.open = true;
 };
 window.addEventListener("hashchange", unfold);
 unfold();
 
-let edited = document.querySelector(".refused") !== null;
+let edited = document.querySelector(".refused, [data-unsaved]") !== null;
 form.addEventListener("input", () => { edited = true; });
 form.addEventListener("submit", (event) => {
   const leaves = event.submitter && event.submitter.id === "close";

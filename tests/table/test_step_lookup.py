@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.utils import step_lookup
-from sdv_plausible.utils.step_lookup import StepLookup
+from sdv_plausible.table import codec
+from sdv_plausible.table.codec import StepLookup
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 CLOSE = st.integers(0, 40).map(lambda i: 1 + i * 2.0**-52)
@@ -46,8 +46,8 @@ def place(made, numbers):
 
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch):
-    monkeypatch.setattr(step_lookup, "FEWEST", 0)
-    monkeypatch.setattr(step_lookup, "AT_ONCE", 7)
+    monkeypatch.setattr(codec, "FEWEST", 0)
+    monkeypatch.setattr(codec, "LOOKED_UP_AT_ONCE", 7)
 
 
 @settings(max_examples=300, deadline=None)
@@ -63,7 +63,7 @@ def test_the_table_is_used_for_even_steps():
     for size in (1, 2, 5, 300, 5000):
         starts = np.linspace(-3.7, 11.1, size)
         made = StepLookup(starts)
-        assert size == 1 or made._steps <= step_lookup.MOST_STEPS
+        assert size == 1 or made._steps <= codec.MOST_STEPS
         assert place(made, numbers)[:-1].tolist() == searched(starts, numbers[:-1]).tolist()
         assert place(made, numbers)[-1] == 0
 
