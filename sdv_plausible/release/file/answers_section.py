@@ -217,9 +217,7 @@ def _check_scores(node: DocumentNode, query: QueryRecord) -> None:
     scores = query.details.get("scores")
     if not isinstance(scores, np.ndarray) or scores.shape != (sum(sizes.values()),):
         raise node.refuse("must have as scores a whole number for each bucket")
-    if (scores > MAX_SCORE).any() or (
-        scores < -MAX_SCORE
-    ).any():  # the smallest integer has no absolute value
+    if not ((scores >= -MAX_SCORE) & (scores <= MAX_SCORE)).all():  # abs(-2^63) is negative
         raise node.refuse(f"must have scores of at most {MAX_SCORE}")
 
 
