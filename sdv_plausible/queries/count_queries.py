@@ -327,12 +327,12 @@ class CodeArray(UnpicklableRows):
             covered = covering.tables(self.counts(axes, covering))
             yield from ((np.array([i]), table[None]) for i, table in covered)
             return
-        pairs = [i for i, axes_of in enumerate(sets) if len(axes_of) == 2]
+        pairs = np.array([i for i, axes_of in enumerate(sets) if len(axes_of) == 2], dtype=int)
         pair_tables = pair_counts(
-            [self._along(axis) for axis in axes], shape(axes), [places[i] for i in pairs]
+            [self._along(axis) for axis in axes], shape(axes), [places[i] for i in pairs.tolist()]
         )
-        yield from ((np.array(pairs)[positions], tables) for positions, tables in pair_tables)
-        others = sorted(set(range(len(sets))).difference(pairs))
+        yield from ((pairs[positions], tables) for positions, tables in pair_tables)
+        others = sorted(set(range(len(sets))).difference(pairs.tolist()))
         yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
 
     def counts(self, axes: Axes, covering: Covering) -> Iterator[np.ndarray]:

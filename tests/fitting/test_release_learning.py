@@ -169,7 +169,9 @@ class Liar(Learner):
 
 def test_a_model_of_another_kind_is_refused():
     """Unseen, where the test cannot use it."""
-    with pytest.raises(TypeError, match=r"the learner \(Liar\) must return BayesianNetwork, but returned object"):
+    with pytest.raises(
+        TypeError, match=r"the learner \(Liar\) must return BayesianNetwork, but returned object"
+    ):
         fit(CODES, settings(), empty(), Liar())
     ledger = empty()
     for wrong in (SeedModel, None):

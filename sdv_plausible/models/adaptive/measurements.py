@@ -177,7 +177,9 @@ class Measurements:
         self._modelled_pairs: dict[Pair, np.ndarray] = {}  # unmeasured pairs, with the model's tables
         self._independent_before: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._possible_buckets(e, cells) for e, cells in domain.possible.items()}
-        self._correlations = self._measure_correlations(schedule.product_share)
+        self._products: tuple[NoisyValues, Sequence[Pair], Mapping[int, np.ndarray]] | None = None
+        self._correlations: dict[Pair, Correlation] = {}
+        self._measure_correlations(schedule.product_share)
         # Tables of unmeasured pairs: the model's, tilted to these; and standard deviations of their cells
         self._tilted_tables: dict[Pair, np.ndarray] = {}
         self._tilted_deviations: dict[Pair, np.ndarray] = {}
@@ -186,23 +188,25 @@ class Measurements:
         self._sets: HigherMarginals | None = None
         self.simulated: np.ndarray | None = None
 
-    def _measure_correlations(self, share: float) -> dict[Pair, Correlation]:
+    def _measure_correlations(self, share: float) -> None:
         """Measure the correlations of all ordered columns; the share stays unspent if there are none."""
         normal = {j: z for j in range(len(self.margins)) if (z := self._normal_scores(j)) is not None}
         is_excluded = self._conditioning.pair_mask(len(self.margins))
         pairs = [e for e in itertools.combinations(normal, 2) if not is_excluded[e]]
         if not share or not pairs or self._public is not None:
             self.unspent += share
-            return {}
+            return
         scores = {j: integer_scores(normal[j]) for j in sorted({j for e in pairs for j in e})}
         answer = self._rows.ask(ScoreProducts([self._axes_of(e) for e in pairs], scores), share)
-        return self._correlations_of(answer, pairs, scores)
+        self._products = answer, pairs, scores
+        self._find_correlations()
 
-    def _correlations_of(
-        self, answer: NoisyValues, pairs: Sequence[Pair], scores: Mapping[int, np.ndarray]
-    ) -> dict[Pair, Correlation]:
-        counts = {j: self.coarse[j] * self.total for j in scores}
-        return significant_correlations(answer.values, answer.sigma, pairs, scores, counts)
+    def _find_correlations(self) -> None:
+        """Find the significant correlations, given the current margins."""
+        if self._products is not None:
+            answer, pairs, scores = self._products
+            counts = {j: self.coarse[j] * self.total for j in scores}
+            self._correlations = significant_correlations(answer.values, answer.sigma, pairs, scores, counts)
 
     def tilt_unmeasured(self) -> None:
         """Tilt the model's tables of unmeasured pairs to the correlations that the model lacks."""
@@ -398,6 +402,7 @@ class Measurements:
         self._one_way = self._conditioning.averaged(self._one_way, more)
         self._clean_margins()
         self.coarse = self._coarse()
+        self._find_correlations()
         return True
 
     @property

@@ -397,9 +397,11 @@ class ReplayedMeasurements(Measurements):
         """Use the products of scores, if they were measured on the same buckets."""
         for answer in answers:
             query = ScoreProducts.of(answer.asked)
-            if all(len(scores) == self._sizes[j] for j, scores in query.scores.items()):
+            axes = {axis.column: axis for pair in query.sets for axis in pair}
+            if all(np.array_equal(axis.buckets, self.buckets[j]) for j, axis in axes.items()):
                 pairs = [_columns(axes) for axes in query.sets]
-                self._correlations = self._correlations_of(_answer(answer), pairs, query.scores)
+                self._products = _answer(answer), pairs, query.scores
+                self._find_correlations()
 
     def replay_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
         """Use the pair tables of a round; keep the model's tables of pairs that were only scored."""

@@ -209,7 +209,7 @@ def _read(node: DocumentNode, axes: list[Axis], domain: Domain) -> NoisyAnswer:
 
 def _check_scores(node: DocumentNode, query: QueryRecord) -> None:
     """Refuse scores that are not one of at most ``MAX_SCORE`` for every bucket of pairs of columns."""
-    if any(len(axes) != 2 or axes[0].column == axes[1].column for axes in query.tables):
+    if not query.tables or any(len(axes) != 2 or axes[0].column == axes[1].column for axes in query.tables):
         raise node.refuse("must be scores of pairs of columns")
     sizes = {axis.column: axis.size for axes in query.tables for axis in axes}
     if any(axis.size != sizes[axis.column] for axes in query.tables for axis in axes):
@@ -217,7 +217,7 @@ def _check_scores(node: DocumentNode, query: QueryRecord) -> None:
     scores = query.details.get("scores")
     if not isinstance(scores, np.ndarray) or scores.shape != (sum(sizes.values()),):
         raise node.refuse("must have as scores a whole number for each bucket")
-    if np.abs(scores).max(initial=0) > MAX_SCORE:
+    if not ((scores >= -MAX_SCORE) & (scores <= MAX_SCORE)).all():  # abs(-2^63) is negative
         raise node.refuse(f"must have scores of at most {MAX_SCORE}")
 
 

@@ -20,11 +20,20 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.extensions.verify.independent.all_checks import check
 from sdv_plausible.extensions.verify.model_replay import replay_model
 from sdv_plausible.privacy.noise.keyed_rng import KeyedRNG
-from sdv_plausible.queries.count_queries import CodeArray, CountTable, QueryRecord
+from sdv_plausible.queries.count_queries import (
+    MAX_SCORE,
+    Axis,
+    CodeArray,
+    CountTable,
+    QueryRecord,
+    ScoreProducts,
+)
 from sdv_plausible.queries.queryable import Queryable
 from sdv_plausible.queries.transcript import NoisyAnswer, Transcript, query_record
-from sdv_plausible.release.file.answers_section import AnswersSection
-from sdv_plausible.release.file.json_documents import encode
+from sdv_plausible.release.file.answers_section import AnswersSection, read_answers, write_answers
+from sdv_plausible.release.file.document_nodes import DocumentNode
+from sdv_plausible.release.file.json_documents import encode, map_arrays
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM = 1e-9
 
@@ -237,3 +246,55 @@ def test_noise_whose_square_no_double_holds_is_refused(finer):
         with pytest.raises(ValueError, match="scale: must be a finite number from 1e-100 to 1e\\+100"):
             Release.from_bytes(changed)
         assert [(one.about, one.state) for one in check(changed)] == [("format", "refused")]
+
+
+THREE = Domain(tuple(Attribute(name=n, kind="integer", lower=(0, 1, 2), upper=(0, 1, 2)) for n in "abc"))
+WHOLE = [Axis.of_codes(j, 3) for j in range(3)]
+SCORES = np.array([-MAX_SCORE, 0, MAX_SCORE] * 3)
+
+
+def read_products(values: Any, sets: Any = None, scores: Any = SCORES) -> AnswersSection:
+    """Products as a file holds them, read again."""
+    sets = [(WHOLE[0], WHOLE[1]), (WHOLE[0], WHOLE[2])] if sets is None else sets
+    details = {} if scores is None else {"scores": scores}
+    answer = NoisyAnswer(
+        asked=QueryRecord(kind="products", tables=sets, details=details), values=np.array(values, dtype=np.int64),
+        noise="discrete gaussian", scale=9.0, paid_by=("model",),
+    )  # fmt: skip
+    document = map_arrays(write_answers([answer], THREE), encode)
+    return read_answers(DocumentNode(document, "answers"), THREE)
+
+
+def test_products_of_scores_are_read_again():
+    (answer,) = read_products([5, -7])
+    query = ScoreProducts.of(answer.asked)
+    assert answer.values.tolist() == [5, -7]
+    assert sorted(query.scores) == [0, 1, 2]
+    assert np.concatenate([query.scores[j] for j in range(3)]).tolist() == SCORES.tolist()
+
+
+WRONG_PRODUCTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no pair": ({"values": [], "sets": [], "scores": np.zeros(0, dtype=int)}, "pairs of columns"),
+    "a set of three": ({"values": [1], "sets": [WHOLE]}, "pairs of columns"),
+    "a column with itself": (
+        {"values": [1], "sets": [(WHOLE[0], Axis(0, np.array([0, 1, 1])))], "scores": SCORES[:3]}, "pairs of columns",
+    ),
+    "two axes of a column": (
+        {"values": [1, 2], "sets": [(WHOLE[0], WHOLE[1]), (Axis(0, np.array([0, 1, 1])), WHOLE[2])]}, "one axis",
+    ),
+    "a number too few": ({"values": [1]}, "shape"),
+    "no scores": ({"values": [1, 2], "scores": None}, "for each bucket"),
+    "a score too few": ({"values": [1, 2], "scores": SCORES[1:]}, "for each bucket"),
+    "a score too large": ({"values": [1, 2], "scores": SCORES + 1}, "at most 32"),
+    "a score too small": ({"values": [1, 2], "scores": SCORES - 1}, "at most 32"),
+    "a score without absolute value": (
+        {"values": [1, 2], "scores": np.where(SCORES < 0, -(2**63), 0)}, "at most 32",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_PRODUCTS)
+def test_products_of_other_scores_are_refused(case):
+    given, message = WRONG_PRODUCTS[case]
+    with pytest.raises(ValueError, match=message):
+        read_products(**given)

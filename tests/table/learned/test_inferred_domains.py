@@ -76,8 +76,18 @@ def test_integers_beyond_the_reach_of_floats_share_a_bin():
     [
         (pd.Series([1.0, np.inf]), "numerical", {}, "infinite"),
         (pd.Series([1, "a"]), "numerical", {}, "other values"),
-        (pd.Series(["soon"], name="x"), "datetime", {"datetime_format": "%Y"}, "do not match the datetime_format"),
-        (pd.Series(["0001-01-01"], name="x"), "datetime", {"datetime_format": "%Y-%m-%d"}, "do not match the datetime_format"),
+        (
+            pd.Series(["soon"], name="x"),
+            "datetime",
+            {"datetime_format": "%Y"},
+            "do not match the datetime_format",
+        ),
+        (
+            pd.Series(["0001-01-01"], name="x"),
+            "datetime",
+            {"datetime_format": "%Y-%m-%d"},
+            "do not match the datetime_format",
+        ),
         (pd.Series(np.array(["3000-01-01"], dtype="M8[s]"), name="x"), "datetime", {}, "1678 to 2262"),
     ],
 )

@@ -309,10 +309,13 @@ def _length_of_products(i: int, answer: Any, axes: Sequence[Any]) -> float:
         if sizes.setdefault(axes[number]["column"], size) != size:
             raise ContradictionError(f"answer {i} (products) has several axes of one column")
     scores = answer["details"].get("scores")
-    if any(len(table) != 2 for table in answer["tables"]) or np.shape(scores) != (sum(sizes.values()),):
+    is_whole = isinstance(scores, np.ndarray) and scores.dtype.kind == "i"
+    if any(len(table) != 2 for table in answer["tables"]) or not (
+        sizes and is_whole and scores.shape == (sum(sizes.values()),)
+    ):
         raise ContradictionError(f"answer {i} (products) is not of pairs with a score for each bucket")
-    parts = np.split(np.abs(scores), np.cumsum(list(sizes.values()))[:-1])
-    largest = {name: int(part.max()) for name, part in zip(sizes, parts, strict=True)}
+    parts = np.split(scores, np.cumsum(list(sizes.values()))[:-1])
+    largest = {name: max(int(part.max()), -int(part.min())) for name, part in zip(sizes, parts, strict=True)}
     pairs = ([axes[number]["column"] for number in table] for table in answer["tables"])
     return math.sqrt(sum((largest[first] * largest[second]) ** 2 for first, second in pairs))
 

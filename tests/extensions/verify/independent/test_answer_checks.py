@@ -154,13 +154,23 @@ def test_answers_have_the_shape_of_their_question(name):
 def test_products_need_a_score_for_each_bucket_of_pairs():
     answer = told(questions(9)["products"])
     for wrong in (
-        {"details": {}}, {"details": {"scores": np.arange(4)}}, {"tables": [[0, 1], [1]]}, {"tables": [[0, 1], [2, 0]]}
+        {"details": {}}, {"details": {"scores": np.arange(4)}}, {"tables": [[0, 1], [1]]}, {"tables": [[0, 1], [2, 0]]},
+        {"details": {"scores": np.full(5, 1.9)}}, {"details": {"scores": [1, 2, 3, None, 5]}},
+        {"tables": [], "details": {"scores": np.zeros(0, dtype=int)}},
     ):  # fmt: skip
         coarse = {"column": 1, "buckets": np.zeros(2, dtype=int)}
         with pytest.raises(ContradictionError, match=r"answer 0 \(products\)"):
             answer_checks._sensitivity(
                 0, {**answer, **wrong}, ProtectedUnit(1, False, None), 1, [*AXIS_DOCUMENTS, coarse]
             )
+
+
+def test_the_smallest_integer_is_a_large_score():
+    """It has no absolute value in 64 bits."""
+    answer = told(questions(9)["products"])
+    scores = np.array([-(2**63), 0, 0, 1, -1])
+    length = answer_checks._length_of_products(0, {**answer, "details": {"scores": scores}}, AXIS_DOCUMENTS)
+    assert length == pytest.approx(2**63 * math.sqrt(2))
 
 
 def test_a_more_even_pair_costs_more():
