@@ -47,7 +47,7 @@ def test_a_look_is_written_down(name, folder, capsys):
     assert claims(capsys)
     looks = [*LOOKS[name], "--overwrite", "--domain", "domain.json"]
     assert main(looks) == 0
-    assert "Written down in domain.json: age" in capsys.readouterr().out
+    assert "Recorded in domain.json: age, sex, hours_per_week, race were compared" in capsys.readouterr().out
     file = read_domain_file("domain.json")
     assert set(file.looked) == {"age", "sex", "race", "hours_per_week"}
     assert file.looked_rules == ()

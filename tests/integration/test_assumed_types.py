@@ -303,7 +303,7 @@ def test_a_fit_of_declared_columns_neither_warns_nor_depends_on_anything():
         assert found == ([], (), "declared")
     synth, said = warned(lambda: fitted(domain={"score": DECLARED["score"]}))
     assert synth.privacy_ledger().assumed_types == ("sex",)
-    assert "column types of sex were" in said[0]
+    assert "sex: the privacy guarantee holds only if these column types were known" in said[0]
     without_a_claim = {"random_state": 1}, {"epsilon": float("inf"), "model": "independent"}
     for options in without_a_claim:
         assert warned(lambda options=options: fitted(**options))[1] == []

@@ -332,7 +332,7 @@ def test_errors_of_others_show_no_value(tmp_path, capsys, monkeypatch):
     data = table_file(tmp_path, FINE)
     words = ["synthesize", data, "-o", tmp_path / "o.csv", "--domain", domain_file(tmp_path)]
     err = refusal(capsys, *words)
-    assert "ValueError while the rows were worked on" in err
+    assert "ValueError while the rows were processed" in err
     assert "SECRET" not in err
     assert run(*words, "--debug") == 2
     assert "Traceback" in (err := capsys.readouterr().err)
