@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-LINES = {"core": 48_000, "extensions": 19_800}
+LINES = {"core": 49_500, "extensions": 20_300}
 """Budgets of lines of Python, blank ones included. A change that raises one says why in its commit message."""
 
 

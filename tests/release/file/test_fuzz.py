@@ -174,7 +174,7 @@ def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to():
 
 
 def test_damaged_rules_are_refused_or_harmless():
-    check_some(run(2 * FEW, kind="rules"))
+    check_some(run(4 * FEW, kind="rules"))
 
 
 def test_damaged_answers_are_refused_or_harmless():
