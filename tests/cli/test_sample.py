@@ -127,7 +127,10 @@ def test_excel_files_are_written_and_read_by_the_commands(holder, declared, tmp_
     domain = ["--domain", str(holder / "domain.json")]
     assert main(["check", str(output), *domain, "--sheet", "Sheet1"]) == 0
     assert "count as missing: none" in capsys.readouterr().out
-    for option, words in (("--separator", "--separator ('x') only applies to CSV files, not to Excel"), ("--sheet", "sheet ('x')")):
+    for option, words in (
+        ("--separator", "--separator ('x') only applies to CSV files, not to Excel"),
+        ("--sheet", "sheet ('x')"),
+    ):
         assert main(["check", str(output), *domain, option, "x"]) == 2
         assert words in capsys.readouterr().err
     assert main(["check", str(holder / "people.csv"), *domain, "--sheet", "a"]) == 2

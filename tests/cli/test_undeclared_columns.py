@@ -210,7 +210,9 @@ def test_types_in_metadata_are_voted_on_or_assumed_or_vouched_for(people, tmp_pa
         condition = (
             "if the column types in the metadata were known without the data" in said["ledger"]["headline"]
         )
-        warned = "warning: age, town: the privacy guarantee holds only if these column types were known" in err
+        warned = (
+            "warning: age, town: the privacy guarantee holds only if these column types were known" in err
+        )
         found[name] = (condition, warned, [*said["types_voted"]])
     assert found == {
         "assumed": (True, True, []),
