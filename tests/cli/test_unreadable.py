@@ -40,10 +40,17 @@ def test_fit_names_the_columns_that_come_out_missing(folder, capsys):
     """From answers alone: with and without a range. Control: a column of which half is missing, and one that is read."""
     assert done("fit", folder, "--decimal", ",", output=folder / "a.release") == 0
     said = capsys.readouterr().err
-    (line,) = [line for line in said.splitlines() if "could not be read" in line]
-    named = r"price \([0-9]+%\), size \([0-9]+%\): these shares of the cells are missing or could not be read"
-    assert re.search(named, line)
-    assert "Dates must lie in the years 1678 to 2262" in line
+    table = said[said.index("  column") :]
+    start, end = table.index("what happened"), table.index("what to do")
+    happened, name = {}, ""
+    for line in table.splitlines():
+        name = line[:start].strip() or name
+        happened[name] = f"{happened.get(name, '')} {line[start:end].strip()}"
+    named = [name for name, text in happened.items() if "could not be read" in text]
+    assert named == ["price", "size"]
+    for name in named:
+        assert re.match(r" [0-9]+% of the cells are missing or could not be read", happened[name])
+    assert "Dates must lie in the years 1678 to 2262" in " ".join(said.split())
     assert "no value was common" not in said, "it is not the noise that hides them"
     rows = Release.load(folder / "a.release").sample(100)
     assert rows["price"].isna().mean() > 0.9
