@@ -37,7 +37,7 @@ class Person:
     def __post_init__(self) -> None:
         if not (isinstance(self.column, str) and self.column):
             raise check.Refused(
-                "person", self.column, "must be the name of the column that identifies persons, or None"
+                "person", self.column, "must be the name of the column that identifies persons"
             )
         why = "it is the largest number of rows used per person; try 5"
         rows = check.whole("rows", self.rows, 1, why, most=MAX_ROWS_PER_UNIT)

@@ -35,7 +35,7 @@ FORBIDDEN = ("nowhere", "victim", "PWNED", "hostile_module")
 OWN_ELEMENTS = {
     "a", "body", "button", "code", "details", "div", "em", "fieldset", "form", "h1", "h2", "h3", "head", "header", "html", "input",
     "label", "legend", "li", "link", "main", "meta", "nav", "ol", "option", "p", "pre", "script", "section", "select", "span",
-    "summary", "table", "tbody", "td", "textarea", "th", "thead", "title", "tr", "ul",
+    "dd", "dl", "dt", "summary", "table", "tbody", "td", "textarea", "th", "thead", "title", "tr", "ul",
 }  # fmt: skip
 """Elements of the app's templates: no picture, no style and nothing else is among them."""
 

@@ -298,7 +298,7 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     said = r"^person \('home'\) must be a column that .* did you mean 'homes'\?$"
     with pytest.raises(ValueError, match=said):
         fit_source(person="home", scratch=".", **of)
-    with pytest.raises(ValueError, match=r"person \(None\) must name the column"):
+    with pytest.raises(ValueError, match=r"person \(None\) must be the name of the column"):
         Synth(metadata, person=Person(None, rows=4))
     synth = Synth(metadata, domain=DECLARED, person="home")
     with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):

@@ -352,7 +352,7 @@ def test_tables_that_cannot_be_fitted_and_numbers_that_cannot_be_sampled(fitted,
         (
             mixed_table.assign(age="old"),
             ValueError,
-            "'age' is numerical in the metadata but holds other values",
+            "'age' is numerical in the metadata but contains other values",
         ),
         (twice, ValueError, r"several columns named \['age'\]"),
     ):

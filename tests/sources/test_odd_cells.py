@@ -287,7 +287,7 @@ def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(engin
 def test_moments_let_in_as_they_are_would_be_caught(monkeypatch, tmp_path):
     """Planted: far moments stay; what joins the rows then says no word of the cell."""
     monkeypatch.setattr(parquet_files, "mask_out_of_range", lambda column: column)
-    with pytest.raises(SourceError, match=r"ended the pass \(OutOfBoundsDatetime\)\. If it takes"):
+    with pytest.raises(SourceError, match=r"reading failed \(OutOfBoundsDatetime\)\. If the reader takes"):
         fit_moments("arrow", tmp_path, far=True)
 
 
