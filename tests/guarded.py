@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 import sdv_plausible
 from sdv_plausible import AdaptiveNetwork, Budget, Latent, PaperNetwork
 from sdv_plausible.models import NAMES, learner_config, make_learner
+from sdv_plausible.models.adaptive.public_prior import PublicCodes
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
 PACKAGE = Path(sdv_plausible.__file__).parent
@@ -65,7 +66,7 @@ def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
     for kind in {type(learner) for learner in made}:
         alike = [one for one in made if type(one) is kind]
         met = {field.name: [getattr(one, field.name) for one in alike] for field in fields(kind)}
-        for name, hint in get_type_hints(kind).items():
+        for name, hint in get_type_hints(kind, localns={"PublicCodes": PublicCodes}).items():
             if get_origin(hint) is not ClassVar:
                 found += [f"{kind.__name__}.{name}={v!r}" for v in closed(hint) if v not in met[name]]
     return found

@@ -149,4 +149,4 @@ def test_with_the_keyboard_only(folder):
     document = json.loads((folder / "domain.json").read_text())
     assert document["columns"]["town"]["range_values"] == ["Bern", "Chur", "Basel"]
     assert read_domain_file(folder / "domain.json").edited == ("town",)
-    assert "no claim" in str(release_from(folder)[0].privacy_ledger()).lower()
+    assert "no differential privacy guarantee" in str(release_from(folder)[0].privacy_ledger()).lower()

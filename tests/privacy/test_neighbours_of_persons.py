@@ -101,7 +101,7 @@ def test_the_default_releases_attackers_are_as_the_pages_say() -> None:
     worst, gained = (rounded_up(100 * share, 2) for share in (any_release, ours.advantage))
     told = f"gains at most {gained} %, not {worst} %"
     assert said_on("choosing.md", told, f"at most {worst} % of any release, {gained} % of one") == []
-    assert f"at most {gained} % more hits than false alarms" in ours.rare()
+    assert f"hits exceed false alarms by at most {gained} %" in ours.rare()
     right = rounded_up(50 * (1 + ours.advantage))
     assert said_on("choosing.md", f"right at most {right} % of the time") == []
 
@@ -182,20 +182,19 @@ def test_the_bound_from_above_holds_for_the_larger_table(rows: int) -> None:
 
 
 PEOPLE_OF_THREE = "one person (with at most 3 rows)"
-WITH, INSTEAD = "in the data as without", "as with any other one in its place"
 WORDS = [
-    (ONE_ROW, "addition or removal of any one row", f"with any one row {WITH} it", "one row"),
-    (PEOPLE, f"addition or removal of any one person ({TEN_ROWS})", f"with any one person {WITH} them", f"one person ({TEN_ROWS})"),
+    (ONE_ROW, "addition or removal of any one row", "Adding or removing any one row", "one row"),
+    (PEOPLE, f"addition or removal of any one person ({TEN_ROWS})", "Adding or removing any one person", f"one person ({TEN_ROWS})"),
     (
         Neighbours(replace=True), "replacement of any one row by another one (the number of rows is public)",
-        f"with any one row {INSTEAD}", "one row",
+        "Replacing any one row by another one", "one row",
     ),
     (
         Neighbours(replace=True, person="home"),
         f"replacement of any one person by another one ({ONE_USED}; the number of people is public)",
-        f"with any one person {INSTEAD}", f"one person ({ONE_USED})",
+        "Replacing any one person by another one", f"one person ({ONE_USED})",
     ),
-    (Neighbours(rows=3), f"addition or removal of any {PEOPLE_OF_THREE}", f"with any one person {WITH} them", PEOPLE_OF_THREE),
+    (Neighbours(rows=3), f"addition or removal of any {PEOPLE_OF_THREE}", "Adding or removing any one person", PEOPLE_OF_THREE),
 ]  # fmt: skip
 
 
@@ -206,8 +205,7 @@ def test_the_ledger_speaks_of_its_unit(
     ledger = PrivacyLedger(delta=DELTA, neighbours=neighbours)
     loss = GaussianLoss(sensitivity_over_sigma=0.18)
     ledger.charge(LedgerEntry(name="model", mechanism="noise", losses=(loss,), scope="the model"))
-    assert f"for the {relation}: every" in ledger.sentence()
-    assert f"as likely {comparison}, or the reverse" in ledger.sentence()
+    assert f"for the {relation}. {comparison} changes the probability of any outcome" in ledger.sentence()
     told = json.loads(ledger.to_json())
     assert (told["unit"], told["neighbours"]) == (unit, relation)
     assert told["headline"] == ledger.sentence()
@@ -215,7 +213,7 @@ def test_the_ledger_speaks_of_its_unit(
 
 def test_nothing_says_that_rows_multiply_epsilon() -> None:
     rows, people = (PrivacyLedger(delta=DELTA, neighbours=n).not_covered for n in (ONE_ROW, PEOPLE))
-    grows = "several rows of the same person: their loss grows faster than their number"
+    grows = "several rows of one person: their loss grows faster than their number"
     assert any(grows in item for item in rows)
     assert not any("several rows" in item for item in people)
     assert any("under several values of home" in item for item in people)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive import measurements
+from sdv_plausible.models.adaptive import public_prior
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public_prior import (
     PriorWeight,
@@ -98,7 +98,7 @@ def test_a_table_of_the_same_population_helps_and_one_from_elsewhere_does_no_har
     for spoil in (permuted, renamed):
         assert mean_distance(spoil(public, 3)) < 1.1 * alone
     monkeypatch.setattr(PublicCodes, "_margin", believed)
-    monkeypatch.setattr(measurements, "PriorWeight", Blind)
+    monkeypatch.setattr(public_prior, "PriorWeight", Blind)
     assert mean_distance(renamed(public, 3)) > 1.5 * alone
 
 
