@@ -32,7 +32,7 @@ def _linked(match: re.Match[str]) -> str:
     for name in (path, f"explanation/proofs/{path}"):
         if (DOCS / name).is_file():
             title = (DOCS / name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-            return f"[{title}](../{name.removesuffix('.md')}.html)"
+            return f"[{title}](../{name})"
     return match[0]
 
 
