@@ -171,24 +171,27 @@ def read_csv(
     -----
     Empty lines are skipped. :func:`count_unreadable` counts the unreadable cells, for the data owner.
     """
-    from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
-
-    spelling = Spelling(
-        decimal=decimal,
-        thousands=thousands,
-        na_values=na_values,
-        true_values=true_values,
-        false_values=false_values,
-    )
-    readers, blocks = _open_columns(
-        path, column_types(domain, metadata), spelling, encoding, separator, quote
-    )
+    types, spelling = declared_cells(
+        domain, metadata, decimal=decimal, thousands=thousands, na_values=na_values,
+        true_values=true_values, false_values=false_values,
+    )  # fmt: skip
+    readers, blocks = _open_columns(path, types, spelling, encoding, separator, quote)
     columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
     for block in blocks:
         for (name, reader), texts in zip(readers.items(), block, strict=True):
             columns[name].append(reader.read(texts))
     values = {name: np.concatenate(parts) for name, parts in columns.items()}
     return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def declared_cells(domain: Any, metadata: Any, **cells: Any) -> tuple[dict[str, ColumnType], Spelling]:
+    """Types of the declared columns and how cells are written, from the options of a public reader."""
+    from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
+
+    spelling = Spelling(**cells)
+    types = column_types(domain, metadata)
+    check_declared(types)
+    return types, spelling
 
 
 def csv_texts(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.parameter_checks import Refused, one_of
 from sdv_plausible.table.columns.cell_reader import FALSE_VALUES, TRUE_VALUES, ColumnType, Spelling
-from sdv_plausible.table.files.csv_files import PathLike, check_declared, check_names, check_no_record
+from sdv_plausible.table.files.csv_files import PathLike, check_names, check_no_record, declared_cells
 from sdv_plausible.table.files.typed_records import parse_records
 
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767  # of a sheet, below the header
@@ -62,17 +62,10 @@ def read_excel(
         sheets and none is named, or the sheet has formulas or merged cells, lacks a declared column or
         repeats a name. The message gives the row, never a value.
     """
-    from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
-
-    spelling = Spelling(
-        decimal=decimal,
-        thousands=thousands,
-        na_values=na_values,
-        true_values=true_values,
-        false_values=false_values,
-    )
-    types = column_types(domain, metadata)
-    check_declared(types)
+    types, spelling = declared_cells(
+        domain, metadata, decimal=decimal, thousands=thousands, na_values=na_values,
+        true_values=true_values, false_values=false_values,
+    )  # fmt: skip
     return parse_excel(path, sheet, types, spelling)[0]
 
 

@@ -23,7 +23,7 @@ from sdv_plausible.table.columns.cell_reader import (
     Spelling,
 )
 from sdv_plausible.table.columns.output_types import record_storage
-from sdv_plausible.table.files.csv_files import PathLike, check_declared
+from sdv_plausible.table.files.csv_files import PathLike, declared_cells
 from sdv_plausible.table.files.storage_types import storage_error
 
 if TYPE_CHECKING:
@@ -62,17 +62,10 @@ def read_parquet(
         If a declaration or option is invalid, the file is not Parquet, lacks a declared column or repeats a
         name, or a column's stored type does not match its declaration.
     """
-    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
-
-    spelling = Spelling(
-        decimal=decimal,
-        thousands=thousands,
-        na_values=na_values,
-        true_values=true_values,
-        false_values=false_values,
-    )
-    types = column_types(domain, metadata)
-    check_declared(types)
+    types, spelling = declared_cells(
+        domain, metadata, decimal=decimal, thousands=thousands, na_values=na_values,
+        true_values=true_values, false_values=false_values,
+    )  # fmt: skip
     header = parquet_columns(path)
     require_columns(f"{path}: the file", types, header)
     names = [name for name in header if name in types]

@@ -17,7 +17,7 @@ from sdv_plausible.table.columns.cell_reader import (
     Spelling,
     reparse_columns,
 )
-from sdv_plausible.table.files.csv_files import check_declared, check_names
+from sdv_plausible.table.files.csv_files import check_names, declared_cells
 
 MOMENT = "%Y-%m-%d %H:%M:%S.%f"  # of dates without a declared format
 
@@ -66,17 +66,10 @@ def read_sql(
     Each row of the result must come from rows of one unit alone. An aggregate or a window function over
     several people mixes their rows, and the guarantee does not cover that.
     """
-    from sdv_plausible.table.declared.column_types import column_types  # loaded only for declarations
-
-    spelling = Spelling(
-        decimal=decimal,
-        thousands=thousands,
-        na_values=na_values,
-        true_values=true_values,
-        false_values=false_values,
-    )
-    types = column_types(domain, metadata)
-    check_declared(types)
+    types, spelling = declared_cells(
+        domain, metadata, decimal=decimal, thousands=thousands, na_values=na_values,
+        true_values=true_values, false_values=false_values,
+    )  # fmt: skip
     is_engine = hasattr(connection, "raw_connection")  # of SQLAlchemy, whose connections hold the driver's
     opened: Any = connection.raw_connection() if is_engine else connection
     opened = opened if hasattr(opened, "cursor") else getattr(opened, "connection", None)
