@@ -91,8 +91,7 @@ class ChildNetwork(AdaptiveNetwork):
             is_remeasured = stage is schedule.rounds[-1] and measurements.measure_again()
             if has_new_pairs or is_remeasured or network is None:
                 network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn(i))
-        if measurements.may_tilt:
-            measurements.tilt_unmeasured()
+        measurements.tilt_unmeasured()
         if measurements.is_tilted_anew:
             network = self._fit_measured(measurements, domain, simulated_rows, simulation_rng.spawn("tilted"))
         assert network is not None

@@ -125,8 +125,7 @@ class AdaptiveNetwork(Learner):
                     simulated.spawn(*measurements.stream_name if is_remeasured else (i,)),
                     is_last=is_last and not schedule.sets and not measurements.may_tilt,
                 )  # fmt: skip
-        if measurements.may_tilt:
-            measurements.tilt_unmeasured()
+        measurements.tilt_unmeasured()
         if measurements.is_tilted_anew:
             network = None
             network, measurements.simulated = fit_network(

@@ -265,8 +265,7 @@ def refit_network(
         network, measurements.simulated = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn(*name), is_last=is_last
         )
-    if measurements.may_tilt:
-        measurements.tilt_unmeasured()
+    measurements.tilt_unmeasured()
     if measurements.is_tilted_anew:
         network, measurements.simulated = fit_network(
             measurements.estimates(), max_cost, num_simulated, rng.spawn("tilted"), is_last=not sets
