@@ -10,7 +10,7 @@ import numpy as np
 from sdv_plausible.queries.count_queries import MAX_SCORE
 
 Pair = tuple[int, int]
-CUT = 2.0  # normal scores beyond it are cut off: they would set the noise, and few rows have them
+CUT = 2.0  # normal scores are clipped at this value: few rows exceed it, and the largest sets the noise
 SIGNIFICANT = 2.0  # errors from which a correlation is used
 LEAST, MAX_CORRELATION = 0.05, 0.99  # smallest correlation that is used, and largest one
 MAX_PER_COLUMN = 15  # largest number of correlations per column: a limit on the time of a fit
@@ -26,7 +26,7 @@ class Correlation:
 
 
 def integer_scores(scores: np.ndarray) -> np.ndarray:
-    """Return normal scores as integers, so that sums of their products are; the largest is ``MAX_SCORE``."""
+    """Round normal scores to integers of at most ``MAX_SCORE``: sums of their products are integers, too."""
     cut = np.clip(scores, -CUT, CUT)
     return np.rint(cut * (MAX_SCORE / max(float(np.abs(cut).max()), 1e-9))).astype(np.int64)
 
@@ -38,7 +38,7 @@ def significant_correlations(
     scores: Mapping[int, np.ndarray],
     counts: Mapping[int, np.ndarray],
 ) -> dict[Pair, Correlation]:
-    """Return the correlations that stand out from the noise, the strongest ones.
+    """Return the strongest correlations that exceed the noise.
 
     ``sums`` are noisy sums of products of ``scores``, and ``counts`` the rows of every bucket of a column.
     """
@@ -48,23 +48,23 @@ def significant_correlations(
         j: max(float(scores[j].astype(float) ** 2 @ counts[j]) / total[j] - mean[j] ** 2, 1e-9) ** 0.5
         for j in scores
     }
-    place = {j: k for k, j in enumerate(scores)}
-    noisy, errors = np.zeros((len(place),) * 2), np.full((len(place),) * 2, np.inf)
+    index = {j: k for k, j in enumerate(scores)}
+    noisy, errors = np.zeros((len(index),) * 2), np.full((len(index),) * 2, np.inf)
     for (i, j), products in zip(pairs, sums.tolist(), strict=True):
-        at = (place[i], place[j])
-        noisy[at] = noisy[at[::-1]] = (products / total[i] - mean[i] * mean[j]) / (scale[i] * scale[j])
-        errors[at] = errors[at[::-1]] = sigma / (total[i] * scale[i] * scale[j])
+        cell = (index[i], index[j])
+        noisy[cell] = noisy[cell[::-1]] = (products / total[i] - mean[i] * mean[j]) / (scale[i] * scale[j])
+        errors[cell] = errors[cell[::-1]] = sigma / (total[i] * scale[i] * scale[j])
     cleaned = factor_analysis(noisy, errors)
-    found = {
+    estimates = {
         (i, j): Correlation(
-            value=float(np.clip(cleaned[place[i], place[j]], -MAX_CORRELATION, MAX_CORRELATION)),
-            error=float(errors[place[i], place[j]]),
+            value=float(np.clip(cleaned[index[i], index[j]], -MAX_CORRELATION, MAX_CORRELATION)),
+            error=float(errors[index[i], index[j]]),
         )
         for i, j in pairs
     }
-    used = [e for e, r in found.items() if abs(r.value) > max(SIGNIFICANT * r.error, LEAST)]
-    used = sorted(used, key=lambda e: (-abs(found[e].value), e))[: MAX_PER_COLUMN * len(place)]
-    return {e: found[e] for e in sorted(used)}
+    selected = [e for e, r in estimates.items() if abs(r.value) > max(SIGNIFICANT * r.error, LEAST)]
+    selected = sorted(selected, key=lambda e: (-abs(estimates[e].value), e))[: MAX_PER_COLUMN * len(index)]
+    return {e: estimates[e] for e in sorted(selected)}
 
 
 def factor_analysis(noisy: np.ndarray, errors: np.ndarray) -> np.ndarray:
